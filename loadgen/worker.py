@@ -137,7 +137,7 @@ class Worker:
         return self._client.queued() == 0 or time.monotonic() > self._leave_by_s
 
     def _settle(self) -> None:
-        """Do the work between two rounds of production."""
+        """After a round of production: count failures, send reports, continue flushes."""
         self._count_failed()
         self._control.send()
         if self._flushes:

@@ -50,12 +50,12 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether its process is running."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def working(self) -> bool:
-        """Whether it accepts orders and is not stopping."""
+        """Whether the worker accepts orders and is not stopping."""
         return self.ready and not self.stopping
 
     @property

@@ -64,7 +64,7 @@ def harmful(names: Iterable[str]) -> list[str]:
     suspects = {name for name in names if HARMFUL.fullmatch(name)} - set(HARMLESS)
     if not suspects:
         return []
-    from racetrack.config import every_setting  # slow, and the installer has no pydantic
+    from racetrack.config import every_setting  # here: slow, and the installer has no pydantic
 
     return sorted(name for name in suspects if name.lower() not in every_setting())
 

@@ -31,7 +31,7 @@ def usable_cores() -> frozenset[int]:
 
 def describe(cpuinfo: Path = CPUINFO) -> "Machine":
     """Return CPU model, cores, memory, kernel and distribution of this machine."""
-    from racetrack.results.run import Machine  # heavy; most commands do not need it
+    from racetrack.results.run import Machine  # here: slow, and most commands do not need it
 
     cpu = _fields(cpuinfo)
     return Machine(
@@ -54,7 +54,7 @@ def cpu_numbers(cpu: Mapping[str, str]) -> str:
 
 
 def _fields(cpuinfo: Path) -> dict[str, str]:
-    """Return the fields of the first processor."""
+    """Return the fields of the first processor in /proc/cpuinfo: name → value."""
     first = cpuinfo.read_text().partition("\n\n")[0]
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}

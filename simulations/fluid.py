@@ -131,7 +131,7 @@ class FluidRun:
 
     @property
     def took_s(self) -> float:
-        """Duration so far."""
+        """Duration of this run so far."""
         return self._durations.start_and_stop_s + self._queue.now_s
 
     def work(self) -> Work:

@@ -32,7 +32,7 @@ class Kind:
 
     make: Make
     right: frozenset[VerdictKind]
-    first_s: float = 10.0  # time of the first look
+    first_s: float = 10.0  # time of the first attempt at a verdict
 
 
 @dataclass

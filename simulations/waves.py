@@ -1,4 +1,4 @@
-"""Bounded lags that look like growth for a while."""
+"""Lags that grow for a while but are bounded, for synthetic runs."""
 
 import numpy as np
 from numpy.random import Generator

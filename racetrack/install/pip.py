@@ -25,7 +25,7 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 # what is installed, or where.
 UV_NETWORK = (
     "UV_DEFAULT_INDEX",
-    "UV_INDEX",  # the start of several names, such as those of passwords
+    "UV_INDEX",  # prefix of several variables, such as those for passwords
     "UV_EXTRA_INDEX_URL",
     "UV_FIND_LINKS",
     "UV_NO_INDEX",

@@ -106,4 +106,4 @@ class Installs:
     versions: Sequence[str] = ()  # settings that contain the versions of these parts
     pypi: Sequence[PypiLock] = ()
     maven: Sequence[MavenPart] = ()
-    images: Sequence[Image] = ()  # of its services, for `./race images`
+    images: Sequence[Image] = ()  # images that `./race images` builds for the engine

@@ -65,7 +65,7 @@ class NativeStack:
         self.settings = settings
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
-        self._coming: Mapping[str, Future[Path]] = {}  # parts that are or are being installed
+        self._coming: Mapping[str, Future[Path]] = {}  # parts that are installed or being installed
         self._faster: dict[str, FasterStart] = {}  # by started service
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None

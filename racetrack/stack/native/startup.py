@@ -30,7 +30,7 @@ class RunningService:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its main process has exited."""
+        """Whether the main process has exited."""
         return self.process.poll() is not None
 
     def ending(self) -> str:
