@@ -94,14 +94,19 @@ def _base_pct(points: Sequence[tuple[float, float]]) -> float | None:
     return float(intercept) if intercept > 0 else None
 
 
-def recorded_sides(groups: Mapping[tuple[str, int | None], Group], name: str) -> list[Side]:
+def recorded_sides(groups: Mapping[tuple[str, int | str | None], Group], name: str) -> list[Side]:
     """Return a side for each engine of recorded runs; `name`, if any, tells apart sets of runs of
-    one engine."""
+    one engine. Runs under a load profile are left out: they are not at one rate."""
     found = []
-    for engine in dict.fromkeys(engine for engine, _ in groups):
+    rated = {
+        (engine, offered): group
+        for (engine, offered), group in groups.items()
+        if not isinstance(offered, str)
+    }
+    for engine in dict.fromkeys(engine for engine, _ in rated):
         figures: Figures = {}
         not_held = set()
-        for (of, rate), group in groups.items():
+        for (of, rate), group in rated.items():
             if of != engine:
                 continue
             figures |= {(key, rate): each for key, each in group.figures.items()}

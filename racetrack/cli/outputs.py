@@ -130,13 +130,18 @@ class Gate:
             for key, group in concerned.items():
                 reference = self.baseline.counterpart(key) if self.baseline else None
                 if why := why_it_holds(condition, group, reference):
-                    engine, rate = key
-                    where = engine if rate is None else f"{engine} at {rate:,}/s"
-                    reasons.append(f"{where}: {why}")
+                    reasons.append(f"{_where(*key)}: {why}")
             for reason in reasons:
                 screen.heading(f"Fails --fail-if '{condition.text}': {reason}.")
                 code = CONDITION_EXIT_CODE
         return code
+
+
+def _where(engine: str, offered: int | str | None) -> str:
+    """Return an engine with its rate or load profile."""
+    if offered is None:
+        return engine
+    return f"{engine} at {offered:,}/s" if isinstance(offered, int) else f"{engine}, {offered}"
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:

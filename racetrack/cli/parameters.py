@@ -237,7 +237,7 @@ DECIDE_OPTION = click.option(
     default="120s",
     show_default=True,
     help="After the samples, keep the load on and watch until the verdict is decided, for this"
-    " long at most. 0 judges the sampling window alone. With --fault it is 0.",
+    " long at most. 0 judges the sampling window alone. With --fault or --load it is 0.",
 )
 VERIFY_OPTION = click.option(
     "--verify", is_flag=True, help="At the end, compare every view with its sources."

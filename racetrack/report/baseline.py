@@ -18,8 +18,8 @@ from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import read_record
 from racetrack.results.run import Machine
 
-# Engine and events per second. The rate is None for figures without one, such as capacity.
-Key = tuple[str, int | None]
+# Engine, and events per second or a load profile; None for figures without a rate, as capacity.
+Key = tuple[str, int | str | None]
 Groups = dict[Key, Group]
 # Figures of result files that have another name in comparisons.
 NAMES_IN_RESULTS = {
@@ -53,12 +53,14 @@ class Recorded:
 
 
 def groups_of(records: Sequence[FlatRecord]) -> Groups:
-    """Group records that ended `ok` by engine and rate. Figures that any repeat lacks are left
+    """Group records that ended `ok` by engine and load. Figures that any repeat lacks are left
     out."""
     repeats: dict[Key, list[FlatRecord]] = {}
     for record in records:
         if record.get("outcome", "ok") == "ok":
-            key = str(record.get("engine", "")), record.get("asked_pageviews_per_s")
+            # The rate of a load profile is only its mean.
+            offered = record.get("load") or record.get("asked_pageviews_per_s")
+            key = str(record.get("engine", "")), offered
             repeats.setdefault(key, []).append(record)
     return {key: _group(of) for key, of in repeats.items()}
 

@@ -40,6 +40,13 @@ def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
     assert outcome.run_outcome(record({"asked": {"pageviews_per_s": 0}, "results": idle})) == "ok"
 
 
+def test_of_a_changing_load_what_was_due_in_the_window_is_to_be_achieved() -> None:
+    asked = {"pageviews_per_s": 90_000, "load": "spike 5k 900k 1s"}
+    for offered, expected in ((5_003.0, "ok"), (5_100.0, "of the 5,100 requested")):
+        results = {"offered_pageviews_per_s": offered, "achieved_pageviews_per_s": 5_000.0}
+        assert expected in outcome.run_outcome(record({"asked": asked, "results": results}))
+
+
 @pytest.mark.parametrize(
     ("where", "key", "value", "expected"),
     [

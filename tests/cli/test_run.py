@@ -207,6 +207,27 @@ def test_a_condition_that_holds_has_an_exit_code_of_its_own(
     assert says in result.output
 
 
+def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
+    tmp_path: Path, ended: Ended
+) -> None:
+    def under(load: str, backlog: int) -> MakeRun:
+        results = {"load": {"max_backlog_events": backlog}}
+        made = {"asked": {"load": load}, "results": results, "engine": EXAMPLE}
+        return lambda *_: ended("ok", made)
+
+    before = tmp_path / "before.json"
+    assert run(f"{EXAMPLE} --json {before}", under("spike 1k 9k 1s", 100)).exit_code == 0
+    for load, backlog, says in (
+        ("spike 1k 9k 1s", 105, ""),
+        ("spike 1k 9k 1s", 200, f"{EXAMPLE}, spike 1k 9k 1s: max_backlog_events changed by +100.0"),
+        ("sine 1k 9k 1s", 105, "max_backlog_events"),
+    ):
+        condition = f"--fail-if max_backlog_events>+10% --against {before}"
+        result = run(f"{EXAMPLE} {condition}", under(load, backlog))
+        assert result.exit_code == (6 if says else 0), result.output
+        assert says in result.output
+
+
 def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) -> None:
     table = tmp_path / "run.md"
     result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}", made)

@@ -20,6 +20,7 @@ from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
+from racetrack.workloads.load_profile import Steps
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 
@@ -258,6 +259,24 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen", "mysql", "debezium"}
     assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
     assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
+
+
+class WithoutCdc(MadeUpEngine):
+    needs = ()
+
+
+def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive(engine=WithoutCdc())
+    at.start()
+    at.session.begin_load(Steps((100, 200), 0.1))
+    at.session.watch_recovery()  # returns after the last step: there is no peak to recover from
+    at.session.account()
+    rates = [f"set pageviews_per_second {rate}" for rate in (100, 200)]
+    assert [asked for asked in Generator.asked if asked in rates] == rates
+    assert Generator.asked[-1] == "pause"
+    assert (load := read_run(at.folder.path).load) and load.profile == "steps 100,200 0.1s"
 
 
 @pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])
