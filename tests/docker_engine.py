@@ -150,7 +150,7 @@ def _ours() -> psutil.Process | None:
     pidfile = home() / "dockerd.pid"
     with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
         process = psutil.Process(int(pidfile.read_text()))
-        if str(pidfile) in process.cmdline():
+        if f"--pidfile={pidfile}" in process.cmdline():
             return process
     return None
 
