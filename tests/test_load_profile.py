@@ -85,22 +85,22 @@ def test_recorded_rates_hold_until_the_next_and_times_count_from_the_first(
     [
         ("spke 1k 2k 1s", "Did you mean spike?"),
         ("", "It begins with one of constant, ramp, steps, spike, sine, recorded"),
-        ("spike 1k 2k", "it has 2 values, not 3. It takes spike BASE PEAK DURATION"),
+        ("spike 1k 2k", "it has 2 values, not 3. Write spike BASE PEAK DURATION"),
         ("spike 2k 1k 10s", "its peak, 1,000/s, is not above its base"),
-        ("spike 1k 2k 0s", "is no time at all"),
+        ("spike 1k 2k 0s", "the duration '0s' is 0"),
         ("spike 1k 2k soon", "'soon' is not a duration"),
         ("sine 2k 2k 10s", "is not above its low rate"),
         ("ramp 1k 99M 10s", "more than the load generator offers"),
         ("ramp -1k 2k 10s", "'-1k' is not a rate"),
         ("steps 1k,,2k 10s", "'' is not a rate"),
         ("steps 1k, 2k 10s", "it has 3 values, not 2"),
-        ("constant 0", "it offers nothing"),
+        ("constant 0", "its rate is always 0"),
         ("recorded", "can't be read"),
         ("recorded nowhere.csv", "the file 'nowhere.csv' can't be read"),
     ],
 )
 def test_what_is_no_load_is_said_with_an_example(text: str, says: str) -> None:
-    with pytest.raises(ValueError, match="is no load") as failed:
+    with pytest.raises(ValueError, match="is not a load profile") as failed:
         parse(text)
     assert says in str(failed.value)
 
@@ -114,14 +114,14 @@ def test_what_is_no_load_is_said_with_an_example(text: str, says: str) -> None:
         ("0,5\n1,-5\n", "line 2: '-5' is not a rate"),
         ("0,5\n1\n", "line 2: "),
         ("0,5\n\n0,6\n", "line 3: its seconds do not rise"),
-        ("0,5\nnan,6\n", "line 2: 'nan' is no time"),
-        ("0,0\n1,0\n", "it offers nothing"),
+        ("0,5\nnan,6\n", "line 2: 'nan' is not a number of seconds"),
+        ("0,0\n1,0\n", "its rate is always 0"),
     ],
 )
 def test_a_file_without_rates_is_named_with_its_line(
     recorded: WriteCsv, rows: str, says: str
 ) -> None:
-    with pytest.raises(ValueError, match="is no load") as failed:
+    with pytest.raises(ValueError, match="is not a load profile") as failed:
         parse(recorded(rows))
     assert says in str(failed.value)
 

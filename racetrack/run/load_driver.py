@@ -35,7 +35,7 @@ class LoadDriver(Probe):
 
     @property
     def is_over(self) -> bool:
-        """Whether the profile has shown all of itself."""
+        """True once the duration of the profile has passed."""
         return time.monotonic() - self._began_s >= self._profile.duration_s
 
     def record(self) -> LoadLog | None:
@@ -60,7 +60,7 @@ class LoadDriver(Probe):
                     return
 
     def _note_peak(self, at_s: float, set_ms: int) -> None:
-        """Record the begin or the end of the peak, if the rate that was set is one."""
+        """Record the time of a rate that begins or ends the peak."""
         if self._log and (peak_s := self._profile.peak_s):
             if at_s == peak_s[0]:
                 self._log.peak_from_ms = set_ms

@@ -14,20 +14,20 @@ from racetrack import units
 
 # Seconds at the base rate before and after a spike.
 SPIKE_LEAD_S = 10.0
-# Rates that change all the time are set this often.
+# Interval at which a continuously changing rate is set.
 TICK_S = 1.0
 NEVER_S = math.inf
-Piece = tuple[float, int]  # from this second on, this rate
+Piece = tuple[float, int]  # start in seconds, and rate
 
 
 class LoadProfile(ABC):
     """Events per second of the main topic as a function of the seconds since the profile began.
 
-    `str` gives the text that `parse` accepts. A profile has no end: after `duration_s`, in which it
-    shows all of itself, the rate goes on as `rate_at` says."""
+    `str` returns the text that `parse` accepts. `rate_at` is defined at all times; a run lasts at
+    least `duration_s`."""
 
     name: ClassVar[str]
-    form: ClassVar[str]  # its text, for people
+    form: ClassVar[str]  # values after the name
     example: ClassVar[str]
 
     @property
@@ -37,7 +37,7 @@ class LoadProfile(ABC):
 
     @classmethod
     @abstractmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Parse the text after the name.
 
         Raises:
@@ -47,7 +47,7 @@ class LoadProfile(ABC):
     @property
     @abstractmethod
     def duration_s(self) -> float:
-        """Seconds until the profile has shown all of itself; 0 for a constant rate."""
+        """Seconds to run the profile once; 0 for a constant rate."""
 
     @abstractmethod
     def rate_at(self, elapsed_s: float) -> int:
@@ -55,7 +55,7 @@ class LoadProfile(ABC):
 
     @abstractmethod
     def next_change_s(self, elapsed_s: float) -> float:
-        """Return the next time at which the rate is to be set anew; NEVER_S if there is none."""
+        """Return the next time at which the rate changes; NEVER_S if there is none."""
 
     def rate_until_next_change(self, elapsed_s: float) -> int:
         """Return the rate from a time until the next change: that of the middle of the interval."""
@@ -100,7 +100,7 @@ class Constant(_InPieces):
     per_s: int
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         (rate,) = _words(text, 1)
         return cls(units.parse_rate(rate))
 
@@ -118,14 +118,14 @@ class Constant(_InPieces):
 
 @dataclass(frozen=True)
 class Steps(_InPieces):
-    """One rate after the other, each for the same time; the last one stays."""
+    """Several rates, each for the same time; the last one stays."""
 
     name, form, example = "steps", "RATE,RATE… EACH", "steps 1k,5k,20k 30s"
     rates: tuple[int, ...]
     each_s: float
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         rates, each = _words(text, 2)
         return cls(tuple(map(units.parse_rate, rates.split(","))), _duration_s(each))
 
@@ -144,7 +144,7 @@ class Steps(_InPieces):
 
 @dataclass(frozen=True)
 class Spike(_InPieces):
-    """SPIKE_LEAD_S at a base rate, a peak for some time, then the base rate again."""
+    """A base rate, with a peak for some time after SPIKE_LEAD_S."""
 
     name, form, example = "spike", "BASE PEAK DURATION", "spike 5k 50k 10s"
     base_per_s: int
@@ -156,7 +156,7 @@ class Spike(_InPieces):
             raise ValueError(f"its peak, {self.peak_per_s:,}/s, is not above its base")
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         base, peak, lasts = _words(text, 3)
         return cls(units.parse_rate(base), units.parse_rate(peak), _duration_s(lasts))
 
@@ -180,7 +180,7 @@ class Spike(_InPieces):
 
 @dataclass(frozen=True)
 class Ramp(LoadProfile):
-    """A rate that rises or falls evenly, and stays where it ends."""
+    """A rate that rises or falls linearly, then stays."""
 
     name, form, example = "ramp", "FROM TO DURATION", "ramp 1k 50k 60s"
     from_per_s: int
@@ -188,7 +188,7 @@ class Ramp(LoadProfile):
     for_s: float
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         begin, end, lasts = _words(text, 3)
         return cls(units.parse_rate(begin), units.parse_rate(end), _duration_s(lasts))
 
@@ -210,7 +210,7 @@ class Ramp(LoadProfile):
 
 @dataclass(frozen=True)
 class Sine(LoadProfile):
-    """A wave between two rates, which begins at the lower one and goes on."""
+    """A wave between two rates that begins at the lower one and does not end."""
 
     name, form, example = "sine", "LOW HIGH PERIOD", "sine 5k 20k 60s"
     low_per_s: int
@@ -222,7 +222,7 @@ class Sine(LoadProfile):
             raise ValueError(f"its high rate, {self.high_per_s:,}/s, is not above its low rate")
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         low, high, period = _words(text, 3)
         return cls(units.parse_rate(low), units.parse_rate(high), _duration_s(period))
 
@@ -252,7 +252,7 @@ class Recorded(_InPieces):
     rows: tuple[Piece, ...] = field(repr=False)
 
     @classmethod
-    def of_words(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         return cls(text, _read(Path(text)))
 
     def __str__(self) -> str:
@@ -274,7 +274,7 @@ def parse(text: str) -> LoadProfile:
     """Return the profile of a text such as `spike 5k 50k 10s`.
 
     Raises:
-        ValueError: it is none; the message is for the user.
+        ValueError: the text is not a load profile; the message is for the user.
     """
     name, _, rest = text.strip().partition(" ")
     kind = next((each for each in PROFILES if each.name == name), None)
@@ -282,14 +282,16 @@ def parse(text: str) -> LoadProfile:
         names = [each.name for each in PROFILES]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise ValueError(f"{text!r} is no load.{hint} It begins with one of {', '.join(names)}")
+        raise ValueError(
+            f"{text!r} is not a load profile.{hint} It begins with one of {', '.join(names)}"
+        )
     try:
-        found = kind.of_words(rest.strip())
+        found = kind.from_text(rest.strip())
         if not found.mean_per_s:
-            raise ValueError("it offers nothing")
+            raise ValueError("its rate is always 0")
     except ValueError as error:
         raise ValueError(
-            f"{text!r} is no load: {error}. It takes {kind.name} {kind.form}, such as"
+            f"{text!r} is not a load profile: {error}. Write {kind.name} {kind.form}, such as"
             f" {kind.example!r}"
         ) from None
     return found
@@ -305,7 +307,7 @@ def _words(text: str, count: int) -> list[str]:
 def _duration_s(text: str) -> float:
     seconds = units.parse_duration_s(text)
     if not seconds:
-        raise ValueError(f"{text!r} is no time at all")
+        raise ValueError(f"the duration {text!r} is 0")
     return seconds
 
 
@@ -317,7 +319,7 @@ def _read(path: Path) -> tuple[Piece, ...]:
     """Return the rows of a CSV file with seconds from the first on; a header is skipped.
 
     Raises:
-        ValueError: the file can't be read, or a row is none.
+        ValueError: the file or a row can't be read.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -343,7 +345,7 @@ def _row(path: Path, number: int, row: list[str]) -> Piece:
             rate = str(round(float(rate)))
         at_s = float(at)
         if not math.isfinite(at_s):
-            raise ValueError(f"{at!r} is no time in seconds")
+            raise ValueError(f"{at!r} is not a number of seconds")
         return at_s, units.parse_rate(rate)
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: {error}") from None

@@ -70,7 +70,7 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
         ("--rate many", "--rate"),
         ("--every 0", "--every"),
         ("--samples 0", "--samples"),
-        ("--load spike", "It takes spike BASE PEAK DURATION"),
+        ("--load spike", "Write spike BASE PEAK DURATION"),
         ("--fail-if lag_p99>2", "Did you mean lag_p99_ms?"),
         ("--fail-if lag_p99_ms>+10%", "Add --against PATH"),
         ("--fail-if lag_p99_ms>10%", "sign and percent"),
