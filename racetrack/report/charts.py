@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,8 @@ LOG_FROM = 20
 # Curves have 10 points per second (GRID_MS). For a long run, a chart shows only INSTANTS points,
 # which hides nothing, since counts only rise.
 GRID_MS, INSTANTS = 100.0, 90
+CAPACITY = "capacity (95 % interval)"
+ROW_SHARE = 0.7  # of a row's height, for the searches of an engine
 CURVES = {
     "due": "due (offered)",
     "handed_over": "handed over",
@@ -43,14 +44,11 @@ CURVES = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawn chart. `svg` is the text of the SVG file; `readings` are the values shown under the
-    pointer."""
+    """A chart with its files."""
 
     chart: Chart
-    short_id: str
-    svg: str
+    svg: bytes
     png: bytes
-    readings: dict[str, Any]
 
 
 def plots(
@@ -70,16 +68,10 @@ def plots(
         charts[f"limits{number}"] = [one] if one else []
     for run in collection.runs:
         charts[run.tag], gaps[run.tag] = run_charts(run)
-    made: dict[str, list[Plot]] = {}
-    total = 0
-    for name, of in charts.items():
-        made[name] = []
-        for chart in of:
-            svg, png, readings = drawn(chart)
-            total += 1
-            made[name].append(
-                Plot(replace(chart, name=_file_name(chart.name)), f"p{total}", svg, png, readings)
-            )
+    made = {
+        name: [Plot(replace(chart, name=_file_name(chart.name)), *drawn(chart)) for chart in of]
+        for name, of in charts.items()
+    }
     return made, gaps
 
 
@@ -132,34 +124,50 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """Return a chart with a row for each search: its sustained rate for each bound, and its
-    capacity. All searches must have the same kind of load."""
-    lines = []
+    """Return a chart with a row per engine, and in it a line of points per search: its capacity,
+    and the highest rate that it sustained within each bound. All searches have the same kind of
+    load. None if no search found a rate."""
     engines = list(dict.fromkeys(each.record.engine for each in limits))
-    records = sorted((each.record for each in limits), key=lambda one: engines.index(one.engine))
-    for row, limit in enumerate(records):
-        held = [one.held_per_s for one in limit.sustainable]
-        rates: list[float] = [rate for rate in held if rate is not None]
-        if limit.capacity:
-            rates.append(limit.capacity.per_s)
-        if rates:
-            y = np.full(len(rates), float(row))
-            look = engines.index(limit.engine)
-            lines.append(Line(limit.engine, np.array(rates), y, look, "points"))
-    if not lines:
+    points: dict[str, list[tuple[float, float, float]]] = {}  # name → x, y, half
+    for row, engine in enumerate(engines):
+        searches = [each.record for each in limits if each.record.engine == engine]
+        for record, y in zip(searches, _spread_out(row, len(searches)), strict=True):
+            if of := record.capacity:
+                half = (of.high - of.low) / 2
+                points.setdefault(CAPACITY, []).append((of.per_s, y, half))
+            for one in record.sustainable:
+                if one.held_per_s is not None:
+                    name = f"sustained within {one.bound_ms / 1000:g} s"
+                    points.setdefault(name, []).append((float(one.held_per_s), y, np.nan))
+    if not points:
         return None
+    names = sorted(points, key=lambda name: (name != CAPACITY, name))
     return Chart(
         name=f"limits{number}",
-        title="Limits: highest rates held within each bound, and capacity",
+        title="Limits: capacity, and highest rates sustained within each bound",
         x_title=f"{limits[0].record.of}/s",
         y_title="",
-        lines=tuple(lines),
+        lines=tuple(_dots(name, points[name], look) for look, name in enumerate(names)),
         x_form="{:,.0f}",
         x_unit="/s",
-        y_form="",
+        y_form="{:,.1f}",
         y_unit="",
-        meaning="An engine's last point is its capacity.",
+        rows=tuple(engines),
+        meaning="A row per engine, in it a line per search in the order of the table. A sustained"
+        " rate may be above the capacity: rates are tried relative to the capacity of a search’s"
+        " first run, and the capacity is that of all runs.",
     )
+
+
+def _spread_out(row: int, count: int) -> list[float]:
+    """Return the heights of `count` lines within a row."""
+    return [row + ROW_SHARE * ((line + 0.5) / count - 0.5) for line in range(count)]
+
+
+def _dots(name: str, points: Sequence[tuple[float, float, float]], look: int) -> Line:
+    x, y, half = np.array(points).T
+    half = np.where(np.isfinite(half), half, np.nan)
+    return Line(name, x, y, look, "dots", half)
 
 
 def _comparison_chart(
@@ -170,7 +178,7 @@ def _comparison_chart(
         name=name,
         title=f"{figure.title[0].upper()}{figure.title[1:]} against {x_title}",
         x_title=x_title,
-        y_title=figure.unit,
+        y_title=f"{figure.title}, {figure.unit}",
         lines=tuple(lines),
         x_form="{:,.0f}" if rates else "{:,}",
         x_unit="/s" if rates else "",
@@ -183,7 +191,7 @@ def _comparison_chart(
 
 
 def _far_apart(values: Sequence[float]) -> bool:
-    return bool(values) and 0 < LOG_FROM * min(values) < max(values)
+    return bool(values) and bool(0 < LOG_FROM * min(values) < max(values))
 
 
 def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: int) -> list[Line]:
@@ -233,7 +241,7 @@ def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
     start_ms, end_ms = float(window.start_ms), float(window.end_ms)
     try:
         curves = curve_files.trusted(curve_files.read(run.path))
-        made += [_counts(run, curves, start_ms, end_ms), _lag(run, curves, start_ms, end_ms)]
+        made += [*_lag(run, curves, start_ms, end_ms), _counts(run, curves, start_ms, end_ms)]
     except curve_files.CurvesError as error:
         missing.append(f"No curves and no lag over time: {error}")
     if (run.path / "usage.csv").is_file():
@@ -308,7 +316,7 @@ def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
         "curves",
         (start_ms, end_ms),
         title="Curves: pageviews, all partitions",
-        y_title="thousand since the window began",
+        y_title="thousand pageviews",
         lines=tuple(lines),
         y_form="{:,.1f}",
         y_unit=" k",
@@ -329,46 +337,56 @@ def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
     return np.asarray(np.sum([known(curve) for curve in parts], axis=0), dtype=np.float64)
 
 
-def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
+def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart]:
+    """Return a chart of the lag alone, and one of its parts."""
     begins = [curve.at_ms[0] for curve in curves.processed if len(curve.at_ms)]
     series = lag.lag_series(curves, min([start_ms, *begins]), curve_files.recorded_until_ms(curves))
+    ages = lag.age(curves, series.start_ms, series.end_ms)
     finite = np.isfinite(series.lag_ms)
-    at_ms = series.at_ms[finite]
+    left_out = int(np.count_nonzero(~finite))
     parts: dict[str, Floats] = {
-        "processing lag (right after an update)": series.lag_ms,
+        "processing lag": series.lag_ms,
         "generator's part": series.generator_ms,
         "broker's part": series.broker_ms,
     }
     lines = [
-        _line("lag", *_sawtooth(lag.age(curves, series.start_ms, series.end_ms)), start_ms, 0),
-        *(
-            _line(title, at_ms, values[finite], start_ms, look)
-            for look, (title, values) in enumerate(parts.items(), start=1)
-        ),
+        _line(title, series.at_ms[finite], values[finite], start_ms, look)
+        for look, (title, values) in enumerate(parts.items(), start=1)
     ]
     if (run.path / f"{run.engine}_sample_dt.log").is_file():
         updates = raw.delays(run.path, run.engine)
         at = np.array([update.timestamp_ms for update in updates], dtype=np.float64)
         dt = np.array([update.dt_ms for update in updates], dtype=np.float64)
         lines.append(_line("dt_ms (published freshness)", at, dt, start_ms, 4))
-    left_out = int(np.count_nonzero(~finite))
-    return _time_chart(
-        run,
-        "lag",
-        (start_ms, end_ms),
-        title="Lag",
-        y_title="ms",
-        lines=tuple(lines),
-        y_form="{:,.0f}",
-        y_unit=" ms",
-        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Lag grows between two updates, and"
-        " falls to the processing lag at each update. The parts of the processing lag are those of"
-        " the partition with the largest lag. dt_ms is the measure of 2022, in which a lagging"
-        " partition can hide.",
-        note=f"Left out: {left_out} at pageviews due before the recording began."
-        if left_out
-        else "",
-    )
+    window, form = (start_ms, end_ms), {"y_form": "{:,.0f}", "y_unit": " ms"}
+    return [
+        _time_chart(
+            run,
+            "lag",
+            window,
+            title="Lag",
+            y_title="lag, ms",
+            lines=(_line("lag", *_sawtooth(ages), start_ms, 0),),
+            meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. It grows between two updates,"
+            " and falls at each.",
+            **form,
+        ),
+        _time_chart(
+            run,
+            "lag_parts",
+            window,
+            title="Lag right after each update, and its parts",
+            y_title="lag, ms",
+            lines=tuple(lines),
+            meaning="Processing lag is what remains at an update; its parts are those of the"
+            " partition that decides. dt_ms is the measure of 2022, in which a lagging partition"
+            " can hide.",
+            note=f"Left out: {left_out} at pageviews due before the recording began."
+            if left_out
+            else "",
+            **form,
+        ),
+    ]
 
 
 def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
@@ -404,7 +422,7 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             "cpu",
             window,
             title="CPU between readings (kernel)",
-            y_title="% of a core",
+            y_title="CPU, % of a core",
             lines=tuple(lines(cpu)),
             y_form="{:,.0f}",
             y_unit=" %",
@@ -416,7 +434,7 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             "memory",
             window,
             title="Resident memory (kernel)",
-            y_title="GiB",
+            y_title="memory, GiB",
             lines=tuple(lines(memory)),
             y_form="{:,.3f}",
             y_unit=" GiB",

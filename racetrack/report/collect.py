@@ -9,7 +9,14 @@ from pathlib import Path
 from racetrack import config as settings
 from racetrack.analysis.compare import CostLine, Mean, Ratio, fit_cost, mean, ratio
 from racetrack.errors import UsageError
-from racetrack.report.figures import COMPARED, FIGURES, figures_of, runtime_of, warnings_of
+from racetrack.report.figures import (
+    COMPARED,
+    FIGURES,
+    Grade,
+    figures_of,
+    runtime_of,
+    warnings_of,
+)
 from racetrack.results.base import Scalar
 from racetrack.results.folder import read_record, read_run
 from racetrack.results.run import RunRecord
@@ -54,20 +61,25 @@ SHORT_LABEL = 2
 class Run:
     """A run folder. `record` is its `run.json`; `figures` has the keys of `figures.FIGURES`.
 
-    `config` contains the settings and versions by which runs of an engine at the same rate may
-    differ.
+    `graded` contains its warnings by how much they matter. `config` contains the settings and
+    versions by which runs of an engine at the same rate may differ.
     """
 
     path: Path
     record: RunRecord
     figures: Mapping[str, float | None]
-    warnings: tuple[str, ...]
+    graded: Mapping[Grade, tuple[str, ...]]
     config: Mapping[str, str]
 
     @property
     def tag(self) -> str:
         """Name of the folder."""
         return self.path.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All warnings, the gravest first."""
+        return tuple(warning for of in self.graded.values() for warning in of)
 
     @property
     def engine(self) -> str:
@@ -292,8 +304,9 @@ def _run(path: Path, varied: Mapping[str, str]) -> Run:
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
     disturbed = {**_faults(run), **_load(run)}
     config = {**applicable, **versions, **_window(run), **disturbed, **varied}
-    warnings = (*missing_files(path, run), *warnings_of(run))
-    return Run(path, run, figures_of(run), warnings, config)
+    graded = {grade: tuple(of) for grade, of in warnings_of(run).items()}
+    graded[Grade.WRONG] += tuple(missing_files(path, run))
+    return Run(path, run, figures_of(run), graded, config)
 
 
 def missing_files(folder: Path, run: RunRecord) -> list[str]:

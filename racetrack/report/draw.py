@@ -1,9 +1,7 @@
-"""A chart as data, and its drawing with matplotlib as SVG and PNG."""
+"""A chart as data: for the page, which draws it with uPlot, and for files, as SVG and PNG."""
 
-import html
 import io
-import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -26,15 +24,6 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 STROKES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, MUTED, GRID, PAPER, BAND = "#1b1f24", "#59636f", "#d5dae1", "#fffffe", "#eef1f5"
-# In the page these colours become CSS variables, so that charts follow the page's theme.
-VARIABLES = {
-    **{colour: f"var(--s{number})" for number, colour in enumerate(COLOURS)},
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    GRID: "var(--grid)",
-    PAPER: "var(--paper)",
-    BAND: "var(--band)",
-}
 # Size in inches. At 72 points per inch, 4.6 in are 331 CSS pixels, which fit on a phone's screen.
 SIZE_IN, PNG_DPI = (4.6, 2.7), 200
 # Two names longer than LONG_NAME do not fit next to each other in the legend. ROW_IN is the height
@@ -71,13 +60,14 @@ STYLE: Any = {
 @dataclass(frozen=True, eq=False)
 class Line:
     """A line of a chart. `x` and `y` have equal length. `look` is the index of colour, marker and
-    stroke. `half` contains half-widths of intervals (NaN: no interval)."""
+    stroke. `half` contains half-widths of intervals (NaN: no interval), along x for `dots` and
+    along y for all others."""
 
     name: str
     x: Floats
     y: Floats
     look: int
-    kind: Literal["line", "step", "points", "foreign"] = "line"
+    kind: Literal["line", "step", "points", "foreign", "dots"] = "line"
     half: Floats | None = None
 
 
@@ -98,7 +88,7 @@ class Chart:
     `name` is the name of its files without suffix. `x_form` and `y_form` are formats of values,
     which are followed by `x_unit` and `y_unit`. `band` is a span of x that is shaded (the judged
     window). `marks` are injected faults. `meaning` explains the lines; `note` states what was left
-    out."""
+    out. With `rows`, y is not a value: a point at 2.3 belongs to row 2."""
 
     name: str
     title: str
@@ -113,6 +103,7 @@ class Chart:
     log_y: bool = False
     band: tuple[float, float] | None = None
     marks: tuple[Mark, ...] = ()
+    rows: tuple[str, ...] = ()
     meaning: str = ""
     note: str = ""
 
@@ -130,10 +121,8 @@ def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Float
     return x[kept], y[kept]
 
 
-def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
-    """Draw a chart. Return it as SVG (light theme) and PNG, and the values that the page shows
-    under the pointer: for each line its name and points (x in SVG units, x and y as text), and the
-    units."""
+def drawn(chart: Chart) -> tuple[bytes, bytes]:
+    """Return the chart as SVG (light theme) and PNG."""
     with mpl.rc_context(STYLE):
         columns, taller_in = _legend(chart)
         figure = Figure(figsize=(SIZE_IN[0], SIZE_IN[1] + taller_in), layout="constrained")
@@ -142,11 +131,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         for line in chart.lines:
             _draw(axes, line)
         _fit(axes, chart)
-        handles, names = axes.get_legend_handles_labels()
-        once = dict(zip(names, handles, strict=True))  # lines with the same name look the same
         figure.legend(
-            once.values(),
-            once.keys(),
             loc="outside lower left",
             ncols=columns,
             frameon=False,
@@ -158,7 +143,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         svg = io.BytesIO()
         # Omit the date, so that the same data gives the same file.
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None})
-        return _short(svg.getvalue().decode()), png.getvalue(), _readings(axes, chart)
+        return svg.getvalue(), png.getvalue()
 
 
 def _legend(chart: Chart) -> tuple[int, float]:
@@ -168,25 +153,52 @@ def _legend(chart: Chart) -> tuple[int, float]:
     return 1, ROW_IN * (len(chart.lines) // 2)
 
 
-def inline(svg: str, name: str, title: str) -> str:
-    """Adapt an SVG for embedding in the page: use CSS variables for colours, and unique ids."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    for colour, variable in VARIABLES.items():
-        body = body.replace(colour, variable)
-    used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]+)', body))
-    body = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", body)
-    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
-    body = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', body)
-    body = re.sub(r' xmlns(:\w+)?="[^"]*"| transform="rotate\(-0 [^"]*"', "", body)
-    body = re.sub(r" font-family: '[^']*';", "", body)
-    body = re.sub(r">\s+<", "><", re.sub(r"\n(?=[LMC]|z?$|z)", "", body, flags=re.MULTILINE))
-    return re.sub(
-        r'<svg [^>]*(viewBox="[^"]*")[^>]*>',
-        lambda found: f'<svg {found[1]} role="img" aria-label="{html.escape(title)}">',
-        body,
-        count=1,
-    )
+def for_page(chart: Chart) -> dict[str, Any]:
+    """Return the chart as page/charts.js draws it: names of axes, units, and the points of each
+    line, rounded to what is shown."""
+    x_decimals, y_decimals = _decimals(chart.x_form), _decimals(chart.y_form)
+    return {
+        "title": chart.title,
+        "x_title": chart.x_title,
+        "y_title": chart.y_title,
+        "x_unit": chart.x_unit,
+        "y_unit": chart.y_unit,
+        "x_decimals": x_decimals,
+        "y_decimals": y_decimals,
+        "log_x": chart.log_x,
+        "log_y": chart.log_y,
+        "band": chart.band,
+        "marks": [asdict(mark) for mark in chart.marks],
+        "lines": [_line_for_page(line, x_decimals, y_decimals) for line in chart.lines],
+    }
+
+
+def _line_for_page(line: Line, x_decimals: int, y_decimals: int) -> dict[str, Any]:
+    ends: dict[str, Any] = {}
+    if line.half is not None:
+        ends = {
+            "low": _rounded(line.y - line.half, y_decimals),
+            "high": _rounded(line.y + line.half, y_decimals),
+        }
+    return {
+        "name": line.name,
+        "look": line.look,
+        "kind": line.kind,
+        "x": _rounded(line.x, x_decimals),
+        "y": _rounded(line.y, y_decimals),
+        **ends,
+    }
+
+
+def _decimals(form: str) -> int:
+    """Return the number of decimals that a format shows."""
+    return len(form.format(0.0).partition(".")[2])
+
+
+def _rounded(values: Floats, decimals: int) -> list[float | None]:
+    """Return values with one decimal more than is shown, so that lines are smooth; None for what is
+    no number."""
+    return [round(float(v), decimals + 1) if np.isfinite(v) else None for v in values]
 
 
 def _axes(axes: Axes, chart: Chart) -> None:
@@ -210,7 +222,7 @@ def _axes(axes: Axes, chart: Chart) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_minor_locator(NullLocator())
     else:
-        axes.yaxis.set_major_locator(MaxNLocator(5) if chart.y_form else NullLocator())
+        axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _tick(y)))
 
 
@@ -233,9 +245,10 @@ def _mark(axes: Axes, mark: Mark) -> None:
 
 
 def _fit(axes: Axes, chart: Chart) -> None:
-    """Make the axes begin at zero, and add space around rows."""
-    if not chart.y_form:
-        axes.set_ylim(len(chart.lines) - 0.5, -0.5)
+    """Let axes begin at zero, and show all rows."""
+    if chart.rows:
+        axes.set_yticks(range(len(chart.rows)), chart.rows)
+        axes.set_ylim(len(chart.rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.grid(visible=True, axis="x")
     elif not chart.log_y:
@@ -255,6 +268,10 @@ def _draw(axes: Axes, line: Line) -> None:
     if line.kind == "foreign":
         axes.plot(
             line.x, line.y, marker, color=MUTED, fillstyle="none", markersize=6, label=line.name
+        )
+    elif line.kind == "dots":
+        axes.errorbar(
+            line.x, line.y, xerr=line.half, color=colour, fmt=marker, capsize=2.5, label=line.name
         )
     elif line.kind == "points":
         axes.errorbar(
@@ -280,32 +297,3 @@ def _draw(axes: Axes, line: Line) -> None:
             drawstyle=steps,
             label=line.name,
         )
-
-
-def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
-    """Return the points of each line as a text `at|x|y;at|x|y`, where `at` is the position in SVG
-    units. Lists would double the size of the page."""
-    scale = 72 / axes.figure.dpi
-    found = []
-    for line in chart.lines:
-        at = axes.transData.transform(np.column_stack([line.x, line.y]))[:, 0] * scale
-        points = ("|".join((f"{px:.1f}", *_reading(chart, line, n))) for n, px in enumerate(at))
-        look = line.look % len(COLOURS)
-        found.append({"name": line.name, "look": look, "points": ";".join(points)})
-    return {"lines": found, "units": [chart.x_unit, chart.y_unit]}
-
-
-def _reading(chart: Chart, line: Line, index: int) -> tuple[str, str]:
-    y = chart.y_form.format(line.y[index])
-    if line.half is not None and np.isfinite(line.half[index]):
-        y += f" ± {chart.y_form.format(line.half[index])}"
-    return chart.x_form.format(line.x[index]), y
-
-
-def _short(svg: str) -> str:
-    """Round coordinates to a tenth of a point, to keep files small."""
-
-    def rounded(found: re.Match[str]) -> str:
-        return re.sub(r"(\d+\.\d)\d+", r"\1", found[0])
-
-    return re.sub(r' (?:d|x|y)="[^"]*"', rounded, svg)

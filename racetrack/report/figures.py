@@ -6,8 +6,10 @@ Figures are computed over the window that the verdict judged, unless their meani
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from racetrack.analysis import noise
+from racetrack.analysis.outcome import littles_law_warning
 from racetrack.results.figures import (
     Answers,
     Cost,
@@ -432,17 +434,30 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def warnings_of(run: RunRecord) -> tuple[str, ...]:
-    """Return warnings about the figures, and caveats of the engine."""
-    found = [*measurement_warnings(run)]
+class Grade(StrEnum):
+    """How much a warning matters, the gravest first."""
+
+    WRONG = "Figures may be wrong"
+    DOUBTFUL = "Figures are less certain"
+    COMPARING = "Before comparing"
+
+
+def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
+    """Return warnings about the figures, and caveats of the engine, by how much they matter."""
+    contradictions = _contradictions(run)
+    caveats = []
     if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
-        found.append(
+        caveats.append(
             f"Runtime {runtime}: Apache Kafka stands in for Redpanda, and Apicurio for its"
             " registry. Don't compare with runs of another runtime."
         )
     if run.results and not run.results.engine:
-        found.append(NO_COST)
-    return (*found, *view_caveats(run), *run.caveats)
+        caveats.append(NO_COST)
+    return {
+        Grade.WRONG: contradictions,
+        Grade.DOUBTFUL: [of for of in measurement_warnings(run) if of not in contradictions],
+        Grade.COMPARING: [*caveats, *view_caveats(run), *run.caveats],
+    }
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:
@@ -457,6 +472,16 @@ def measurement_warnings(run: RunRecord) -> list[str]:
             f"Busy machine: more than {BUSY_PCT:.0f} % of all cores' time was used. The engine may"
             " have got too little CPU time because of other processes."
         )
+    return [*found, *(of for of in _contradictions(run) if of not in found)]
+
+
+def _contradictions(run: RunRecord) -> list[str]:
+    """Return warnings about two records of a run that contradict each other."""
+    if not (results := run.results):
+        return []
+    found = []
+    if results.littles_law and not results.littles_law.holds:
+        found.append(littles_law_warning(results.littles_law))
     # With faults, top's figures differ anyway, because processes end between two samples.
     if run.measured and not run.faults:
         seconds = run.measured.window.seconds

@@ -1,27 +1,29 @@
 """The report as a self-contained HTML page."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.ticker import MaxNLocator
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.report import searches, summary
 from racetrack.report.charts import Plot
-from racetrack.report.collect import Collection, Run, Table
-from racetrack.report.draw import inline
-from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, number
+from racetrack.report.collect import Collection, Run, Table, changed_settings
+from racetrack.report.draw import Floats, Line, for_page
+from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, Grade, number
 from racetrack.report.tables import (
+    describe_answer,
     describe_costs,
     describe_means,
     format_mean,
     format_ratio,
-    warnings_of_runs,
+    graded_warnings,
 )
 from racetrack.results.figures import Answers, Quantiles, ViewLag
 from racetrack.results.reference import Published
@@ -50,10 +52,11 @@ def page(
 ) -> str:
     """Return the page. `plots` and `gaps` are the results of `charts.plots`."""
     template = environment().get_template("report.html.j2")
-    rendered = template.render(
+    return template.render(
         title=_title(collection),
-        css=own_file("page.css"),
-        js=own_file("page.js"),
+        css=own_file("uplot/uPlot.min.css") + own_file("page.css"),
+        licence=own_file("uplot/LICENSE"),
+        scripts=[own_file(f"{name}.js") for name in ("uplot/uPlot.iife.min", "charts", "page")],
         created_at=created_at,
         version=__version__,
         confidence=f"{CONFIDENCE:.0%}",
@@ -63,13 +66,14 @@ def page(
         ],
         limits=collection.limits,
         limits_by_place=[
-            (
-                place,
-                found,
-                next(map(_chart, plots.get(f"limits{number}", ())), None),
-                searches.bounds_of(found),
-                searches.describe_agreement(limit.record for limit in found),
-            )
+            {
+                "place": place,
+                "found": found,
+                "answer": searches.describe_ranking(found),
+                "dots": next(map(_dots, plots.get(f"limits{number}", ())), None),
+                "bounds": searches.bounds_of(found),
+                "agreement": searches.describe_agreement(limit.record for limit in found),
+            }
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         missing=[*collection.missing, *collection.left_out],
@@ -80,23 +84,6 @@ def page(
         figures=BY_KEY,
         all_figures=FIGURES,
     )
-    return _share_styles(rendered)
-
-
-def _share_styles(page: str) -> str:
-    """Replace inline styles of charts by CSS classes, which reduces the page's size by an
-    eighth."""
-    looks: dict[str, str] = {}
-
-    def named(style: re.Match[str]) -> str:
-        return f' class="{looks.setdefault(style[1], f"look{len(looks)}")}"'
-
-    def shortened(svg: re.Match[str]) -> str:
-        return re.sub(r' style="([^"]*)"', named, svg[0])
-
-    page = re.sub(r"<svg .*?</svg>", shortened, page, flags=re.DOTALL)
-    rules = "".join(f".{name}{{{style}}}\n" for style, name in looks.items())
-    return page.replace("</style>", f"{rules}</style>", 1)
 
 
 def environment() -> Environment:
@@ -141,27 +128,13 @@ def _title(collection: Collection) -> str:
 
 def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
     counted = [run for group in table.groups for run in group.runs]
-    verdicts = {(group.label, group.rate): group for group in table.groups}
     return {
         "runtime": table.runtime,
         "machine": table.machine,
         "single": _run(counted[0], (), ()) if len(counted) == 1 else None,
         "groups": table.groups,
-        "labels": table.labels,
-        "rates": table.rates,
-        "cells": {
-            label: {
-                rate: [
-                    (kind, count, len(verdicts[label, rate].runs))
-                    for kind, count in verdicts[label, rate].verdicts
-                ]
-                if (label, rate) in verdicts
-                else []
-                for rate in table.rates
-            }
-            for label in table.labels
-        },
-        "warnings": [*((warning, "") for warning in table.warnings), *warnings_of_runs(table)],
+        "answer": describe_answer(table),
+        "warnings": _warnings(table),
         "how": describe_means(table),
         "costs": describe_costs(table),
         "differences": table.differences,
@@ -169,6 +142,13 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
         "charts": [_chart(plot) for plot in plots],
         "failed": [(run.tag, run.why_not) for run in table.failed],
     }
+
+
+def _warnings(table: Table) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return grades with their warnings; grades without any are left out."""
+    graded = graded_warnings(table)
+    graded[Grade.DOUBTFUL] = [*((of, "") for of in table.warnings), *graded[Grade.DOUBTFUL]]
+    return [(str(grade), of) for grade, of in graded.items() if of]
 
 
 def _comparisons(table: Table) -> list[dict[str, Any]]:
@@ -187,7 +167,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "Asked for": record.asked.model_dump(exclude_unset=True) if record.asked else {},
         "Versions": record.versions,
         "Machine": record.machine.model_dump(exclude_unset=True),
-        "Settings": record.settings,
+        "Changed settings": changed_settings(record),
         "Counted": {
             "published_pageviews": results.published_pageviews,
             "processed_pageviews": results.processed_pageviews,
@@ -203,7 +183,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "counts": run.counts,
         "why_not": run.why_not,
         "reason": results.verdict.reason if results else "",
-        "warnings": run.warnings,
+        "warnings": [(str(grade), of) for grade, of in run.graded.items() if of],
         "gaps": gaps,
         "figures": run.figures,
         "charts": [_chart(plot) for plot in plots],
@@ -286,10 +266,42 @@ def _both(row: WrongRow) -> dict[str, Any]:
 
 def _chart(plot: Plot) -> dict[str, Any]:
     return {
-        "name": plot.chart.name,
-        # matplotlib escapes text in an SVG.
-        "svg": Markup(inline(plot.svg, plot.short_id, plot.chart.title)),  # noqa: S704
-        "readings": plot.readings,
+        "data": for_page(plot.chart),
         "meaning": plot.chart.meaning,
         "note": plot.chart.note,
     }
+
+
+def _dots(plot: Plot) -> dict[str, Any]:
+    """Return a chart with rows as positions in percent: of its points, and of the ticks of x."""
+    chart = plot.chart
+    ends = [line.x + np.nan_to_num(_half(line)) for line in chart.lines]
+    ticks = MaxNLocator(4).tick_values(0.0, float(np.max(np.concatenate(ends))))
+    whole = 100 / ticks[-1]
+    return {
+        "title": chart.title,
+        "x_title": chart.x_title,
+        "meaning": chart.meaning,
+        "rows": chart.rows,
+        "ticks": [(whole * tick, f"{tick:,.0f}") for tick in ticks],
+        "lines": [
+            {
+                "name": line.name,
+                "look": line.look,
+                "points": [
+                    {
+                        "left": whole * x,
+                        "top": 100 * (y + 0.5) / len(chart.rows),
+                        "width": whole * 2 * half if math.isfinite(half) else None,
+                        "text": f"{line.name}: {chart.x_form.format(x)}{chart.x_unit}",
+                    }
+                    for x, y, half in zip(line.x, line.y, _half(line), strict=True)
+                ],
+            }
+            for line in chart.lines
+        ],
+    }
+
+
+def _half(line: Line) -> Floats:
+    return np.full(len(line.x), np.nan) if line.half is None else line.half

@@ -29,7 +29,7 @@ from racetrack.report.figures import (
     view_caveats,
 )
 from racetrack.results.base import Scalar
-from racetrack.results.figures import LagAtMost
+from racetrack.results.figures import LagAtMost, VerdictKind
 from racetrack.results.folder import read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
@@ -50,6 +50,8 @@ from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
 RAW_PATTERNS = ("run.json", "limit.json", "*.csv", "*_sample_dt.log", "top_samples.log")
+# Verdicts that say nothing about the engine.
+BOUND_BY_OTHERS = (str(VerdictKind.GENERATOR_BOUND), str(VerdictKind.BROKER_BOUND))
 DIGITS = 5  # significant digits
 FIRST_OF_REASON = 200
 FIGURES = (
@@ -179,17 +181,16 @@ def _material(runs: Sequence[Run], limits: Sequence[Limit]) -> Material:
 
 
 def _why_run_is_left_out(run: Run) -> str:
-    if not run.counts:
-        return run.why_not
-    if not run.rate:
-        return "no load"
-    if run.record.asked and run.record.asked.faults:
-        return f"with the fault {', '.join(run.record.asked.faults)}"
-    if run.record.asked and run.record.asked.load:
-        return f"with the load {run.record.asked.load}"
-    if run.verdict in ("generator-bound", "broker-bound"):
-        return run.verdict
-    return ""
+    """Return the first reason why a run is not part of a result; empty if it is."""
+    asked = run.record.asked
+    reasons = (
+        "" if run.counts else run.why_not,
+        "" if run.rate else "no load",
+        f"with the fault {', '.join(asked.faults)}" if asked and asked.faults else "",
+        f"with the load profile {asked.load}" if asked and asked.load else "",
+        run.verdict if run.verdict in BOUND_BY_OTHERS else "",
+    )
+    return next(filter(None, reasons), "")
 
 
 def _why_search_is_left_out(limit: Limit) -> str:

@@ -37,6 +37,30 @@ def describe_capacity(of: Capacity | None) -> str:
     return f"{of.per_s:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
 
 
+def describe_ranking(limits: Sequence[Limit]) -> str:
+    """Rank the engines of several searches by the mean of their capacities; empty if none is
+    known."""
+    found: dict[str, list[float]] = {}
+    for each in limits:
+        if each.record.capacity:
+            found.setdefault(each.record.engine, []).append(each.record.capacity.per_s)
+    ranked = sorted(found, key=lambda engine: -statistics.fmean(found[engine]))
+    if not ranked:
+        return ""
+    of = limits[0].record.of
+    capacities = [f"{engine} {_mean_of(found[engine])}" for engine in ranked]
+    if len(ranked) == 1:
+        return f"Capacity of {capacities[0]} {of}/s."
+    return f"{ranked[0]} goes furthest. Capacity, {of}/s: {'; '.join(capacities)}."
+
+
+def _mean_of(capacities: Sequence[float]) -> str:
+    mean = compare.mean(capacities)
+    half = "" if mean.half is None else f" ± {mean.half:,.0f}"
+    count = "one search" if mean.n == 1 else f"{mean.n} searches"
+    return f"{mean.mean:,.0f}{half} ({count})"
+
+
 def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
     """Format the highest rate that held a bound and the lowest higher rate that did not. Add the
     effective bound if it is larger than the requested bound."""

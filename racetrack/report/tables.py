@@ -12,8 +12,8 @@ from rich.text import Text
 from racetrack.analysis.compare import CONFIDENCE, Mean
 from racetrack.analysis.outcome import rate_missed
 from racetrack.report import searches
-from racetrack.report.collect import RULER, Collection, Comparison, Limit, Run, Table
-from racetrack.report.figures import BY_KEY, SHOWN, format_significant, number
+from racetrack.report.collect import RULER, Collection, Comparison, Group, Limit, Run, Table
+from racetrack.report.figures import BY_KEY, SHOWN, Grade, format_significant, number
 from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
 from racetrack.results.figures import VerdictKind
 from racetrack.results.reference import Article, Published
@@ -95,6 +95,49 @@ def format_ratio(comparison: Comparison) -> tuple[str, str, str]:
     return f"{found.ratio:.2f}", interval, found.conclusion
 
 
+def describe_answer(table: Table) -> list[str]:
+    """Answer at the highest rate that every engine was measured at: who kept up, who was the
+    freshest, and who used the least CPU; one sentence each."""
+    shared = [
+        rate
+        for rate in table.rates
+        if {group.label for group in table.groups if group.rate == rate} == set(table.labels)
+    ]
+    if not shared:
+        return []
+    groups = [group for group in table.groups if group.rate == shared[-1]]
+    held = [group for group in groups if group.verdict == str(VerdictKind.KEPT_UP)]
+    others = [group for group in groups if group not in held]
+    kept_up = f"{_join(held)} kept up" if held else ""
+    did_not = "; ".join(f"{group.label}: {group.verdict}" for group in others)
+    first = f"At {shared[-1]:,} pageviews/s {'; '.join(filter(None, (kept_up, did_not)))}."
+    rankings = [
+        ranking
+        for key, what in (("lag_p99_ms", "freshest"), ("cpu_mean_pct", "cheapest"))
+        if (ranking := _rank(held, key, what))
+    ]
+    return [first, *rankings]
+
+
+def _join(groups: Sequence[Group]) -> str:
+    """Join labels as in a sentence: `dh, flink and pg`."""
+    *labels, last = [group.label for group in groups]
+    return f"{', '.join(labels)} and {last}" if labels else last
+
+
+def _rank(groups: Sequence[Group], key: str, what: str) -> str:
+    """Name the group with the lowest mean, and the others; empty unless there are two."""
+    known = [(mean, group) for group in groups if (mean := group.means[key]) is not None]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda pair: pair[0].mean)
+    (best, first), (second, _), *_ = ranked
+    is_clear = best.mean + (best.half or 0.0) < second.mean - (second.half or 0.0)
+    figures = ", ".join(f"{group.label} {format_mean(key, mean)}" for mean, group in ranked)
+    answer = f"{first.label} was the {what}" if is_clear else f"none was clearly the {what}"
+    return f"By {BY_KEY[key].title}, {answer} ({BY_KEY[key].unit}): {figures}."
+
+
 def describe_means(table: Table) -> str:
     """Explain the means and their intervals."""
     if all(len(group.runs) == 1 for group in table.groups):
@@ -105,14 +148,23 @@ def describe_means(table: Table) -> str:
 def warnings_of_runs(table: Table) -> list[tuple[str, str]]:
     """Return each warning once, with the names of its runs. The names are empty if the warning is
     about all runs."""
-    about: dict[str, list[str]] = {}
-    for run in (run for group in table.groups for run in group.runs):
-        for warning in run.warnings:
-            about.setdefault(warning, []).append(run.tag)
-    total = sum(len(group.runs) for group in table.groups)
-    return [
-        (warning, "" if len(tags) == total else _whose(tags)) for warning, tags in about.items()
-    ]
+    return [pair for of in graded_warnings(table).values() for pair in of]
+
+
+def graded_warnings(table: Table) -> dict[Grade, list[tuple[str, str]]]:
+    """Return the warnings of `warnings_of_runs` by how much they matter."""
+    runs = [run for group in table.groups for run in group.runs]
+    found: dict[Grade, list[tuple[str, str]]] = {}
+    for grade in Grade:
+        about: dict[str, list[str]] = {}
+        for run in runs:
+            for warning in run.graded[grade]:
+                about.setdefault(warning, []).append(run.tag)
+        found[grade] = [
+            (warning, "" if len(tags) == len(runs) else _whose(tags))
+            for warning, tags in about.items()
+        ]
+    return found
 
 
 def _whose(tags: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def write(
     (out / "plots").mkdir(parents=True, exist_ok=True)
     made, gaps = plots(collection, tables, published)
     for plot in (plot for of in made.values() for plot in of):
-        (out / "plots" / f"{plot.chart.name}.svg").write_text(plot.svg, encoding="utf-8")
+        (out / "plots" / f"{plot.chart.name}.svg").write_bytes(plot.svg)
         (out / "plots" / f"{plot.chart.name}.png").write_bytes(plot.png)
     created_at = utc_now()
     text = page(collection, tables, made, gaps, published, created_at)

@@ -1,14 +1,14 @@
 """What is drawn are measured points, and no peak is lost."""
 
-import re
+import math
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.report.draw import COLOURS, COLUMNS, VARIABLES, Chart, Line, drawn, inline, thinned
+from racetrack.report.draw import COLUMNS, Chart, Line, drawn, for_page, thinned
 
 CHART = Chart(
     name="x",
@@ -43,26 +43,25 @@ def test_a_spike_of_one_sample_is_seen() -> None:
     assert 7.0 in thinned(np.arange(100_000.0), y)[1]
 
 
-def test_readings_lie_on_the_drawn_line() -> None:
-    svg, png, readings = drawn(CHART)
-    first, second = (
-        [point.split("|") for point in line["points"].split(";")] for line in readings["lines"]
-    )
-    assert [point[1:] for point in first][:2] == [["0", "0.0"], ["1", "1.0"]]
-    assert second[0][2] == "3.0 ± 0.5"
-    assert readings["units"] == [" s", " ms"]
-    path = re.search(rf'<path d="([^"]*)"[^>]*stroke: {COLOURS[0]}', svg)
-    assert path
-    numbers = [float(n) for n in re.findall(r"-?[\d.]+", path[1])]
-    at = [float(point[0]) for point in first]
-    assert numbers[::2] == pytest.approx(at, abs=0.15)
+def test_the_page_gets_the_points_with_their_intervals() -> None:
+    told = for_page(CHART)
+    first, second = told["lines"]
+    assert first["x"] == [0, 1, 2, 3, 4] and first["y"] == [0, 1, 4, 9, 16]
+    assert second["low"] == [2.5] * 5 and second["high"] == [3.5] * 5
+    assert (told["x_decimals"], told["y_decimals"]) == (0, 1)
+    assert (told["x_unit"], told["y_unit"]) == (" s", " ms")
+
+
+def test_a_single_run_has_no_interval_in_the_page() -> None:
+    line = Line("one", np.array([1.0]), np.array([math.pi]), 0, "points", np.array([math.nan]))
+    (told,) = for_page(replace(CHART, lines=(line,)))["lines"]
+    assert (told["y"], told["low"], told["high"]) == ([3.14], [None], [None])
+
+
+def test_files_are_svg_and_png_and_name_their_rows() -> None:
+    svg, png = drawn(CHART)
+    assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314
     assert png.startswith(b"\x89PNG")
-
-
-def test_in_the_page_all_colours_are_the_themes() -> None:
-    svg, _, _ = drawn(CHART)
-    told = inline(svg, "p1", CHART.title)
-    assert ET.fromstring(told).tag == "svg"  # noqa: S314
-    assert not any(colour in told for colour in VARIABLES)
-    assert re.findall(r"#[0-9a-f]{6}\b", told) == []
-    assert "DejaVu" not in told and "http" not in told
+    dots = Line("capacity", np.array([5.0, 7.0]), np.array([0.0, 1.2]), 0, "dots", np.ones(2))
+    rows = replace(CHART, lines=(dots,), rows=("first engine", "second engine"))
+    assert b">second engine</text>" in drawn(rows)[0]

@@ -18,13 +18,15 @@ from rich.console import Console
 from racetrack.cli import race
 from racetrack.errors import UsageError
 from racetrack.report import searches
+from racetrack.report.charts import limits_chart, run_charts
 from racetrack.report.collect import Table, collect, tables
 from racetrack.report.export import flat_record
-from racetrack.report.tables import show
+from racetrack.report.figures import Grade
+from racetrack.report.tables import describe_answer, show
 from racetrack.report.write import write
 from racetrack.results.reference import published
 from racetrack.results.search import LimitRecord
-from tests.report.folders import RunSpec, edit, run
+from tests.report.folders import RunSpec, edit, run, search
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
@@ -357,7 +359,73 @@ def test_how_far_searches_agree_stands_below_them(tmp_path: Path) -> None:
     assert agreement in text_of(tables(collection.runs), folders)
     assert agreement in words((tmp_path / "out" / "report.html").read_text())
     chart = (tmp_path / "out" / "plots" / "limits1.svg").read_text()
-    assert chart.count(">steady</text>") == 1  # one engine has one look
+    assert chart.count(">steady</text>") == 1  # one engine has one row
+
+
+def test_every_search_has_a_point_of_its_own_inside_the_axes(tmp_path: Path) -> None:
+    """Of a search without a rate, too, the others keep their places."""
+    capacities = {"steady": (41_000, 46_000, 43_000), "swift": (118_000, 121_000, 113_000)}
+    for engine, of in capacities.items():
+        for per_s in of:
+            search(tmp_path, engine, per_s)
+        search(tmp_path, engine, 1_000, capacity=None, sustainable=(), outcome="its heap is full")
+    collection = collect([tmp_path])
+    (limits,) = collection.limits_by_place.values()
+    chart = limits_chart(limits, 1)
+    assert chart and chart.rows == ("steady", "swift")
+    capacity, *sustained = chart.lines
+    assert [line.name for line in chart.lines] == [
+        "capacity (95 % interval)",
+        "sustained within 2 s",
+        "sustained within 5 s",
+    ]
+    assert sorted(capacity.x) == sorted(of for each in capacities.values() for of in each)
+    for line in (capacity, *sustained):
+        assert len(set(line.y)) == len(line.y) == 6
+        assert all(-0.5 < y < len(chart.rows) - 0.5 for y in line.y)
+        assert [round(y) for y in line.y] == [0, 0, 0, 1, 1, 1]
+    assert capacity.half is not None and capacity.half[0] == pytest.approx(0.05 * 41_000)
+    assert "last point" not in chart.meaning
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    page = (tmp_path / "out" / "report.html").read_text()
+    shown = re.search(r"Capacity, pageviews/s: swift 117,333 ± [\d,]+ \(3 searches\)", words(page))
+    assert shown and "swift goes furthest" in page
+    tops = [float(at) for at in re.findall(r'class="dot"[^>]*top:([\d.]+)%', page)]
+    lefts = [float(at) for at in re.findall(r'class="dot"[^>]*left:([\d.]+)%', page)]
+    assert len(tops) == 18 and all(0 < at < 100 for at in (*tops, *lefts))
+
+
+def test_the_answer_comes_first(logs: Path, out: Path) -> None:
+    page = words((out / "report.html").read_text())
+    best = "By CPU mean, steady was the cheapest (% of a core): steady"
+    first = "At 4,000 pageviews/s steady and swift kept up."
+    assert page.index(first) < page.index(best) < page.index("warning")
+    who = tables(collect(sorted(logs.iterdir())).runs)[0]
+    assert describe_answer(who)[0] == first
+
+
+def test_who_fell_behind_is_in_no_ranking(tmp_path: Path) -> None:
+    for spec in (RunSpec(), RunSpec(engine="swift", cpu_pct=1.0, leak=0.05)):
+        run(tmp_path, spec)
+    (table,) = of(tmp_path)
+    assert describe_answer(table) == ["At 4,000 pageviews/s steady kept up; swift: fell behind."]
+
+
+def test_only_changed_settings_are_shown(tmp_path: Path) -> None:
+    collection = collect([run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    page = words((tmp_path / "out" / "report.html").read_text())
+    assert "Changed settings kafka_heap 8g" in page
+    assert "loadgen_acks" not in page
+
+
+def test_lag_is_alone_in_the_first_chart(tmp_path: Path) -> None:
+    (found,) = collect([run(tmp_path, RunSpec())]).runs
+    charts, _ = run_charts(found)
+    assert [line.name for line in charts[0].lines] == ["lag"]
+    for chart in charts:
+        assert any(unit in chart.y_title for unit in ("ms", "thousand", "%", "GiB"))
+        assert "seconds" in chart.x_title
 
 
 def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> None:
@@ -468,6 +536,9 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
     assert any("Apache Kafka stands in for Redpanda" in warning for warning in first)
     assert not any("Short window" in warning for warning in second)
     assert "more than 90 % of all cores' time was used" in " ".join(second)
+    graded = collect([short]).runs[0].graded
+    assert "Short window" in " ".join(graded[Grade.DOUBTFUL])
+    assert "Apache Kafka" in " ".join(graded[Grade.COMPARING])
     assert "Only an image." in second and "Only an image." not in first
     assert not any("not measured" in warning for warning in (*first, *second))
     assert not any("Apache Kafka" in warning for warning in second)
@@ -485,7 +556,7 @@ def test_top_is_held_against_the_kernels_account(
     tmp_path: Path, top_share: float, warns: bool
 ) -> None:
     (found,) = collect([run(tmp_path, RunSpec(top_share=top_share))]).runs
-    told = [one for one in found.warnings if one.startswith("CPU of steadyd: top shows")]
+    told = [one for one in found.graded[Grade.WRONG] if one.startswith("CPU of steadyd: top shows")]
     assert bool(told) is warns
     if warns:
         shown = re.search(r"top shows ([\d.]+) % of a core, the kernel's account 40\.0 %", told[0])
@@ -519,9 +590,10 @@ def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
 
 def test_the_page_needs_nothing_else(out: Path) -> None:
     page = (out / "report.html").read_text()
-    assert re.findall(r"https?://|//\w+\.\w|@import|<link|<img|<iframe|src=", page) == []
+    own = re.sub(r"/\*!.*?\*/", "", page)  # uPlot says where it comes from
+    assert re.findall(r"https?://|@import|<link|<img|<iframe|\ssrc=|fetch\(", own) == []
     links = set(re.findall(r'href="([^"#]+)"', page))
-    assert links and all((out / link).is_file() for link in links)
+    assert all((out / link).is_file() for link in links)
     ids = re.findall(r'\sid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:url\(|href=")#([^)"]+)', page)) <= set(ids)
@@ -565,7 +637,7 @@ def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) 
     assert "kept up" in done.output
     made = {path.name for path in (folder / "report").iterdir()}
     assert made == {"report.html", "report.csv", "report.json", "plots"}
-    kinds = ("curves", "lag", "cpu", "memory")
+    kinds = ("lag", "lag_parts", "curves", "cpu", "memory")
     plots = {path.name for path in (folder / "report" / "plots").iterdir()}
     assert plots == {f"{folder.name}_{kind}.{end}" for kind in kinds for end in ("svg", "png")}
     refused = CliRunner().invoke(race, ["report", str(folder / "stack")])

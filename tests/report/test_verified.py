@@ -8,7 +8,7 @@ import pytest
 
 from racetrack.report import summary
 from racetrack.report.collect import collect, tables
-from racetrack.report.figures import count_views, view_caveats, warnings_of
+from racetrack.report.figures import Grade, count_views, view_caveats, warnings_of
 from racetrack.report.summary import describe_wrong_view
 from racetrack.report.write import write
 from racetrack.results import folder as runfolder
@@ -93,7 +93,7 @@ def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
     (caveat,) = view_caveats(some)
     assert "has 15 of 17 views, not hvu_test, items" in caveat
     assert caveat in "\n".join(summary.describe_run(some, Path("logs/some")))
-    assert caveat in warnings_of(some)
+    assert caveat in warnings_of(some)[Grade.COMPARING]
     verified_too = record({"workload_views": 4, "verified": FOUND, "absent_views": ["hvu_test"]})
     assert count_views(verified_too) == (3, 4)
 

@@ -1,6 +1,8 @@
 // Charts with uPlot, for all pages: `drawChart(element, chart)`, with the data that
 // racetrack/report/draw.py describes, and `tableOf(chart)`, the same data to read.
 "use strict";
+// Colours of lines, as CSS and as drawn.
+const variable = (line) => (line.kind === "foreign" ? "--muted" : `--s${line.look % LOOKS}`);
 const LOOKS = 6, HEIGHT = 230;
 const DASHES = [[], [9, 3], [3, 3], [9, 3, 3, 3], [6, 6], [12, 4]];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -43,7 +45,7 @@ const intervals = (chart) => (plot) => {
   ctx.save();
   chart.lines.forEach((line, index) => {
     if (!line.low || !plot.series[index + 1].show) return;
-    ctx.strokeStyle = css(`--s${line.look % LOOKS}`);
+    ctx.strokeStyle = css(variable(line));
     ctx.lineWidth = 1.5 * devicePixelRatio;
     line.x.forEach((x, at) => {
       if (line.low[at] === null) return;
@@ -117,7 +119,7 @@ const options = (chart, width) => ({
     { label: chart.x_title, value: (plot, x) => (x === null ? "" : number(x, chart.x_decimals) + chart.x_unit) },
     ...chart.lines.map((line) => ({
       label: line.name,
-      stroke: () => css(`--s${line.look % LOOKS}`),
+      stroke: () => css(variable(line)),
       width: line.kind === "foreign" ? 0 : 1.6,
       dash: line.dash || DASHES[line.look % LOOKS],
       spanGaps: true,
@@ -126,7 +128,7 @@ const options = (chart, width) => ({
       value: (plot, y) => (y === null || y === undefined ? "" : number(y, chart.y_decimals) + chart.y_unit),
     })),
   ],
-  legend: { markers: { width: 0, fill: (plot, index) => `var(--s${chart.lines[index - 1].look % LOOKS})` } },
+  legend: { markers: { width: 0, fill: (plot, index) => `var(${variable(chart.lines[index - 1])})` } },
   cursor: {
     drag: { x: false, y: false },
     dataIdx: (plot, index, at) => (index === 0 ? at : nearest(plot.data[index], at)),
