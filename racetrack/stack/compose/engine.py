@@ -8,7 +8,7 @@ import shutil
 import socket
 import struct
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlparse
@@ -54,8 +54,35 @@ class Docker:
     unmeasurable: Unmeasurable | None  # set if containers run in a virtual machine
 
 
-def find(*, airgap: bool) -> Docker:
+def listener_is_visible(path: str) -> bool:
+    """Return whether the process that listens on a Unix socket can be seen here.
+
+    It can't in a container into which the engine's socket is mounted: there the kernel reports pid
+    0.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):  # macOS, where the engine is in a virtual machine
+        return True
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(SOCKET_ANSWERS_WITHIN_S)
+        connection.connect(path)
+        credentials = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+        )
+    pid, *_ = struct.unpack("3i", credentials)
+    return bool(pid)
+
+
+def find(
+    *,
+    airgap: bool,
+    connect: Callable[..., docker.DockerClient] = docker.from_env,
+    host_name: str = platform.node(),
+    is_visible: Callable[[str], bool] = listener_is_visible,
+) -> Docker:
     """Return the Docker engine; start nothing.
+
+    `connect` opens a client, `host_name` is this machine's, and `is_visible` returns whether the
+    process that listens at a socket can be seen from here.
 
     Raises:
         NoDocker: no engine can be used; the message contains the reason.
@@ -69,13 +96,13 @@ def find(*, airgap: bool) -> Docker:
             " what is in its containers can't be measured from here",
             "Run Racetrack where the engine is",
         )
-    client = _connect()
+    client = _connect(connect)
     version = client.version()
     _require_docker(version)
     _require_api(version, NEEDS_API_AIRGAP if airgap else NEEDS_API)
     info = client.info()
-    unmeasurable = why_unmeasurable(info)
-    if unmeasurable is None and not listener_is_visible(urlparse(where).path):
+    unmeasurable = why_unmeasurable(info, host_name)
+    if unmeasurable is None and not is_visible(urlparse(where).path):
         raise NoDocker(
             "Racetrack runs in a container itself, and the Docker engine outside of it, where its"
             " containers can't be seen",
@@ -101,10 +128,10 @@ def _endpoint() -> str:
     return str(context.Host)
 
 
-def _connect() -> docker.DockerClient:
+def _connect(connect: Callable[..., docker.DockerClient]) -> docker.DockerClient:
     """Return a client of the engine that the `docker` command uses."""
     try:
-        return docker.from_env(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
+        return connect(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
     except (DockerException, OSError, ValueError) as error:
         if "permission denied" in str(error).lower():
             raise NoDocker(
@@ -187,7 +214,7 @@ PRODUCTS = (
 BESIDE = ("Docker Desktop", "Rancher Desktop WSL Distribution")
 
 
-def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
+def why_unmeasurable(info: Mapping[str, object], host_name: str) -> Unmeasurable | None:
     """Return why processes of containers can't be seen here, according to `docker info`.
 
     None means that they can. A missing control group (containers.py) would show the same, but only
@@ -211,31 +238,13 @@ def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
     # A virtual machine may run the same kernel as this machine. Racetrack itself may also run
     # inside the virtual machine, where it can measure.
     by_name = _known(str(info.get("Name", "")), str(info.get("OperatingSystem", "")))
-    if by_name and info.get("Name") != platform.node():
+    if by_name and info.get("Name") != host_name:
         return Unmeasurable(
             f"Docker's containers run in a virtual machine ({by_name.title}, whose kernel {kernel}"
             " is as the one here), so that their processes can't be seen",
             by_name.remedy,
         )
     return None
-
-
-def listener_is_visible(path: str) -> bool:
-    """Return whether the process that listens on a Unix socket can be seen here.
-
-    It can't in a container into which the engine's socket is mounted: there the kernel reports pid
-    0.
-    """
-    if not hasattr(socket, "SO_PEERCRED"):  # macOS, where the engine is in a virtual machine
-        return True
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(SOCKET_ANSWERS_WITHIN_S)
-        connection.connect(path)
-        credentials = connection.getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
-        )
-    pid, *_ = struct.unpack("3i", credentials)
-    return bool(pid)
 
 
 def _product(info: Mapping[str, object]) -> tuple[str, str]:

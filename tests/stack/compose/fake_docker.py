@@ -69,6 +69,8 @@ def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Progra
         *,
         airgap: bool = False,
         version: dict[str, Any] | None = None,
+        host_name: str = platform.node(),
+        is_visible: bool = True,
         **info: object,
     ) -> engine.Docker | str:
         version = {"ApiVersion": api, **(version or {})}
@@ -76,7 +78,7 @@ def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Progra
         monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
         program(compose or "#!/bin/sh\nexit 1\n")
         try:
-            return engine.find(airgap=airgap)
+            return engine.find(airgap=airgap, host_name=host_name, is_visible=lambda _: is_visible)
         except engine.NoDocker as reason:
             assert "\n" not in str(reason)
             return str(reason)

@@ -41,20 +41,19 @@ def test_one_that_does_not_run(
         engine.find(airgap=False)
 
 
-def test_one_that_is_not_for_this_user(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+def test_one_that_is_not_for_this_user(program: Program) -> None:
     """Root may everything, so the answer is that of the client library."""
     program("#!/bin/sh\n")
 
-    def refuse(**_: object) -> None:
+    def refuse(**_: object) -> docker.DockerClient:
         raise DockerException(
             "Error while fetching server API version: PermissionError(13, 'Permission denied')"
         )
 
-    monkeypatch.setattr(docker, "from_env", refuse)
     with pytest.raises(
         engine.NoDocker, match=r"may not talk to the Docker engine .*group `docker`"
     ):
-        engine.find(airgap=False)
+        engine.find(airgap=False, connect=refuse)
 
 
 def test_one_that_is_too_old(find_docker: Any) -> None:
@@ -117,9 +116,7 @@ def test_one_beside_this_linux_on_windows_has_this_kernel(find_docker: Any, syst
 
 
 @pytest.mark.parametrize("title", ["Colima", "Lima"])
-def test_one_in_a_virtual_machine_may_have_this_kernel(
-    find_docker: Any, monkeypatch: pytest.MonkeyPatch, title: str
-) -> None:
+def test_one_in_a_virtual_machine_may_have_this_kernel(find_docker: Any, title: str) -> None:
     says = {**VIRTUAL[title], "KernelVersion": platform.release()}
     unmeasurable = find_docker(**says).unmeasurable
     assert f"in a virtual machine ({title}, whose kernel {platform.release()} is" in (
@@ -127,15 +124,11 @@ def test_one_in_a_virtual_machine_may_have_this_kernel(
     )
     assert unmeasurable.remedy.startswith("Run Racetrack inside it")
     # Which is then where it is.
-    monkeypatch.setattr(platform, "node", lambda: says["Name"])
-    assert find_docker(**says).unmeasurable is None
+    assert find_docker(host_name=says["Name"], **says).unmeasurable is None
 
 
-def test_one_outside_of_the_container_that_racetrack_runs_in(
-    find_docker: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "listener_is_visible", lambda _: False)
-    assert "Racetrack runs in a container itself" in find_docker()
+def test_one_outside_of_the_container_that_racetrack_runs_in(find_docker: Any) -> None:
+    assert "Racetrack runs in a container itself" in find_docker(is_visible=False)
 
 
 def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
@@ -170,30 +163,31 @@ def test_podman_is_called_by_its_name(
 
 
 @pytest.fixture
-def no_client(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+def compose(program: Program) -> None:
+    program(COMPOSE % "2.39.1")
+
+
+def find_far_away() -> engine.Docker:
     """Whoever asks an engine that is far away fails."""
 
-    def refuse(**_: object) -> None:
+    def refuse(**_: object) -> docker.DockerClient:
         raise AssertionError("it was asked")
 
-    program(COMPOSE % "2.39.1")
-    monkeypatch.setattr(docker, "from_env", refuse)
+    return engine.find(airgap=False, connect=refuse)
 
 
 @pytest.mark.parametrize("host", ["tcp://192.0.2.1:2376", "ssh://me@192.0.2.1"])
-def test_one_on_another_machine(
-    no_client: None, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
+def test_one_on_another_machine(compose: None, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
     with pytest.raises(engine.NoDocker, match=rf"runs elsewhere \({host}\)"):
-        engine.find(airgap=False)
+        find_far_away()
 
 
 @pytest.mark.parametrize(
     ("current", "variables"), [("far", {}), ("default", {"DOCKER_CONTEXT": "far"})]
 )
 def test_one_on_another_machine_by_its_context(
-    no_client: None,
+    compose: None,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     current: str,
@@ -212,17 +206,17 @@ def test_one_on_another_machine_by_its_context(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(engine.NoDocker, match=r"runs elsewhere \(ssh://me@192.0.2.1"):
-        engine.find(airgap=False)
+        find_far_away()
 
 
 def test_a_context_that_there_is_not(
-    no_client: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    compose: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     monkeypatch.setenv("DOCKER_CONTEXT", "colima")
     with pytest.raises(engine.NoDocker, match=r"context colima can't be found\. Choose one"):
-        engine.find(airgap=False)
+        find_far_away()
 
 
 def test_no_compose_and_one_that_is_too_old(find_docker: Any) -> None:
