@@ -78,7 +78,8 @@ def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Progra
         monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
         program(compose or "#!/bin/sh\nexit 1\n")
         try:
-            return engine.find(airgap=airgap, host_name=host_name, is_visible=lambda _: is_visible)
+            see = engine.listener_is_visible if is_visible else lambda _: False
+            return engine.find(airgap=airgap, host_name=host_name, is_visible=see)
         except engine.NoDocker as reason:
             assert "\n" not in str(reason)
             return str(reason)
