@@ -69,8 +69,8 @@ def mean(values: Sequence[float]) -> Mean:
 
 @dataclass(frozen=True)
 class Summary:
-    """The mean of a figure over `n` runs with the ends of its interval, None for one run. `values`
-    are those of the runs; empty if only the mean is known, as from a result file."""
+    """Mean of a figure over `n` runs. `low` and `high` are the ends of its interval, None for a
+    single run. `values` are the runs' values; empty if they are unknown, as in a result file."""
 
     mean: float
     low: float | None
@@ -80,7 +80,7 @@ class Summary:
 
 
 def summary(values: Sequence[float]) -> Summary:
-    """Return the mean of some runs with its t-interval (CONFIDENCE).
+    """Return the mean of the values of runs with its t interval (CONFIDENCE).
 
     Raises:
         ValueError: there are no values.
@@ -121,8 +121,9 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
 
 
 def ratio_of(of: Summary, to: Summary) -> Ratio | None:
-    """Return the ratio of two summaries: by their runs, or else by their means, with an interval
-    that combines the relative widths of both as independent errors. None if a mean is not positive.
+    """Return the ratio of two summaries, computed from the values of their runs. If these are
+    unknown, it is computed from the means, and its interval from the relative widths of both
+    intervals, combined as independent errors. None if a mean is not positive.
     """
     if of.values and to.values:
         return ratio(of.values, to.values)
@@ -137,7 +138,7 @@ def ratio_of(of: Summary, to: Summary) -> Ratio | None:
 
 
 def _log_half_width(of: Summary) -> float | None:
-    """Return half the width of the interval of the logarithm; None if it is not known."""
+    """Return the half-width of the interval of the mean's logarithm; None if it is unknown."""
     if of.low is None or of.high is None or not math.isfinite(of.high):
         return None
     return math.log1p((of.high - of.low) / 2 / of.mean)

@@ -1,11 +1,16 @@
-"""Comparison of engines, or of recorded sets of runs: ratios with intervals, and who is first.
+"""Comparison of engines, or of recorded sets of runs ("sides"): ratios with intervals, and
+rankings.
 
-Figures are compared on logarithms, since costs and lags vary in proportion. Two or three repeats
-estimate a variance badly, so it is pooled: that of a side over its rates, which scatter alike; that
-of a figure without rates, such as capacity, over all sides. The interval of a ratio is Welch's
-(1947) with these variances, of 95 %. A difference is claimed if it is significant among all
-questions together (Holm 1979) and larger than what the harness resolves: of 20 comparisons of an
-engine with itself, at most one claims any (simulated in tests/analysis/test_comparison.py).
+Logarithms of figures are compared, since the variation of costs and lags is proportional to their
+size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
+measured at several rates, over the rates of a side, since their scatter is similar; for figures
+without rates, such as capacity, over all sides. The interval of a ratio is Welch's 95 % interval
+(1947) with these variances.
+
+A difference is claimed if it is significant, with the error probability controlled over all
+questions together (Holm 1979), and if it is large enough for the harness to resolve. Of 20
+comparisons of an engine with itself, at most one claims a difference (simulated in
+tests/analysis/test_comparison.py).
 """
 
 import math
@@ -17,18 +22,19 @@ import numpy as np
 from racetrack.analysis.calibration import CAPACITY_WITHIN, FOREIGN_WITHIN_PCT, LAG_WITHIN_MS
 from racetrack.analysis.compare import Ratio, Summary, t_quantile
 
-# Error of Holm's procedure; what the harness resolves lowers that of the answer below 5 %.
+# Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
+# differences that the harness does not resolve are not claimed either.
 FAMILY_ERROR = 0.08
-# A standard deviation below this is rounding; repeats may even be equal.
+# Lower limit of the standard deviation of logarithms: a smaller one is due to rounding.
 LEAST_DEVIATION = 0.002
-# Costs by the kernel's account repeat no better on an idle machine (docs/measured.md).
+# Relative repeatability of CPU costs on an idle machine (docs/measured.md).
 COST_WITHIN = 0.05
 
 
 @dataclass(frozen=True)
 class Metric:
     """A figure by which sides are compared. A difference below `within` (relative) or `within_abs`
-    (in `unit`) is a tie: `./race calibrate` shows that the harness does not resolve it."""
+    (in `unit`) is a tie, since the harness does not resolve it, as `./race calibrate` shows."""
 
     key: str
     title: str
@@ -46,20 +52,22 @@ READ_AGE = Metric("read_age_p99_ms", "read age p99", "ms", within_abs=LAG_WITHIN
 CAPACITY = Metric("capacity_per_s", "capacity", "/s", CAPACITY_WITHIN, more_is_better=True)
 MEMORY = Metric("memory_gib", "memory max", "GiB", COST_WITHIN)
 BASE = Metric("base_cpu_pct", "base CPU", "% of a core", within_abs=FOREIGN_WITHIN_PCT)
-# Shown, never ranked: the lowest points of an engine that updates once a second.
+# Shown but never used for ranking: for an engine that updates once a second, it is the lowest point
+# of a sawtooth.
 PROCESSING_LAG = Metric("processing_lag_p50_ms", "processing lag p50", "ms")
 
 AT_RATES = (CPU, LAG_P50, LAG_P99, READ_TIME, READ_AGE, PROCESSING_LAG)
 OVERALL = (CAPACITY, MEMORY, BASE)
-# What a comparison answers; the first three at the highest rate that every side held.
+# Metrics that a comparison ranks. The first three are compared at the highest rate that all sides
+# held.
 QUESTIONS = (CPU, LAG_P99, READ_TIME, CAPACITY, MEMORY, BASE)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison. `figures`: (key of the metric, rate or None) → repeats.
-    `not_held` are rates that it did not keep up with, `lower_bounds` metrics whose value is only a
-    lower bound."""
+    """One side of a comparison. `figures` has the keys (metric, rate); the rate is None for figures
+    without one. `not_held` are rates with which the side did not keep up. `lower_bounds` are
+    metrics whose value is only a lower bound."""
 
     label: str
     figures: Mapping[tuple[str, int | None], Summary]
@@ -74,8 +82,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """The ratio of side `of` to side `to`. `p` is the two-sided p-value, None without repeats;
-    `is_shown` whether the difference is claimed."""
+    """Ratio of side `of` to side `to`. `p` is the two-sided p-value, None without repeats.
+    `is_shown` is true if a difference is claimed."""
 
     of: str
     to: str
@@ -86,8 +94,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Answer:
-    """Sides by one metric, at one rate (None: over all). `order` is from best to worst; `leaders`
-    are the best, and those that don't differ from it."""
+    """Comparison of all sides by one metric at a rate (None: the metric has no rate). `order`
+    contains the labels from best to worst. `leaders` are the best side and all sides for which no
+    difference from the best is claimed."""
 
     metric: Metric
     rate: int | None
@@ -97,18 +106,19 @@ class Answer:
     leaders: tuple[str, ...] = ()
 
     def between(self, of: str, to: str) -> Difference | None:
-        """Return the difference of two sides; None if it has no ratio."""
+        """Return the difference of two sides; None if their ratio can't be computed."""
         return self.differences.get((of, to))
 
 
 def highest_common_rate(sides: Sequence[Side]) -> int | None:
-    """Return the highest rate that every side was measured at and kept up with."""
+    """Return the highest rate at which all sides were measured and kept up; None if there is
+    none."""
     held = [side.rates - side.not_held for side in sides]
     return max(frozenset.intersection(*held), default=None) if held else None
 
 
 def answers(sides: Sequence[Side]) -> list[Answer]:
-    """Answer every question that at least two sides have figures for."""
+    """Compare the sides by each metric in QUESTIONS for which at least two sides have figures."""
     top = highest_common_rate(sides)
     found = [_answer(metric, _rate_of(metric, top, sides), sides) for metric in QUESTIONS]
     return _claimed([answer for answer in found if len(answer.values) > 1], sides)
@@ -117,7 +127,7 @@ def answers(sides: Sequence[Side]) -> list[Answer]:
 def _rate_of(metric: Metric, top: int | None, sides: Sequence[Side]) -> int | None:
     if metric in AT_RATES:
         return top
-    # Recorded runs have their memory by rate only.
+    # In recorded runs, memory is only measured at each rate.
     has_own = all((metric.key, None) in side.figures for side in sides)
     return None if has_own or metric is not MEMORY else top
 
@@ -139,8 +149,8 @@ def _answer(metric: Metric, rate: int | None, sides: Sequence[Side]) -> Answer:
 
 
 def _claimed(found: Sequence[Answer], sides: Sequence[Side]) -> list[Answer]:
-    """Decide which differences are shown, among all pairs of all questions (Holm 1979), and who
-    leads."""
+    """Decide which differences are claimed, by Holm's procedure (1979) over all pairs of all
+    questions, and which sides lead."""
     bounds = {side.label: side.lower_bounds for side in sides}
     tests = sorted(
         (one.p, number, pair)
@@ -168,7 +178,7 @@ def _decided(
     differences = {}
     for pair, one in answer.differences.items():
         is_shown = pair in significant and _is_resolved(answer, *pair)
-        # A lower bound may be above all that it does not exceed.
+        # If the smaller value is a lower bound, the true value may be the larger one.
         low = min(pair, key=lambda label: answer.values[label].mean)
         is_shown = is_shown and key not in bounds[low]
         differences[pair] = replace(one, is_shown=is_shown)
@@ -187,8 +197,8 @@ def _is_resolved(answer: Answer, of: str, to: str) -> bool:
 
 @dataclass(frozen=True)
 class _LogMean:
-    """Mean logarithm, its variance, the degrees of freedom of that (0: unknown variance), and
-    whether it is the same variance for all sides."""
+    """Mean of logarithms, with its variance and the variance's degrees of freedom (0: the variance
+    is unknown). `is_pooled` is true if all sides have the same variance."""
 
     mean: float
     variance: float
@@ -199,8 +209,8 @@ class _LogMean:
 def difference(
     of: Side, to: Side, key: str, rate: int | None, among: Sequence[Side] = ()
 ) -> Difference | None:
-    """Return the ratio of two sides with its 95 % interval; None if a value is not above 0. `among`
-    are all sides of the comparison."""
+    """Return the ratio of two sides with its 95 % interval; None if a value is not positive.
+    `among` contains all sides of the comparison."""
     one, other = (_log_mean(side, key, rate, among or (of, to)) for side in (of, to))
     if one is None or other is None:
         return None
@@ -229,7 +239,7 @@ def _log_mean(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> 
 
 
 def _pooled(sides: Sequence[Side], key: str) -> tuple[float, int]:
-    """Return the variance of the logarithms within each side and rate, pooled, and its degrees of
+    """Return the pooled variance of the logarithms within each side and rate, and its degrees of
     freedom."""
     squares, freedom = 0.0, 0
     for side in sides:
@@ -244,7 +254,8 @@ def _pooled(sides: Sequence[Side], key: str) -> tuple[float, int]:
 
 
 def _of_interval(of: Summary) -> _LogMean | None:
-    """Return the logarithm of a mean of which only the interval is known, as from a result file."""
+    """Return the mean logarithm of a figure whose single values are unknown, as in a result file,
+    computed from its mean and interval."""
     if of.mean <= 0:
         return None
     if of.low is None or of.high is None or of.n < 2:

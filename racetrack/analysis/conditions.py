@@ -14,15 +14,16 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-# Conditions without a number: name → kind of verdict.
+# Conditions without a number: name → verdict.
 STATES = {"fell_behind": "fell behind", "undecided": "undecided"}
 _COMPARISON = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%?)\s*")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition: `metric` is compared with `bound`, in percent of the baseline if `is_relative`.
-    For a state, `compares` is empty."""
+    """A condition. `metric` is compared with `bound` by the operator `compares`. If `is_relative`,
+    `bound` is a change in percent of the baseline. For a condition without a number, `metric` is
+    its name in STATES and `compares` is empty."""
 
     text: str
     metric: str
@@ -33,8 +34,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Group:
-    """Repeats that a condition is checked on: their figures, the kinds of their verdicts, and the
-    names that their records have, whether or not the figure is known."""
+    """Repeats for which a condition is checked: their figures, their verdicts, and the names of all
+    columns in their records, including those whose value is unknown."""
 
     figures: Mapping[str, Summary]
     verdicts: frozenset[str] = frozenset()
@@ -42,10 +43,10 @@ class Group:
 
 
 def parse(text: str, metrics: Collection[str]) -> Condition:
-    """Return the condition of a text; `metrics` are the names that it may use.
+    """Parse a condition. `metrics` are the names of figures that it may use.
 
     Raises:
-        ValueError: it is none; the message has the remedy.
+        ValueError: the condition is invalid; the message contains the remedy.
     """
     name = text.strip()
     if name in STATES:
@@ -71,11 +72,11 @@ def parse(text: str, metrics: Collection[str]) -> Condition:
 def why_it_holds(
     condition: Condition, group: Group, baseline: Mapping[str, Summary] | None
 ) -> str | None:
-    """Return why a condition holds for a group of repeats, with numbers; None if it does not.
+    """Return why a condition holds for a group of repeats, with numbers; None if it does not hold.
 
-    It also holds if it can't be evaluated, since an unknown figure must not pass a gate (an
-    infinite lag is one). A change within the noise is none: with repeats on both sides its interval
-    has to exclude 1.
+    A condition also holds if its figure is unknown or infinite, since such runs must not pass a
+    gate. With repeats on both sides, a change only counts if the interval of the ratio excludes 1,
+    so that noise is not reported as a change.
     """
     if not condition.compares:
         kind = STATES[condition.metric]

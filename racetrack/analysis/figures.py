@@ -45,11 +45,11 @@ def results(folder: Path) -> Results:
 
 
 def results_of(folder: Path, run: RunRecord) -> Results:
-    """Return the figures of a part of a run folder: of the window in `run.measured`, at the rate in
-    `run.asked`; as `results` otherwise.
+    """Return the figures of one window of a run folder. `run.measured` contains the window, and
+    `run.asked` the rate. Otherwise like `results`.
 
     Raises:
-        ValueError: there is no window.
+        ValueError: `run.measured` has no window.
     """
     asked, measured = run.asked, run.measured
     if not (asked and measured):

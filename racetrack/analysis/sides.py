@@ -1,4 +1,5 @@
-"""Sides of a comparison: from its measured pieces, or from recorded runs."""
+"""Creation of the sides of a comparison, from its measured windows ("pieces") or from recorded
+runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +11,7 @@ from racetrack.analysis.conditions import Group
 from racetrack.results.comparison import ComparisonRecord, Piece
 from racetrack.results.figures import VerdictKind
 
-# At these verdicts, figures say nothing about the engine at the rate.
+# With these verdicts, the figures do not describe how the engine performs at the rate.
 NOT_HELD = frozenset(
     {VerdictKind.FELL_BEHIND, VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND}
 )
@@ -19,7 +20,8 @@ Figures = dict[tuple[str, int | None], Summary]
 
 
 def sides_of(record: ComparisonRecord) -> list[Side]:
-    """Return a side for each engine that has figures, by the pieces that ended `ok`."""
+    """Return a side for each engine, from its pieces with the outcome `ok`. Engines without figures
+    are left out."""
     found = []
     for engine in record.engines:
         pieces = [one for one in record.pieces if one.engine == engine and one.outcome == "ok"]
@@ -57,7 +59,8 @@ def _at_rates(pieces: Sequence[Piece]) -> Figures:
 
 
 def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[list[Piece]]:
-    """Yield the pieces of each repeat that had all rates in one run: memory grows with events."""
+    """Yield the pieces of each run that contains all rates. Incomplete runs are left out, because
+    memory grows with the number of events in a run."""
     for tag in dict.fromkeys(piece.tag for piece in pieces):
         mine = [piece for piece in pieces if piece.tag == tag]
         if {piece.pageviews_per_s for piece in mine} >= set(rates):
@@ -65,7 +68,8 @@ def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[li
 
 
 def _memory_gib(pieces: Sequence[Piece]) -> float | None:
-    """Return the maximum of PSS with files on tmpfs, or of resident memory if that is unknown."""
+    """Return the maximum memory of the pieces: PSS plus files on tmpfs, or resident memory if PSS
+    is unknown."""
     known = [gib for piece in pieces if (gib := _held_gib(piece.figures)) is not None]
     return max(known, default=None)
 
@@ -85,8 +89,8 @@ def _cpu_by_rate(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
 
 
 def _base_pct(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return the CPU at rate 0 on the least-squares line through a run's rates, percent of a core;
-    None with fewer than two rates, or if the line begins below 0."""
+    """Return the CPU use extrapolated to rate 0, in percent of a core, from a least-squares line
+    through the rates of a run. None with fewer than two rates, or if the result is not positive."""
     if len({round(rate, -1) for rate, _ in points}) < FEWEST_RATES:
         return None
     rates, used_pct = [rate for rate, _ in points], [pct for _, pct in points]
@@ -95,8 +99,9 @@ def _base_pct(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def recorded_sides(groups: Mapping[tuple[str, int | str | None], Group], name: str) -> list[Side]:
-    """Return a side for each engine of recorded runs; `name`, if any, tells apart sets of runs of
-    one engine. Runs under a load profile are left out: they are not at one rate."""
+    """Return a side for each engine of recorded runs. `name`, if not empty, becomes part of the
+    labels, to distinguish sets of runs of the same engine. Runs with a load profile are left out,
+    since they have no constant rate."""
     found = []
     rated = {
         (engine, offered): group

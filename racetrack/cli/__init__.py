@@ -1,7 +1,7 @@
 """The command line, one file per command: `./run_experiment.sh` and `./race`.
 
-A command's module is imported when it is called, so that help and completion are quick; for the
-same reason the modules import what is heavy inside their functions.
+For fast help and completion, the module of a command is imported only when the command is called,
+and modules import slow dependencies inside functions.
 """
 
 import importlib
@@ -14,9 +14,9 @@ from racetrack import __version__, environment
 from racetrack.cli.parameters import Command
 
 COMPLETE_VARIABLE = "_RACE_COMPLETE"
-# The first word that ./run_experiment.sh adds: its positional arguments are those of `./race run`.
+# Name of the command that ./run_experiment.sh calls: `./race run` with positional arguments.
 POSITIONAL_FORM = "run_experiment"
-# Heading → command → where it is.
+# Heading in the help → command → module and attribute of the command.
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Measure": {
         "compare": "compare:compare",
@@ -45,10 +45,10 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 
 
 class Race(Command, click.Group):
-    """The group of all commands, under headings, each imported when it is needed."""
+    """The group of all commands. Help shows them under headings; each is imported when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names in the order in which help shows them."""
+        """Return the names of the commands, in the order in which help shows them."""
         return [name for names in COMMANDS.values() for name in names]
 
     def get_command(
@@ -56,7 +56,7 @@ class Race(Command, click.Group):
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
-        """Import the command of this name, if there is one."""
+        """Import and return the command with this name; None if there is no such command."""
         where = {name: at for names in COMMANDS.values() for name, at in names.items()}
         if cmd_name not in where:
             return None
@@ -68,13 +68,13 @@ class Race(Command, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Answer a misspelled command with the nearest."""
+        """For an unknown command, raise an error that suggests similar ones."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the first paragraph of each command's help, in full."""
+        """Show the whole first paragraph of each command's help."""
         for heading, names in COMMANDS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
@@ -107,7 +107,7 @@ def race() -> None:
 
 
 def main() -> None:
-    """Run the command that the shell scripts were called with, or complete it."""
+    """Run the command with which a shell script was called, or print completions for the shell."""
     environment.settle()
     arguments = sys.argv[1:]
     if arguments[:1] == [POSITIONAL_FORM]:

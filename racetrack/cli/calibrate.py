@@ -1,4 +1,4 @@
-"""`./race calibrate`: measures an engine with injected defects."""
+"""`./race calibrate`: checks the harness with an engine that has injected defects."""
 
 import sys
 
@@ -12,9 +12,9 @@ from racetrack.machine_lock import machine_lock
 def calibrate() -> None:
     """Check how accurate the harness is on this machine.
 
-    It measures an engine with a known delay, stall and capacity, in the way it measures any engine,
-    and compares what it finds with what it set. Each row leaves one run folder in logs/. The exit
-    code is 1 if a row is off by more than is allowed.
+    The harness measures an engine with a known delay, stall and capacity like any other engine, and
+    compares the results with the known values. Each row of the table has a run folder in logs/. The
+    exit code is 1 if a result is outside its tolerance.
 
     \b
     Example:

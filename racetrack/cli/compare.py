@@ -1,4 +1,4 @@
-"""`./race compare`: which engine, by how much, and how sure that is."""
+"""`./race compare`: compares engines, or recorded runs, with intervals."""
 
 import sys
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ AGAINST = "--against"
 
 
 class CompareCommand(Command):
-    """A command whose `--against` takes all the paths that follow it."""
+    """A command whose option `--against` takes several paths."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat `--against` before each path after the first."""
+        """Insert `--against` before each further path after `--against`, as click requires."""
         words: list[str] = []
         follows = False
         for number, word in enumerate(args):
@@ -48,8 +48,8 @@ class CompareCommand(Command):
 @click.option(
     "--quick",
     is_flag=True,
-    help="A first answer with wider intervals: two repeats at two rates, shorter windows. Two"
-    " engines take about 10 minutes on two cores.",
+    help="Give a first answer with wider intervals, from two repeats at two rates and shorter"
+    " windows. Two engines take about 10 minutes on two cores.",
 )
 @click.option(
     "--rates",
@@ -65,15 +65,18 @@ class CompareCommand(Command):
 @click.option(
     "--no-reads",
     is_flag=True,
-    help="No client reads the views. An engine that computes only when asked then does nothing.",
+    help="Don't read the views. An engine that computes views only when they are read then has no"
+    " work.",
 )
 @WORKLOAD_OPTION
-@click.option("--seed", type=int, help="Of the random order; by default drawn, and printed.")
+@click.option(
+    "--seed", type=int, help="Seed of the random order. By default it is chosen, and printed."
+)
 @click.option(
     "--resume",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Measure what is missing of a comparison that was interrupted.",
+    help="Make the remaining measurements of a comparison that was interrupted.",
 )
 @output_options
 @gate_options
@@ -91,10 +94,10 @@ def compare(
 ) -> None:
     """Compare engines, or recorded runs: a sentence for each question, with intervals, and a table.
 
-    For each ENGINE and repeat one fresh stack is measured at several rates that all can hold, then
-    at saturation. Engines take turns in random order, and a client reads the views. Given FOLDERs
-    of runs, sweeps, searches or comparisons, nothing is measured: they are compared with those
-    after --against, or the first with the second.
+    Each ENGINE is measured several times on a fresh stack, at rates that all engines can hold, then
+    at saturation. Engines alternate in random order, while a client reads the views. With FOLDERs
+    of runs, sweeps, searches or comparisons, nothing is measured. They are compared with the
+    folders after --against, or the first with the second.
 
     \b
     Examples:
@@ -110,9 +113,9 @@ def compare(
         raise click.UsageError("Name engines or folders to compare, or a comparison to --resume.")
     if engines and len(engines) < len(names):
         wrong = next(name for name in names if name not in engines)
-        raise click.UsageError(f"{wrong!r} is no engine. Name either engines or folders.")
+        raise click.UsageError(f"{wrong!r} is not an engine. Name either engines or folders.")
     if len(set(engines)) < len(engines):
-        raise click.UsageError("An engine is named twice. Its repeats show how far it varies.")
+        raise click.UsageError("An engine is named twice. Its repeats already show how it varies.")
     if not engines and not resume:
         sys.exit(_compare_recorded(names, output, gate))
     from racetrack.run.comparison import Asked, planned, read
@@ -133,7 +136,7 @@ def compare(
 
 
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
-    """Carry out a comparison, print its answer, and return the exit code."""
+    """Carry out a comparison and print its result. Return the exit code."""
     from racetrack.analysis.sides import recorded_sides, sides_of
     from racetrack.report.comparison import flat_pieces
     from racetrack.results.folder import shown
@@ -162,7 +165,7 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
 
 
 def _outcome_code(record: "ComparisonRecord") -> int:
-    """Return 1 if a piece failed, 5 if one is void, and else 0."""
+    """Return the exit code: 1 if a piece failed, otherwise 5 if a piece is void, otherwise 0."""
     from racetrack.analysis.outcome import exit_code
 
     codes = {exit_code(piece.outcome) for piece in record.pieces}
@@ -170,7 +173,8 @@ def _outcome_code(record: "ComparisonRecord") -> int:
 
 
 def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
-    """Compare recorded runs, print the answer, and return the exit code of the conditions."""
+    """Compare recorded runs and print the result. Return the exit code, which depends on
+    `--fail-if`."""
     from racetrack.analysis.sides import recorded_sides
     from racetrack.errors import UsageError
     from racetrack.report.baseline import place_warnings, read_recorded
@@ -205,7 +209,7 @@ def _show(
     screen: "Screen",
     output: Output,
 ) -> None:
-    """Print the answer, and write it to the files that were asked for."""
+    """Print the result, and write it to the files of `--json`, `--csv` and `--markdown`."""
     from racetrack.report import comparison
 
     if not sides:

@@ -1,10 +1,11 @@
-"""`./race completion`: scripts for completion in shells."""
+"""`./race completion`: prints scripts for completion in shells."""
 
 import click
 
 from racetrack.cli.parameters import Command, OneOf
 
-# Each calls the command as typed, so that every clone completes its own engines.
+# Each script calls the command as it was typed, so each clone of the repository completes its own
+# engines.
 SCRIPTS = {
     "bash": """\
 _racetrack_complete() {

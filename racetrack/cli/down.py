@@ -1,4 +1,4 @@
-"""`./race down`: stops the stack that is up."""
+"""`./race down`: stops the running stack."""
 
 import click
 

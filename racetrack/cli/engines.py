@@ -1,4 +1,4 @@
-"""`./race engines`: the engines with their versions, runtimes, workloads and settings."""
+"""`./race engines`: lists the engines with their versions, runtimes, workloads and settings."""
 
 import os
 import re
@@ -27,21 +27,21 @@ SENTENCE = re.compile(r".*?[.](?=\s|$)")
 
 @dataclass(frozen=True)
 class EngineSetting:
-    """A setting of an engine: current value, default and explanation."""
+    """A setting of an engine, with its current value and its default."""
 
     name: str
     now: str
     default: str
-    comment: Sequence[str]  # its lines in the file
+    comment: Sequence[str]  # lines of the explanation in the `.env` file
 
     @property
     def is_changed(self) -> bool:
-        """True if the environment overrides the file."""
+        """Whether the environment overrides the default."""
         return self.now != self.default
 
     @property
     def is_version(self) -> bool:
-        """True if it is the version of a component."""
+        """Whether the setting is the version of a component."""
         return self.name.endswith("_VERSION")
 
 
@@ -64,7 +64,7 @@ def list_engines(name: str | None) -> None:
     from racetrack import engines
 
     with errors_to_exit_codes():
-        load_settings()  # refuses a value that can't be used
+        load_settings()  # reports invalid values
         found = [engines.find_engine(name)] if name else engines.all_engines()
         screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         for engine in found:
@@ -72,8 +72,8 @@ def list_engines(name: str | None) -> None:
 
 
 def engine_settings(engine: str) -> list[EngineSetting]:
-    """Return the engine's own settings, in the order of its `settings.py`; then the versions of its
-    published images, which are in no field."""
+    """Return the engine's own settings in the order of its `settings.py`, then the versions of its
+    container images, which are not fields there."""
     from racetrack import config as settings
 
     files = (plugins.REPO / ".env", *plugins.env_files())
@@ -126,7 +126,7 @@ def _names(engine: str) -> list[str]:
 def _show(
     screen: "Console", engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool
 ) -> None:
-    """Print an engine. Text from files and the environment is not parsed as markup."""
+    """Print an engine. Text from files and the environment is not interpreted as markup."""
     from rich.text import Text
 
     screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
@@ -166,7 +166,7 @@ def _rows(
 
 
 def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
-    """Return a table for a terminal, which wraps the last column."""
+    """Return the settings as a table for a terminal, which wraps the last column."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -182,7 +182,7 @@ def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
 
 
 def _aligned(of_engine: Sequence[EngineSetting], *, whole: bool) -> Iterator[str]:
-    """Yield lines for a pipe or a file, without wrapping."""
+    """Yield the settings as lines for a pipe or a file, without wrapping."""
     rows = [COLUMNS, *_rows(of_engine, whole=whole)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
     margin = " " * sum(width + 2 for width in widths)

@@ -1,4 +1,4 @@
-"""`./race images`: builds images on machines that can pull none."""
+"""`./race images`: builds container images on machines that can't pull any."""
 
 import click
 
@@ -7,11 +7,11 @@ from racetrack.cli.parameters import Command, guarded, load_settings
 
 @click.command(cls=Command)
 def images() -> None:
-    """Build the compose stack's images on this machine, where none can be pulled (AIRGAP=true).
+    """Build the compose stack's images on a machine that can't pull images (AIRGAP=true).
 
-    Everything comes from package registries. Apache Kafka takes Redpanda's place; an engine that
-    comes only as an image is left out. The command builds only what is missing or was built from
-    something else. It needs root.
+    Everything comes from package registries. Apache Kafka takes Redpanda's place; engines that are
+    only available as an image are left out. The command builds images that are missing or whose
+    sources have changed. It needs root.
 
     \b
     Example:

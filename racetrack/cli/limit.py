@@ -1,4 +1,4 @@
-"""`./race limit`: searches for capacity and the highest sustainable rate."""
+"""`./race limit`: searches for the capacity and the highest sustainable rate of engines."""
 
 import sys
 from dataclasses import replace
@@ -35,7 +35,7 @@ PAGEVIEWS = "pageviews"
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Number of searches of each engine; engines take turns. At the end the command says how"
+    help="Number of searches of each engine; engines alternate. At the end the command prints how"
     " far the searches agree.",
 )
 @click.option(
@@ -48,15 +48,15 @@ PAGEVIEWS = "pageviews"
     "--of",
     default=PAGEVIEWS,
     show_default=True,
-    help="What to raise: pageviews, or inserts that come by CDC, under the name that the workload"
-    " gives them (purchases). Tracer events are turned on to follow inserts.",
+    help="The load to raise: pageviews, or inserts that arrive by CDC, which have a name in the"
+    " workload (purchases). For inserts, tracer events are turned on.",
 )
 @click.option(
     "--warm-up",
     type=Duration(POSITIVE_S),
     default="120s",
     show_default=True,
-    help="Longest time to wait until CPU time per event is flat. Java compiles meanwhile.",
+    help="Longest time to wait until CPU time per event is flat, while Java compiles its code.",
 )
 @click.option(
     "--bound",
@@ -71,7 +71,7 @@ PAGEVIEWS = "pageviews"
     type=Duration(60),
     default="15m",
     show_default=True,
-    help="Time for one search, such as 25m. No rate is begun that would end later.",
+    help="Time limit for one search, such as 25m. No rate trial is begun that would end later.",
 )
 @WORKLOAD_OPTION
 @output_options
@@ -123,7 +123,7 @@ def limit(
             screen.say(
                 f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
                 f" {within / 60:g} minutes at most, or the time of two saturated runs if that"
-                " is more; repetitions of disturbed windows come on top."
+                " is longer, plus the time to repeat windows that are void."
             )
             made, codes = [], []
             for number, name in enumerate(planned, start=1):
@@ -140,7 +140,7 @@ def limit(
 
 
 def _found(search: "CapacitySearch", screen: "Screen") -> int:
-    """Run a search, print its result and return its exit code. An error ends this search only."""
+    """Run a search and print its result. Return its exit code. An error ends only this search."""
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import searches
     from racetrack.results.folder import shown

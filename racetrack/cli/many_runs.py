@@ -1,4 +1,4 @@
-"""Shared options of commands with many runs, and the execution of their plan."""
+"""Options shared by commands that make many runs, and the execution of their plan."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,8 @@ REPEAT_OPTION = click.option(
 
 
 def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gate) -> None:
-    """Run the plan, or the missing runs of the one in `resume`, and exit with its code."""
+    """Run the plan, or the remaining runs of the sweep in the folder `resume`. Exit with the exit
+    code of the sweep."""
     from racetrack.report.collect import collect
     from racetrack.report.export import Document, flat_record
     from racetrack.results.folder import shown

@@ -1,5 +1,5 @@
-"""Options of commands that end with a result: `--json`, `--csv`, `--markdown`, and the conditions
-of `--fail-if`."""
+"""Options of commands that have a result: `--json`, `--csv` and `--markdown`, and `--fail-if` with
+`--against`."""
 
 import functools
 import sys
@@ -22,7 +22,8 @@ STDOUT = "-"
 
 
 class _File(click.Path):
-    """A file to be written, or `-`; its folder is checked before hours of measuring."""
+    """Type of an option for an output file, or `-`. The folder is checked before hours are spent on
+    measurements."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = str(super().convert(value, param, ctx))
@@ -33,23 +34,25 @@ class _File(click.Path):
 
 @dataclass(frozen=True)
 class Output:
-    """Where records go: name of the form (`json`, `csv`, `markdown`) → file, or `-`."""
+    """Destinations of the records. `files` maps a format (`json`, `csv`, `markdown`) to a file or
+    `-`."""
 
     files: dict[str, str]
 
     @property
     def uses_stdout(self) -> bool:
-        """Whether a form goes to standard output."""
+        """Whether a format is written to standard output."""
         return STDOUT in self.files.values()
 
     def screen(self) -> "Screen":
-        """Return the screen of the command; on standard error if a form goes to standard output."""
+        """Return the command's screen, which is on standard error if records are written to
+        standard output."""
         from racetrack.terminal import Screen, patient_console
 
         return Screen(patient_console(sys.stderr) if self.uses_stdout else None)
 
     def write(self, document: "Document") -> None:
-        """Write each form that was asked for."""
+        """Write the document in each requested format."""
         for form, path in self.files.items():
             text: str = getattr(document, f"as_{form}")()
             if path == STDOUT:
@@ -59,7 +62,8 @@ class Output:
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--json`, `--csv` and `--markdown`; the command gets an `output`."""
+    """Add the options `--json`, `--csv` and `--markdown` to a command, which receives them as the
+    argument `output`."""
 
     @click.option(
         "--json",
@@ -102,25 +106,27 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Gate:
-    """The conditions of `--fail-if`, and what `--against` names, which changes are relative to."""
+    """The conditions of `--fail-if`, and the baseline of `--against`, to which changes are
+    relative."""
 
     conditions: "Sequence[Condition]" = ()
     baseline: "Recorded | None" = None
 
     def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
-        """Print each condition that holds for some engine and rate; return the exit code."""
+        """Print each condition that holds for any engine and rate. Return the exit code."""
         from racetrack.report.baseline import groups_of
 
         return self.exit_code_of(groups_of(records), screen)
 
     def exit_code_of(self, groups: "Groups", screen: "Screen") -> int:
-        """Do the same for records that are already grouped."""
+        """Do the same as `exit_code` for records that are already grouped."""
         from racetrack.analysis.conditions import STATES, why_it_holds
 
         code = 0
         for condition in self.conditions:
             name = condition.metric
-            # Capacity belongs to no rate, and lag to no saturated engine.
+            # Check a condition only for groups that have its figure: capacity has no rate, and
+            # there is no lag at saturation.
             concerned = {
                 key: group
                 for key, group in groups.items()
@@ -145,14 +151,15 @@ def _where(engine: str, offered: int | str | None) -> str:
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--fail-if` and `--against`; the command gets a `gate`."""
+    """Add the options `--fail-if` and `--against` to a command, which receives them as the argument
+    `gate`."""
 
     @click.option(
         "--fail-if",
         "conditions",
         multiple=True,
         metavar="CONDITION",
-        help="Exit with code 6 if this holds for some engine and rate: a bound such as"
+        help="Exit with code 6 if this holds for any engine and rate: a bound such as"
         " 'lag_p99_ms>2000', a change such as 'cpu_s_per_million>+10%' relative to --against, or"
         " fell_behind. The option may be given several times.",
     )
@@ -161,8 +168,8 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="PATH",
         type=click.Path(exists=True, path_type=Path),
-        help="What changes are relative to: the folder of a run, sweep or search, a file that"
-        " --json wrote, or one of results/. The option may be given several times.",
+        help="Baseline for changes: the folder of a run, sweep or search, a file written with"
+        " --json, or a file in results/. The option may be given several times.",
     )
     @functools.wraps(command)
     def with_gate(
@@ -174,10 +181,10 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
-    """Parse conditions and read the baseline, before hours of measuring.
+    """Parse the conditions and read the baseline. Called before hours are spent on measurements.
 
     Raises:
-        click.UsageError: a condition can't be used, or lacks something to be relative to.
+        click.UsageError: a condition is invalid, or is relative but there is no baseline.
     """
     if not texts and not against:
         return Gate()
@@ -192,6 +199,6 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
         raise click.UsageError(f"--fail-if: {error}.") from error
     relative = [condition.text for condition in conditions if condition.is_relative]
     if relative and not against:
-        raise click.UsageError(f"--fail-if '{relative[0]}': relative to what? Add --against PATH.")
+        raise click.UsageError(f"--fail-if '{relative[0]}' needs a baseline. Add --against PATH.")
     with errors_to_exit_codes():
         return Gate(conditions, read_recorded(against) if against else None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from racetrack.terminal import Screen
     from racetrack.workloads.load_profile import LoadProfile
 
-# Where exit codes are documented: the help of every command ends with this.
+# The help of every command ends with this text, which documents the exit codes.
 EXIT_CODES = """
 \b
 Exit codes:
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 
 class Command(click.Command):
-    """A command whose help ends with the exit codes, and that also answers `-h`."""
+    """A command whose help ends with the exit codes, and which also accepts `-h` for help."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         attributes.setdefault("epilog", EXIT_CODES)
@@ -53,7 +53,7 @@ class Command(click.Command):
         super().__init__(*args, **attributes)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Report `-5` as negative, not as an unknown option."""
+        """Report an argument such as `-5` as a negative number instead of as an unknown option."""
         for word in args:
             if word[:1] == "-" and word[1:2].isdigit():
                 raise click.UsageError(f"{word} is negative: no argument takes that.", ctx)
@@ -61,7 +61,7 @@ class Command(click.Command):
 
 
 class _Parsed(click.ParamType[Value]):
-    """Parameter type that uses a parser of `racetrack.units`."""
+    """Base class of parameter types that use a parser of `racetrack.units`."""
 
     parse: Callable[[str], Value]
     least: float = 0
@@ -80,12 +80,12 @@ class _Parsed(click.ParamType[Value]):
         return parsed
 
     def too_small(self) -> str:
-        """Describe a value below the minimum."""
+        """Return a text on a value below the minimum."""
         return f"less than {self.least:g}"
 
 
 class Rate(_Parsed[int]):
-    """Events per second, such as `5000`, `5k` or `1.5M`."""
+    """Parameter type of a rate in events per second, such as `5000`, `5k` or `1.5M`."""
 
     name = "rate"
     parse = staticmethod(units.parse_rate)
@@ -95,7 +95,7 @@ class Rate(_Parsed[int]):
 
 
 class Duration(_Parsed[float]):
-    """Seconds, from a duration such as `20s`, `2m` or `20`."""
+    """Parameter type of a duration such as `20s`, `2m` or `20`. The value is in seconds."""
 
     name = "duration"
     parse = staticmethod(units.parse_duration_s)
@@ -104,45 +104,45 @@ class Duration(_Parsed[float]):
         self.least = least_s
 
     def too_small(self) -> str:
-        """Describe a duration below the minimum."""
+        """Return a text on a duration below the minimum."""
         if self.least == POSITIVE_S:
             return "no time at all"
         return f"shorter than {self.least:g} s; minutes are written as 25m"
 
 
 class Rates(_Parsed[list[int]]):
-    """Rates with commas between them, such as `50,5k,35000`."""
+    """Parameter type of a list of rates, separated by commas, such as `50,5k,35000`."""
 
     name = "rate,rate..."
 
     @staticmethod
     def parse(text: str) -> list[int]:
-        """Return each rate."""
+        """Parse a list of rates."""
         return [units.parse_rate(word) for word in text.split(",")]
 
 
 class Load(_Parsed["LoadProfile"]):
-    """A load profile, such as `spike 5k 50k 10s`."""
+    """Parameter type of a load profile, such as `spike 5k 50k 10s`."""
 
     name = "load"
 
     @staticmethod
     def parse(text: str) -> "LoadProfile":
-        """Return the profile."""
+        """Parse a load profile."""
         from racetrack.workloads import load_profile
 
         return load_profile.parse(text)
 
 
 class OneOf(click.Choice[str]):
-    """A choice that suggests the nearest name for a misspelled one."""
+    """Parameter type of a choice. For an unknown name, the error suggests the most similar one."""
 
     def get_invalid_choice_message(
         self,
         value: object,
         ctx: click.Context | None,  # noqa: ARG002
     ) -> str:
-        """Suggest the nearest choice, and list all."""
+        """Return an error message that suggests the most similar choice and lists all choices."""
         near = difflib.get_close_matches(str(value), self.choices, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f"there is no {value!r}.{hint} There are {', '.join(self.choices)}."
@@ -153,14 +153,14 @@ ENGINES = OneOf(plugins.engine_names())
 
 @contextmanager
 def guarded(screen: "Screen") -> Iterator[terminal.Guard]:
-    """Handle signals with a guard, and turn errors into exit codes."""
+    """Handle signals with a guard, and convert errors to messages and exit codes."""
     with errors_to_exit_codes(), terminal.guarded(screen.say) as guard:
         yield guard
 
 
 @contextmanager
 def errors_to_exit_codes() -> Iterator[None]:
-    """Turn errors that a user can act on into a message and an exit code."""
+    """Convert errors that a user can fix to a message and an exit code."""
     try:
         yield
     except RacetrackError as error:
@@ -176,7 +176,7 @@ def errors_to_exit_codes() -> Iterator[None]:
             )
             sys.exit(1)
         if error.filename is None:
-            raise  # without a file name it is a bug
+            raise  # an OSError without a file name is a bug
         click.echo(
             f"Error: {error.filename}: {error.strerror}. Racetrack has to read and write there;"
             " make room, fix its permissions, or use another folder.",
@@ -189,7 +189,7 @@ def errors_to_exit_codes() -> Iterator[None]:
 
 
 def say_error(error: RacetrackError) -> None:
-    """Print an error that a user can act on."""
+    """Print an error that a user can fix."""
     click.echo(f"Error: {error}", err=True)
 
 
@@ -199,15 +199,16 @@ engine_argument = click.argument("engine", metavar="ENGINE", type=ENGINES)
 WORKLOAD_OPTION = click.option(
     "--workload",
     type=OneOf(plugins.workload_names()),
-    help="The workload to race on, in place of the setting WORKLOAD.",
+    help="The workload to run, instead of the setting WORKLOAD.",
 )
 
 
 def load_settings(workload: str | None = None) -> "Settings":
-    """Load the settings; warn about unknown names in the environment that look like one.
+    """Load the settings. Print a warning for variables in the environment that look like a
+    misspelled setting.
 
     Raises:
-        UsageError: a setting can't be used.
+        UsageError: a setting is invalid.
     """
     from racetrack import config as settings
 
@@ -220,12 +221,13 @@ def load_settings(workload: str | None = None) -> "Settings":
 
 
 def given_in_environment() -> frozenset[str]:
-    """Return the names that are set in the environment, where the user's own settings are."""
+    """Return the names of all environment variables, which include the settings that the user has
+    set."""
     return frozenset(os.environ)
 
 
 def overrides_of(workload: str | None) -> Mapping[str, str]:
-    """Return the overrides for `--workload`; empty without it."""
+    """Return the setting that `--workload` overrides; empty without the option."""
     return {"WORKLOAD": workload} if workload else {}
 
 
@@ -236,8 +238,8 @@ DECIDE_OPTION = click.option(
     show_envvar=True,
     default="120s",
     show_default=True,
-    help="After the samples, keep the load on and watch until the verdict is decided, for this"
-    " long at most. 0 judges the sampling window alone. With --fault or --load it is 0.",
+    help="Longest time to keep the load running after the samples until the verdict is decided."
+    " With 0, only the sampling window is judged. With --fault or --load it is always 0.",
 )
 VERIFY_OPTION = click.option(
     "--verify", is_flag=True, help="At the end, compare every view with its sources."
@@ -247,8 +249,8 @@ FAULT_OPTION = click.option(
     "faults",
     multiple=True,
     metavar="FAULT",
-    help="Cause trouble, at a time counted from when the rate was set: kill:SERVICE@10s,"
-    " kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s. SERVICE is engine,"
-    " broker, debezium or mysql; pause also takes registry and redis. The run goes on until lag is"
-    " back to normal, for 120 s at most. The option may be given several times.",
+    help="Inject a fault, at a time counted from when the rate was set: kill:SERVICE@10s,"
+    " kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s. SERVICE is engine, broker,"
+    " debezium or mysql; pause also accepts registry and redis. The run continues until the lag is"
+    " back to normal, for at most 120 s. The option may be given several times.",
 )

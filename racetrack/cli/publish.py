@@ -1,4 +1,4 @@
-"""`./race publish`: makes results data from run folders, and the page that ranks engines."""
+"""`./race publish`: creates result files from run folders, and the page that ranks engines."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ PAGE = plugins.REPO / "docs" / "index.html"
     "root",
     type=click.Path(file_okay=False, path_type=Path),
     default=RESULTS,
-    help="Where the results are. Default: `results/` in the repository.",
+    help="Folder of the results. Default: `results/` in the repository.",
 )
 @click.option(
     "--page",
@@ -37,13 +37,13 @@ PAGE = plugins.REPO / "docs" / "index.html"
     help="The page that ranks all results. Default: `docs/index.html` in the repository.",
 )
 def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> None:
-    """Publish the results of FOLDERS of runs, sweeps and searches as data, and make the page that
-    ranks all results anew. Without FOLDERS it only makes the page. Needs no stack, only files.
+    """Write the results of FOLDERS of runs, sweeps and searches as data, and generate the page that
+    ranks all results. Without FOLDERS, only generate the page. Needs no stack, only files.
 
     There is one result for each workload, machine and version of an engine:
     results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
-    folders of an engine at once; they must agree in settings and versions. Void and failed runs,
-    and runs with faults, do not count; the result names them.
+    folders of an engine together; they must have the same settings and versions. Void and failed
+    runs, and runs with faults, are left out; the result lists them.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`./race report`: reads folders, prints a table and writes files for the browser."""
+"""`./race report`: prints tables of runs and searches, and writes a report as files."""
 
 import sys
 import tempfile
@@ -22,15 +22,16 @@ from racetrack.errors import UsageError
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the files go. Default: `report/` in the one folder, or a new one beside the first.",
+    help="Folder for the files. Default: `report/` in the only folder, or a new folder next to the"
+    " first.",
 )
 @click.option(
     "--published", is_flag=True, help="Also show the results of 2022, marked as another machine's."
 )
 @output_options
 def report(folders: tuple[Path, ...], out: Path | None, published: bool, output: Output) -> None:
-    """Report on FOLDERS of runs, sweeps and limits, or on all of them inside a folder such as logs:
-    as a table here, and as report.html, report.csv, report.json and plots in a folder. Needs no
+    """Report on FOLDERS of runs, sweeps and limits, or on everything inside a folder such as logs.
+    Prints tables, and writes report.html, report.csv, report.json and plots into a folder. Needs no
     stack, only files.
 
     \b
@@ -63,10 +64,10 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool, output:
 
 
 def _require_writable(out: Path) -> None:
-    """Check before the work that the report's folder can be made and written to.
+    """Check, before any work is done, that the report's folder can be created and written to.
 
     Raises:
-        UsageError: it can't.
+        UsageError: the folder can't be created or written to.
     """
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     try:

@@ -39,7 +39,7 @@ PRINT_SAMPLES_OPTION = click.option(
 
 
 def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that both forms of the command have."""
+    """Add the options that `./race run` and `./run_experiment.sh` share."""
     for option in (
         gate_options,
         output_options,
@@ -168,7 +168,8 @@ def _run(
     output: Output,
     gate: "Gate",
 ) -> None:
-    """Run, write the record, and exit with the code of the outcome or of a condition that holds."""
+    """Make a run and write its record. The exit code is that of the outcome, or that of `--fail-if`
+    if a condition holds."""
     from racetrack.results.run import RunArguments
 
     if load:

@@ -1,4 +1,4 @@
-"""`./race status`: the running stack."""
+"""`./race status`: shows the running stack."""
 
 import sys
 
@@ -27,7 +27,7 @@ def status() -> None:
     _, standing = found
     screen.say(f"Up since {standing.since}, for {standing.engine} on {standing.workload}:")
     for name, pids in sorted(standing.services.items()):
-        # Processes in a virtual machine have no pids here.
+        # Processes in a virtual machine have no process ids on this machine.
         seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
         screen.say(f"  {name:<10} {seen}")
     if ended := sorted(set(standing.expected) - set(standing.services)):

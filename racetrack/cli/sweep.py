@@ -1,4 +1,4 @@
-"""`./race sweep`: every engine at every rate."""
+"""`./race sweep`: runs every engine at every rate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,14 +45,14 @@ FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults"
 @click.option(
     "--as-published",
     is_flag=True,
-    help="Repeat the experiment of 2022 as it was, with its rates, times, samples, heap and"
-    " purchases. At the end its table is shown, with what was measured here beside it.",
+    help="Repeat the experiment of 2022 with its rates, durations, samples, heap and purchases. At"
+    " the end its results are shown next to the new ones.",
 )
 @click.option(
     "--resume",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Run what is missing of a sweep that was interrupted. Its plan has all other options.",
+    help="Make the remaining runs of a sweep that was interrupted, with the options in its plan.",
 )
 @output_options
 @gate_options
@@ -73,9 +73,9 @@ def sweep(
     output: Output,
     gate: Gate,
 ) -> None:
-    """Run every ENGINE at every rate, on a fresh stack each time; engines take turns.
+    """Run every ENGINE at every rate, on a fresh stack each time. Engines alternate.
 
-    The sweep's folder in logs/ holds the plan; each run has a folder of its own beside it.
+    The sweep's folder in logs/ contains the plan. Each run has its own folder in logs/.
 
     \b
     Examples:
@@ -111,7 +111,8 @@ def sweep(
 def _as_published(
     context: click.Context, names: tuple[str, ...], decide_within_s: float, *, verify: bool
 ) -> "Sweep":
-    """Plan the experiment as it was, which has its own rates, times and workload."""
+    """Return the plan of the experiment of 2022, which has its own rates, durations and
+    workload."""
     from racetrack.run.sweep import as_published
 
     for name in FIXED_AS_PUBLISHED:

@@ -1,4 +1,4 @@
-"""`./race up`: the stack for an engine, left running."""
+"""`./race up`: starts the stack for an engine and leaves it running."""
 
 import click
 
@@ -16,9 +16,9 @@ from racetrack.machine_lock import machine_lock
 @engine_argument
 @WORKLOAD_OPTION
 def up(engine: str, workload: str | None) -> None:
-    """Start the stack for ENGINE and leave it running, with the load at its start rates.
+    """Start the stack for ENGINE and leave it running, with the load at its initial rates.
 
-    At its end the command says how to load the engine's script, how to change the load, and where
+    At its end the command prints how to load the engine's script, how to change the load, and where
     the logs are.
 
     \b

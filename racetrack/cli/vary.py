@@ -1,4 +1,4 @@
-"""`./race vary`: varies one setting."""
+"""`./race vary`: runs an engine with several values of one setting."""
 
 import click
 
@@ -52,7 +52,7 @@ def vary(
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see its effect on CPU and memory.
 
-    Values that hold commas themselves, such as lists of cores, are not possible.
+    Values that contain commas, such as lists of cores, are not possible.
 
     \b
     Examples:
@@ -68,7 +68,7 @@ def vary(
     each, fixed = values.split(","), overrides_of(workload)
     with errors_to_exit_codes():
         for value in each:
-            # Refuse a bad value before the first run, not at its turn.
+            # Report an invalid value before the first run.
             load({**fixed, setting: value})
         require_applicable(setting, engine, load(fixed))
     plan = Sweep(

@@ -1,4 +1,4 @@
-"""`./race verify`: compares the views with their sources, on a running stack."""
+"""`./race verify`: compares views with their sources on a running stack."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def verify() -> None:
     """Compare every view of the engine with its sources, on the stack that is up.
 
-    Load the demo first, as `./race up` says. The load is paused meanwhile, and goes on afterwards.
+    Load the demo first; `./race up` prints how. The load is paused during the comparison.
     The command leaves one folder in logs/. The exit code is 1 if a view is wrong.
 
     \b
@@ -57,7 +57,7 @@ def verify() -> None:
 
 
 def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") -> "Verified":
-    """Verify the views as an experiment does.
+    """Verify the views in the same way as an experiment with `--verify`.
 
     Raises:
         RacetrackError: no view exists, or a source can't be read.

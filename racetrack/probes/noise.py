@@ -42,7 +42,7 @@ class CoresSpeed:
     use some of them."""
 
     def __init__(self, core_speed: Callable[[], float] = core_mib_per_s) -> None:
-        """`core_speed` measures the core that it runs on, in MiB/s."""
+        """Create the sampler. `core_speed` measures the current core, in MiB/s."""
         self._core_speed = core_speed
         self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
         self._samples: list[float] = []

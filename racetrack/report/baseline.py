@@ -1,4 +1,5 @@
-"""Recorded figures by engine and rate: of exported records, run folders or result files."""
+"""Reading of recorded figures, by engine and rate, from exported records, run folders or result
+files."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from racetrack.results.run import Machine
 # Engine, and events per second or a load profile; None for figures without a rate, as capacity.
 Key = tuple[str, int | str | None]
 Groups = dict[Key, Group]
-# Figures of result files that have another name in comparisons.
+# Figures that have one name in result files and another in comparisons.
 NAMES_IN_RESULTS = {
     "capacity": "capacity_per_s",
     "memory_max_gib": "memory_gib",
@@ -31,7 +32,7 @@ NAMES_IN_RESULTS = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """A set of recorded runs or results, and the machines that it was measured on."""
+    """A set of recorded runs or results, and the machines on which they were measured."""
 
     groups: Groups
     machines: frozenset[str] = frozenset()
@@ -43,8 +44,9 @@ class Recorded:
         return frozenset(engine for engine, _ in self.groups)
 
     def counterpart(self, key: Key) -> Mapping[str, Summary] | None:
-        """Return the figures to compare those of `key` with: of the same engine, or of the only
-        one there is, at the same rate. Figures without a rate belong to every rate."""
+        """Return the figures with which those of `key` are compared: of the same engine at the same
+        rate, and figures without a rate. If this set has only one engine, its figures are used for
+        every engine. None if there are no such figures."""
         alone = next(iter(self.engines)) if len(self.engines) == 1 else None
         engine = key[0] if key[0] in self.engines else alone
         keys = [(engine, rate) for rate in dict.fromkeys((None, key[1])) if engine is not None]
@@ -77,8 +79,8 @@ def _group(repeats: Sequence[FlatRecord]) -> Group:
 
 
 def read_recorded(paths: Sequence[Path]) -> Recorded:
-    """Read folders of runs, sweeps, searches and comparisons, or JSON files: results, and what
-    `--json` wrote.
+    """Read figures from folders of runs, sweeps, searches and comparisons, or from JSON files:
+    result files, and files written with `--json`.
 
     Raises:
         UsageError: a path is none of these.
@@ -116,18 +118,19 @@ def _held(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
 
 
 def _of_result(held: Mapping[str, Any], path: Path) -> Groups:
-    """Return the groups of a result file, or of one flat mapping: figure → mean, low, high, n."""
+    """Return the groups of a result file, or of a flat mapping of figures to mean, low, high and
+    n."""
     engine = str(held.get("engine", ""))
     whole = _summaries({**held, **(held.get("cpu_line") or {})})
-    whole.pop("s_per_million", None)  # of further events, not of all
+    whole.pop("s_per_million", None)  # the marginal cost, not the mean cost of all events
     groups: Groups = {(engine, held.get("asked_pageviews_per_s")): Group(whole)}
     for at_rate in held.get("rates", ()):
         verdicts = frozenset(at_rate.get("verdicts", ()))
         groups[engine, at_rate.get("per_s")] = Group(_summaries(at_rate), verdicts)
     if not any(group.figures for group in groups.values()):
         raise UsageError(
-            f"{path} holds no figures: give a file of results/, a file that --json wrote, or the"
-            " folder of a run, sweep, search or comparison."
+            f"{path} contains no figures. Name a file in results/, a file written with --json, or"
+            " the folder of a run, sweep, search or comparison."
         )
     return groups
 
@@ -157,4 +160,4 @@ def place_warnings(sides: Sequence[Recorded]) -> list[str]:
     machines = sorted(frozenset[str]().union(*(side.machines for side in sides)))
     if len(machines) < 2:
         return []
-    return [f"measured on different machines, so differences may be theirs: {'; '.join(machines)}"]
+    return [f"measured on different machines, which may explain differences: {'; '.join(machines)}"]

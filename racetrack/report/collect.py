@@ -214,7 +214,7 @@ class _Found:
             if folder not in self.runs:
                 self.runs[folder] = _run(folder, {})
         else:
-            # An earlier report, verification or comparison has no figures of its own.
+            # Folders of reports, verifications and comparisons have no figures of their own.
             others = ("report.json", "verified.json", "comparison.json")
             return any((folder / name).is_file() for name in others)
         return True

@@ -1,4 +1,5 @@
-"""The answer of a comparison: a sentence a question, one table, and flat records of its pieces."""
+"""Output of a comparison: a sentence for each question, a table, and flat records of the measured
+windows ("pieces")."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +28,7 @@ from racetrack.report.figures import format_significant
 from racetrack.results.comparison import ComparisonRecord
 from racetrack.terminal import as_text
 
-# Subject of a sentence on who is first, by metric.
+# Beginning of the sentence about the best side, by metric.
 FIRST = {
     LAG_P99: "`{}` is the freshest{at}",
     READ_TIME: "`{}` answers fastest{at}",
@@ -39,8 +40,8 @@ TABLE_WIDTH = 120
 
 
 def sentences(sides: Sequence[Side]) -> list[str]:
-    """Return a sentence for each question, with 95 % intervals; "no difference found" where the
-    repeats show none, or one that the harness does not resolve."""
+    """Return a sentence for each question, with 95 % intervals. It is "no difference found" if the
+    repeats show no difference, or a difference too small for the harness to resolve."""
     found = answers(sides)
     lines = [_sentence(answer, sides) for answer in found]
     behind = [
@@ -76,7 +77,8 @@ def _sentence(answer: Answer, sides: Sequence[Side]) -> str:
 
 
 def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
-    """Compare the CPU of each side with that of the first, in the order of the command line."""
+    """Return the sentence that compares the CPU time of each side with that of the first side, in
+    the order of the command line."""
     if len(answer.leaders) == len(answer.order):
         return _no_difference(answer)
     first, *others = [side.label for side in sides if side.label in answer.values]
@@ -117,7 +119,7 @@ def _named(labels: Sequence[str]) -> str:
 
 
 def _factor(ratio: Ratio) -> str:
-    """Format a ratio with half the width of its interval: `0.61 ± 0.05`."""
+    """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2g}"
     half = (ratio.high - ratio.low) / 2
@@ -132,8 +134,9 @@ def _interval(ratio: Ratio) -> str:
 
 
 def table(sides: Sequence[Side]) -> list[list[str]]:
-    """Return the rows of the table, headings first: each metric at each rate, its mean with half
-    the 95 % interval by side, and the ratio of each other side to the first."""
+    """Return the rows of the table, the headings first. A row contains, for a metric at a rate, the
+    mean of each side with the half-width of its 95 % interval, and the ratios of the other sides to
+    the first side."""
     first, *others = sides
     heading = ["", "unit", *(side.label for side in sides)]
     rows = [[*heading, *(f"{side.label} ÷ {first.label}" for side in others)]]
@@ -167,7 +170,7 @@ def _mean(of: Summary) -> str:
 
 
 def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:
-    """Return the ratio to the first side."""
+    """Format the ratio of a side to the first side."""
     key, first = (metric.key, rate), sides[0]
     if metric is PROCESSING_LAG or rate in side.not_held | first.not_held:
         return "not compared"
@@ -178,7 +181,7 @@ def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | N
 
 
 def grid(rows: Sequence[Sequence[str]]) -> str:
-    """Return the table as text for a terminal."""
+    """Format the table for a terminal."""
     made = Grid(box=None, pad_edge=False)
     for number, name in enumerate(rows[0]):
         made.add_column(name, justify="left" if number < 2 else "right")
@@ -190,7 +193,8 @@ def grid(rows: Sequence[Sequence[str]]) -> str:
 def document(
     sides: Sequence[Side], record: ComparisonRecord | None, records: Sequence[FlatRecord]
 ) -> Document:
-    """Return the answer for export: sentences, figures by side, conditions, and the records."""
+    """Return the comparison for export: sentences, figures by side, conditions of the measurement,
+    and records."""
     told = sentences(sides)
     conditions = describe_conditions(record) if record else []
     rows = table(sides)
@@ -201,7 +205,7 @@ def document(
 
 
 def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Return each metric of each side as one flat mapping, with its ratio to the first side."""
+    """Return a flat mapping for each metric of each side, with the ratio to the first side."""
     metrics = {metric.key: metric for metric in (*OVERALL, *AT_RATES)}
     first, found = sides[0], []
     for side in sides:
@@ -230,7 +234,8 @@ def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
 
 
 def describe_conditions(record: ComparisonRecord) -> list[str]:
-    """Return how the comparison was made: repeats, rates, reads, heaps, and caveats by engine."""
+    """Return lines on how the comparison was made: repeats, rates, reads, heaps, and caveats of the
+    engines."""
     rates = ", ".join(f"{rate:,}" for rate in record.rates)
     how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
     lines = [f"{how}; order by seed {record.seed}."]
@@ -261,7 +266,8 @@ def _what(rate: int | None) -> str:
 
 
 def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:
-    """Return each piece as a flat record; `asked_pageviews_per_s` is None at saturation."""
+    """Return each measured window as a flat record. `asked_pageviews_per_s` is None at
+    saturation."""
     return [
         {
             "tag": piece.tag,

@@ -39,8 +39,8 @@ FlatRecord = dict[str, Any]
 
 @dataclass(frozen=True)
 class Document:
-    """Records to export. `kind` names what they are; `more` are further keys of the JSON form;
-    `markdown` replaces the table of the records, if not empty."""
+    """Records to export. `kind` is the type of the document; `more` are further keys in its JSON
+    form. If `markdown` is not empty, it is the Markdown form, instead of a table of the records."""
 
     kind: str
     records: Sequence[FlatRecord]

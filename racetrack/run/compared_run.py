@@ -1,4 +1,4 @@
-"""A run of a comparison: one fresh stack, several rates, then saturation."""
+"""A run of a comparison, which measures several rates and then saturation on one fresh stack."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from racetrack.stack.contract import Say, Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
-# A backlog of more than this is drained before the next rate.
+# A larger backlog is drained before the next rate, in seconds of work.
 BACKLOG_S = 5.0
 PROBE_S = 10.0
 
@@ -38,10 +38,10 @@ Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
 
 
 def prepared(engine_name: str, settings: Settings, say: Say) -> tuple[Engine, Stack]:
-    """Return an engine and a stack that is ready for it.
+    """Return an engine, and a stack that is ready to be started for it.
 
     Raises:
-        UsageError, SetupError, BusyError: it can't run here.
+        UsageError, SetupError, BusyError: the engine can't run here.
     """
     engine = engines.find_engine(engine_name)
     stack = open_stack(settings, services_of(engine, settings), say)
@@ -51,7 +51,8 @@ def prepared(engine_name: str, settings: Settings, say: Say) -> tuple[Engine, St
 
 @dataclass(frozen=True)
 class Phases:
-    """Durations of the phases of a run, seconds. `start_and_stop_s` and `ramp_s` are estimates."""
+    """Durations of the phases of a run, in seconds. `start_and_stop_s` and `ramp_s` are
+    estimates."""
 
     warm_up_s: float
     settle_s: float
@@ -74,7 +75,7 @@ class Phases:
         return self.start_and_stop_s + 2 * self.ramp_s + PROBE_S
 
     def saturating(self) -> PhaseDurations:
-        """Return the durations of the saturation phase."""
+        """Return the phase durations that `Saturation` needs."""
         return PhaseDurations(
             look_s=2,
             warm_up_most_s=2 * self.ramp_s,
@@ -100,11 +101,11 @@ def fresh_run(
     prepare: Prepare,
     clock: Clock,
 ) -> Iterator["ComparedRun"]:
-    """Start a stack and load the demo; stop everything at the end.
+    """Start a stack and load the demo; stop everything at the end of the context.
 
     Raises:
-        RacetrackError: a part of the stack failed.
-        Interrupted: by a signal.
+        RacetrackError: a component of the stack failed.
+        Interrupted: a signal was received.
     """
     engine, stack = prepare(engine_name, settings, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, "compared")
@@ -128,7 +129,7 @@ def fresh_run(
 
 
 class ComparedRun:
-    """The phases of a run; each window becomes a piece of the comparison."""
+    """A run of a comparison. Each measured window becomes a piece of the comparison."""
 
     def __init__(
         self,
@@ -145,10 +146,11 @@ class ComparedRun:
         self._screen, self._guard = screen, guard
 
     def probe(self) -> float:
-        """Return the throughput of the cold engine at saturation, for a choice of rates.
+        """Measure the throughput at saturation briefly, without waiting for the engine to warm up,
+        to choose rates.
 
         Raises:
-            RacetrackError: it was not saturated, or a part of the stack failed.
+            RacetrackError: the engine was not saturated, or a component of the stack failed.
         """
         durations = self._phases.saturating()
         saturation = Saturation(self._load, self._folder.path, self._load.start_per_s, durations)
@@ -158,10 +160,10 @@ class ComparedRun:
     def measure(
         self, run: PlannedRun, missing: Sequence[int | None], rates: Sequence[int], keep: Keep
     ) -> None:
-        """Warm up at the highest rate, and measure what is missing, in the order of `rates`.
+        """Warm up at the highest rate, then measure the missing windows in the order of `rates`.
 
         Raises:
-            RacetrackError: a part of the stack failed.
+            RacetrackError: a component of the stack failed.
         """
         top = max(rates)
         self._load.set_rate(top)
@@ -198,7 +200,7 @@ class ComparedRun:
         return self._piece(run, per_s, Measured(window=window, rate_set_ms=rate_set_ms, cpu_s={}))
 
     def _piece(self, run: PlannedRun, per_s: int, measured: Measured) -> Piece:
-        """Return the figures of a window, computed as those of a run with this window."""
+        """Return a window's figures, computed like those of a run with this window."""
         record = read_run(self._folder.path)
         asked = RunArguments(
             pageviews_per_s=per_s, wait_s=self._phases.settle_s, samples=1, delay_s=1.0
@@ -217,11 +219,11 @@ class ComparedRun:
         )
 
     def _at_saturation(self, run: PlannedRun, saturation: Saturation, keep: Keep) -> Piece:
-        """Measure the capacity. If the engine fails meanwhile, such as for lack of memory, what it
-        did until then is a lower bound.
+        """Measure the capacity. If the engine fails during the measurement, for example because it
+        runs out of memory, the throughput until then is a lower bound of the capacity.
 
         Raises:
-            RacetrackError: it failed before it had done anything at saturation.
+            RacetrackError: the engine failed before there was any throughput at saturation.
         """
         began_ms = self._clock.now_ms()
         try:

@@ -1,4 +1,5 @@
-"""Comparison: engines take turns on fresh stacks, each at the same rates and at saturation."""
+"""Comparison: engines alternate on fresh stacks, and are measured at the same rates and at
+saturation."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -31,14 +32,14 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 
-# Rates found by a probe: shares of the slowest engine's capacity, rounded down to one digit.
+# Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
 SHARES = (0.1, 0.25, 0.5)
-# A quick comparison has no time for probes; every engine held these on two cores.
+# Rates of a quick comparison, which has no time for probes. Every engine held them on two cores.
 QUICK_RATES = (2_000, 10_000)
 QUICK_REPEATS, REPEATS = 2, 3
 READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
-# One rule for all heaps: this share of the machine's memory, in steps of HEAP_STEP_MIB. The broker
-# keeps a sixth; the rest is for memory outside of heaps, and for the other services.
+# The heap of every engine is this share of the machine's memory, in steps of HEAP_STEP_MIB. The
+# broker uses a sixth of the memory. The rest is for memory outside of heaps and for other services.
 HEAP_SHARE, HEAP_STEP_MIB = 1 / 3, 256
 HEAP_ENDINGS = {"_heap": "m", "_memory_mib": ""}
 PHASES = Phases(
@@ -56,7 +57,8 @@ def phases_of(record: ComparisonRecord) -> Phases:
 
 @dataclass(frozen=True)
 class Asked:
-    """Arguments of the command line; `given` are names of settings that the user has set."""
+    """Arguments of the command line. `given` contains the names of settings that the user has set
+    in the environment."""
 
     engines: tuple[str, ...]
     rates: tuple[int, ...] = ()
@@ -69,7 +71,7 @@ class Asked:
 
 
 def planned(asked: Asked) -> ComparisonRecord:
-    """Return the plan of a comparison: settings by engine, and the order of runs.
+    """Return the plan of a comparison: the settings of each engine, and the order of runs.
 
     Raises:
         UsageError: an engine or a setting can't be used.
@@ -97,12 +99,13 @@ def planned(asked: Asked) -> ComparisonRecord:
 
 
 def _not_given(settings: Mapping[str, str], asked: Asked) -> dict[str, str]:
-    """Return the settings that the user has not set."""
+    """Return those of the settings that the user has not set."""
     return {name: value for name, value in settings.items() if name not in asked.given}
 
 
 def _reads(workload_name: str) -> dict[str, str]:
-    """Return the settings for a client that reads the views, and for the age of its answers."""
+    """Return the settings that enable the view reader, and tracer events, from which the age of its
+    answers is computed."""
     workload, wanted = find_workload(workload_name), {}
     if workload.queries:
         wanted["READS_PER_SECOND"] = str(READS_PER_S)
@@ -112,7 +115,7 @@ def _reads(workload_name: str) -> dict[str, str]:
 
 
 def _heaps(engine: str) -> dict[str, str]:
-    """Return the settings that size the heaps of an engine."""
+    """Return the settings for the heap sizes of an engine."""
     whole_mib = psutil.virtual_memory().total >> 20
     mib = max(1, int(whole_mib * HEAP_SHARE) // HEAP_STEP_MIB) * HEAP_STEP_MIB
     return {
@@ -132,7 +135,7 @@ def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], asked: Asked) -> str
 
 
 def _order(names: Sequence[str], repeats: int, seed: int) -> tuple[PlannedRun, ...]:
-    """Return the runs: each repeat has every engine once, in random order."""
+    """Return the planned runs. Each repeat contains every engine once, in random order."""
     rng = random.Random(seed)  # noqa: S311
     return tuple(
         PlannedRun(engine=name, repeat=repeat)
@@ -142,20 +145,20 @@ def _order(names: Sequence[str], repeats: int, seed: int) -> tuple[PlannedRun, .
 
 
 def settings_for(record: ComparisonRecord, engine: str, logs_folder: Path) -> Settings:
-    """Return the settings of an engine's runs, with a broker that keeps a bounded backlog.
+    """Return the settings of an engine's runs, with bounded retention in the broker.
 
     Raises:
-        UsageError: they can't be used.
+        UsageError: the settings can't be used.
     """
     overrides = {**record.settings[engine], "LOGS_FOLDER": str(logs_folder.resolve())}
     return loads.settings_for(PAGEVIEWS, engines.find_engine(engine), load(overrides))
 
 
 def require_possible(record: ComparisonRecord) -> None:
-    """Check every engine before the first run.
+    """Check, before the first run, that every engine can run.
 
     Raises:
-        UsageError, SetupError: one of them can't be run.
+        UsageError, SetupError: an engine can't run.
     """
     for name in record.engines:
         engine = engines.find_engine(name)
@@ -174,21 +177,19 @@ def begin(record: ComparisonRecord) -> Path:
 
 
 def read(folder: Path) -> ComparisonRecord:
-    """Return the comparison of a folder.
+    """Read the comparison of a folder.
 
     Raises:
-        UsageError: it is not the folder of a comparison.
+        UsageError: the folder is not that of a comparison.
     """
     try:
         return read_record(folder / FILE, ComparisonRecord)
     except FileNotFoundError:
-        raise UsageError(
-            f"{folder} holds no {FILE}: it is not the folder of a comparison."
-        ) from None
+        raise UsageError(f"{folder} has no {FILE}: it is not the folder of a comparison.") from None
 
 
 def left_s(record: ComparisonRecord) -> float:
-    """Return the estimated time for what has not been measured."""
+    """Return the estimated time for the remaining measurements, in seconds."""
     phases, rates = phases_of(record), len(record.rates) or len(SHARES)
     runs = sum(bool(record.missing(run)) or not record.rates for run in record.order)
     probes = 0 if record.rates else len(record.engines) - len(record.probed_per_s)
@@ -196,7 +197,7 @@ def left_s(record: ComparisonRecord) -> float:
 
 
 def describe_plan(record: ComparisonRecord) -> list[str]:
-    """Return what a comparison does and how long that takes, in lines."""
+    """Return lines on what a comparison does and how long that takes."""
     phases = phases_of(record)
     rates = " and ".join(f"{rate:,}" for rate in record.rates)
     at = f"at {rates}/s" if rates else "at three rates that a short probe of each engine finds"
@@ -213,7 +214,8 @@ def describe_plan(record: ComparisonRecord) -> list[str]:
 
 
 class Comparison:
-    """Carries out what is missing of a comparison; every piece goes into its record at once."""
+    """Makes the remaining measurements of a comparison. Every piece is written into the record as
+    soon as it is measured."""
 
     def __init__(
         self,
@@ -232,12 +234,13 @@ class Comparison:
         self._phases = phases or phases_of(self.record)
 
     def run(self) -> ComparisonRecord:
-        """Probe, if rates are to be found, and measure what is missing. An engine that fails ends
-        its run only.
+        """Find the rates by probes, unless they are given, and make the remaining measurements. If
+        an engine fails, only its run ends.
 
         Raises:
-            RacetrackError: a probe failed, so there are no rates.
-            Interrupted: by a signal; what was measured counts, and the rest can be resumed.
+            RacetrackError: a probe failed, so there are no rates. Interrupted: a signal was
+            received. The comparison can be resumed; measurements made so far
+                are kept.
         """
         if not self.record.rates:
             self._find_rates()
@@ -269,12 +272,12 @@ class Comparison:
         return fresh_run(engine, settings, self._phases, *make)
 
     def _rates_of(self, run: PlannedRun) -> list[int]:
-        """Return the rates in the random order of this run."""
+        """Return the rates in the order in which this run measures them, which is random."""
         rng = random.Random(f"{self.record.seed} {run.engine} {run.repeat}")  # noqa: S311
         return rng.sample(self.record.rates, len(self.record.rates))
 
     def keep(self, piece: Piece) -> None:
-        """Add a piece to the record, in the place of an earlier void one."""
+        """Add a piece to the record. It replaces an earlier void piece of the same window."""
         same = (piece.engine, piece.repeat, piece.pageviews_per_s)
         others = [
             one
@@ -286,7 +289,7 @@ class Comparison:
         self._screen.say(f"  {_describe(piece)}")
 
     def _fail(self, run: PlannedRun, why: str) -> None:
-        """Record the missing pieces of a run that failed."""
+        """Record the remaining pieces of a failed run as failed."""
         for rate in self.record.missing(run):
             self.keep(
                 Piece(
@@ -318,8 +321,8 @@ class Comparison:
 
 
 def rounded_down(per_s: float) -> int:
-    """Return a rate with one significant digit, at least 1, so that repeats of a comparison have
-    the same rates."""
+    """Round a rate down to one significant digit, at least 1, so that repeated comparisons use the
+    same rates."""
     whole = max(1, int(per_s))
     unit = 10 ** (len(str(whole)) - 1)
     return int(whole // unit * unit)

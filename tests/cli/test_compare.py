@@ -32,7 +32,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("typed", "says"),
     [
         ([], "Name engines or folders"),
-        ([ONE, "nosuch"], "'nosuch' is no engine"),
+        ([ONE, "nosuch"], "'nosuch' is not an engine"),
         ([ONE, ONE], "named twice"),
         (["nowhere", "nothing"], "nowhere is neither an engine"),
         ([ONE, "--rates", "many"], "--rates"),
