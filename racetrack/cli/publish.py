@@ -37,8 +37,9 @@ PAGE = plugins.REPO / "docs" / "index.html"
     help="The page that ranks all results. Default: `docs/index.html` in the repository.",
 )
 def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> None:
-    """Write the results of FOLDERS of runs, sweeps and searches as data, and generate the page that
-    ranks all results. Without FOLDERS, only generate the page. Needs no stack, only files.
+    """Write the results of FOLDERS of runs, sweeps, searches and comparisons as data, and generate
+    the page that ranks all results. Without FOLDERS, only generate the page. Needs no stack, only
+    files.
 
     There is one result for each workload, machine and version of an engine:
     results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
@@ -48,6 +49,7 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> 
     \b
     Examples:
         ./race publish logs/*_UTC_sweep logs/*_UTC_dh_limit
+        ./race publish logs/2026.11.26.05.40.00_UTC_compare
         ./race publish logs/2026.11.26.05.40.00_UTC_sweep --variant triggers
         ./race publish
     """

@@ -3,7 +3,7 @@
 import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +12,7 @@ from racetrack.analysis import compare
 from racetrack.analysis.compare import CostLine
 from racetrack.errors import UsageError
 from racetrack.report import repeat
-from racetrack.report.collect import (
-    Limit,
-    Run,
-    changed_settings,
-    collect,
-    place_of,
-    settings_of,
-    tables,
-)
+from racetrack.report.collect import NOT_COMPARED, changed_settings, settings_of
 from racetrack.report.figures import (
     absent_views,
     count_views,
@@ -28,9 +20,9 @@ from racetrack.report.figures import (
     runtime_of,
     view_caveats,
 )
+from racetrack.report.material import Material, Sample, Throughput, gather
 from racetrack.results.base import Scalar
-from racetrack.results.figures import LagAtMost, VerdictKind
-from racetrack.results.folder import read_run
+from racetrack.results.figures import LagAtMost
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
@@ -44,16 +36,18 @@ from racetrack.results.published import (
     Sustained,
     ViewCheck,
 )
-from racetrack.results.run import RunRecord
-from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
-RAW_PATTERNS = ("run.json", "limit.json", "*.csv", "*_sample_dt.log", "top_samples.log")
-# Verdicts that say nothing about the engine.
-BOUND_BY_OTHERS = (str(VerdictKind.GENERATOR_BOUND), str(VerdictKind.BROKER_BOUND))
+RAW_PATTERNS = (
+    "run.json",
+    "limit.json",
+    "comparison.json",
+    "*.csv",
+    "*_sample_dt.log",
+    "top_samples.log",
+)
 DIGITS = 5  # significant digits
-FIRST_OF_REASON = 200
 FIGURES = (
     "lag_p50_ms",
     "lag_p99_ms",
@@ -73,33 +67,6 @@ class EngineName:
 
     title: str
     version_part: str
-
-
-@dataclass(frozen=True)
-class Material:
-    """Runs and searches of one engine with the same runtime and machine, from which its result is
-    made.
-
-    `search_runs` are the runs of the searches. `verified` are all runs that verified views,
-    including runs with wrong views, which are used for nothing else. `left_out` are texts on runs
-    and searches that are not used, with the reasons."""
-
-    runs: tuple[Run, ...]
-    searches: tuple[Limit, ...]
-    search_runs: tuple[tuple[Path, RunRecord], ...]
-    verified: tuple[RunRecord, ...]
-    left_out: tuple[str, ...]
-
-    @property
-    def described(self) -> list[RunRecord]:
-        """Records of all runs, including the runs of searches."""
-        return [*(run.record for run in self.runs), *(record for _, record in self.search_runs)]
-
-    @property
-    def folders(self) -> list[Path]:
-        """All folders with raw data, sorted by name."""
-        found = [run.path for run in self.runs] + [path for path, _ in self.search_runs]
-        return sorted({*found, *(each.path for each in self.searches)}, key=lambda path: path.name)
 
 
 def publish(
@@ -135,85 +102,6 @@ def publish(
     return written
 
 
-def gather(folders: Sequence[Path]) -> list[Material]:
-    """Return the usable runs and searches in these folders, for each engine, runtime and machine,
-    in the order of the folders.
-
-    Raises:
-        UsageError: a folder has no results, was written by another version, or lacks the runs of a
-            search.
-    """
-    collection = collect(folders)
-    keys = dict.fromkeys(
-        [
-            *((*of.place, of.engine) for of in collection.runs),
-            *((*place_of(of.record), of.record.engine) for of in collection.limits),
-        ]
-    )
-    found = []
-    for key in keys:
-        runs = [of for of in collection.runs if (*of.place, of.engine) == key]
-        limits = [of for of in collection.limits if (*place_of(of.record), of.record.engine) == key]
-        material = _material(runs, limits)
-        if material.runs or material.searches:
-            found.append(material)
-    return found
-
-
-def _material(runs: Sequence[Run], limits: Sequence[Limit]) -> Material:
-    of_searches = {run.tag for each in limits for run in each.record.runs}
-    reasons = [(run, _why_run_is_left_out(run)) for run in runs if run.tag not in of_searches]
-    found = [(each, _why_search_is_left_out(each)) for each in limits]
-    whole = tuple(of for of, why in found if not why and of.record.is_capacity_of_all_runs)
-    partial = tuple(of for of, why in found if not why and not of.record.is_capacity_of_all_runs)
-    left_out = [f"{run.tag}: {why}" for run, why in reasons if why]
-    left_out += [f"{each.tag}: {why}" for each, why in found if why]
-    if whole:
-        left_out += [f"{of.tag}: {of.record.outcome}" for of in partial]
-    counted = whole or partial
-    return Material(
-        runs=tuple(run for run, why in reasons if not why),
-        searches=counted,
-        search_runs=tuple(of for each in counted for of in _runs_of(each)),
-        verified=tuple(run.record for run in runs if run.record.verified),
-        left_out=tuple(text.splitlines()[0][:FIRST_OF_REASON] for text in left_out),
-    )
-
-
-def _why_run_is_left_out(run: Run) -> str:
-    """Return the first reason why a run is not part of a result; empty if it is."""
-    asked = run.record.asked
-    reasons = (
-        "" if run.counts else run.why_not,
-        "" if run.rate else "no load",
-        f"with the fault {', '.join(asked.faults)}" if asked and asked.faults else "",
-        f"with the load profile {asked.load}" if asked and asked.load else "",
-        run.verdict if run.verdict in BOUND_BY_OTHERS else "",
-    )
-    return next(filter(None, reasons), "")
-
-
-def _why_search_is_left_out(limit: Limit) -> str:
-    record = limit.record
-    if record.of != PAGEVIEWS:
-        return f"a search for {record.of}"
-    if not record.capacity:
-        return record.outcome
-    void = [seen.void for seen in record.last_saturation() if seen.void]
-    return void[0] if void else ""
-
-
-def _runs_of(limit: Limit) -> Iterable[tuple[Path, RunRecord]]:
-    for run in limit.record.runs:
-        path = limit.path.parent / Path(run.tag).name
-        if not (path / "run.json").is_file():
-            raise UsageError(
-                f"{limit.path} has no raw data: {path} is gone. Copy the runs of a search together"
-                " with it."
-            )
-        yield path, read_run(path)
-
-
 def result_of(
     material: Material, engines: Mapping[str, EngineName], variant: str = ""
 ) -> EngineResult:
@@ -222,10 +110,10 @@ def result_of(
     Raises:
         UsageError: the runs differ in settings or versions, or the engine's version is unknown.
     """
-    first = material.described[0]
+    first = material.first
     settings = _common_settings(material)
     name = engines.get(first.engine, EngineName(first.engine, ""))
-    days = _days(material)
+    days = [_day(at) for of in material.windows for at in (of.start_ms, of.end_ms)]
     return EngineResult(
         workload=workload_of(first.settings),
         engine=first.engine,
@@ -236,19 +124,19 @@ def result_of(
         machine=first.machine,
         measured_from=min(days),
         measured_until=max(days),
-        commands=repeat.commands(first.engine, settings, material.runs, material.searches),
+        commands=repeat.commands(first.engine, settings, material),
         versions=first.versions,
         settings=settings,
         guarantee=first.guarantee,
         caveats=_caveats(material),
-        capacity=_capacity(material.searches),
-        sustained=_sustained(material.searches),
-        rates=tuple(_at_rate(rate, runs) for rate, runs in _by_rate(material.runs)),
-        cpu_line=_cpu_line(material.runs),
+        capacity=_capacity(material.throughputs),
+        sustained=_sustained(material.throughputs),
+        rates=tuple(_at_rate(rate, samples) for rate, samples in _by_rate(material.samples)),
+        cpu_line=_cpu_line(material.samples),
         views=_views(material),
         noise=_noise(material),
-        left_out=material.left_out,
-        raw=raw_data(material.folders),
+        left_out=tuple(material.left_out),
+        raw=raw_data(sorted(material.folders, key=lambda path: path.name)),
     )
 
 
@@ -259,8 +147,7 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
     Raises:
         UsageError: the settings are not equal.
     """
-    records: list[RunRecord | LimitRecord] = [run.record for run in material.runs]
-    records += [each.record for each in material.searches]
+    records = list(material.records.values())
     all_of = [settings_of(record) for record in records]
     differing = {
         name: sorted({str(of.get(name, "not set")) for of in all_of})
@@ -282,36 +169,30 @@ def _version(material: Material, name: EngineName) -> str:
     Raises:
         UsageError: the version is unknown, or versions of components differ between the runs.
     """
-    parts = dict.fromkeys(part for record in material.described for part in record.versions)
-    for part in parts:
-        found = {record.versions.get(part, "not recorded") for record in material.described}
+    records = material.records.values()
+    for part in dict.fromkeys(part for record in records for part in record.versions):
+        found = {record.versions.get(part, "not recorded") for record in records}
         if len(found) > 1:
             raise UsageError(
-                f"Runs of {material.described[0].engine} differ in versions: {part} is"
+                f"Runs of {material.first.engine} differ in versions: {part} is"
                 f" {' and '.join(sorted(found))}. Name the folders of one version."
             )
-    version = material.described[0].versions.get(name.version_part, "")
+    version = material.first.versions.get(name.version_part, "")
     if not version:
         raise UsageError(
-            f"The version of {material.described[0].engine} is unknown: its runs have no version of"
+            f"The version of {material.first.engine} is unknown: its runs have no version of"
             f" {name.version_part or 'it'}."
         )
     return version
 
 
 def _caveats(material: Material) -> tuple[str, ...]:
-    found = [text for of in material.described for text in (*view_caveats(of), *of.caveats)]
+    found = [text for of in material.records.values() for text in (*view_caveats(of), *of.caveats)]
     return tuple(dict.fromkeys(found))
 
 
-def _days(material: Material) -> list[str]:
-    windows = [run.record.measured.window for run in material.runs if run.record.measured]
-    windows += [seen.window for each in material.searches for seen in each.record.last_saturation()]
-    return [
-        datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
-        for window in windows
-        for at in (window.start_ms, window.end_ms)
-    ]
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -337,24 +218,21 @@ def _round(value: float) -> float:
     return float(format_significant(value, DIGITS).replace(",", ""))
 
 
-def _capacity(searches: Sequence[Limit]) -> CapacityEstimate | None:
-    found = [each.record.capacity for each in searches if each.record.capacity]
+def _capacity(found: Sequence[Throughput]) -> CapacityEstimate | None:
     if not found:
         return None
     of = estimate([one.per_s for one in found])
     if len(found) == 1:
         of = _interval(of.mean, found[0].low, found[0].high, 1)
-    is_partial = not all(each.record.is_capacity_of_all_runs for each in searches)
-    return CapacityEstimate(**dict(of), is_lower_bound=is_partial)
+    return CapacityEstimate(**dict(of), is_lower_bound=any(one.is_lower_bound for one in found))
 
 
-def _sustained(searches: Sequence[Limit]) -> tuple[Sustained, ...]:
+def _sustained(throughputs: Sequence[Throughput]) -> tuple[Sustained, ...]:
     found = []
-    bounds = sorted({one.bound_ms for each in searches for one in each.record.sustainable})
+    rates = [one for each in throughputs for one in each.sustainable]
+    bounds = sorted({one.bound_ms for one in rates})
     for bound_ms in bounds:
-        asked = [
-            one for each in searches for one in each.record.sustainable if one.bound_ms == bound_ms
-        ]
+        asked = [one for one in rates if one.bound_ms == bound_ms]
         held = [one.held_per_s for one in asked if one.held_per_s is not None]
         failed = [one.failed_per_s for one in asked if one.failed_per_s is not None]
         found.append(
@@ -367,14 +245,14 @@ def _sustained(searches: Sequence[Limit]) -> tuple[Sustained, ...]:
     return tuple(found)
 
 
-def _by_rate(runs: Sequence[Run]) -> list[tuple[int, list[Run]]]:
-    rates = sorted({run.rate for run in runs})
-    return [(rate, [run for run in runs if run.rate == rate]) for rate in rates]
+def _by_rate(samples: Sequence[Sample]) -> list[tuple[int, list[Sample]]]:
+    rates = sorted({sample.rate for sample in samples})
+    return [(rate, [sample for sample in samples if sample.rate == rate]) for rate in rates]
 
 
-def _at_rate(rate: int, runs: Sequence[Run]) -> RateFigures:
-    figures = {key: [run.figures[key] for run in runs] for key in FIGURES}
-    figures["memory_max_gib"] = [_memory_gib(run) for run in runs]
+def _at_rate(rate: int, samples: Sequence[Sample]) -> RateFigures:
+    figures = {key: [sample.figures.get(key) for sample in samples] for key in FIGURES}
+    figures["memory_max_gib"] = [_memory_gib(sample) for sample in samples]
     known = {
         key: estimate([value for value in values if value is not None])
         for key, values in figures.items()
@@ -382,37 +260,41 @@ def _at_rate(rate: int, runs: Sequence[Run]) -> RateFigures:
     }
     return RateFigures(
         per_s=rate,
-        verdicts=dict(Counter(run.verdict for run in runs)),
-        lag_distribution=_distribution(runs),
+        verdicts=dict(Counter(sample.verdict for sample in samples)),
+        lag_distribution=_distribution(samples),
         **known,
     )
 
 
-def _memory_gib(run: Run) -> float | None:
-    pss, tmpfs = run.figures["pss_max_gib"], run.figures["tmpfs_max_gib"]
+def _memory_gib(sample: Sample) -> float | None:
+    pss, tmpfs = sample.figures.get("pss_max_gib"), sample.figures.get("tmpfs_max_gib")
     return None if pss is None else pss + (tmpfs or 0.0)
 
 
-def _distribution(runs: Sequence[Run]) -> tuple[LagAtMost, ...]:
+def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:
     """Return the distribution of the lag, averaged over the runs at each share of the time."""
-    lags = [run.record.results.verdict.measured for run in runs if run.record.results]
-    points = [{at.share: at.lag_ms for at in lag.lag_distribution} for lag in lags if lag]
-    shares = [share for share in points[0] if all(share in of for of in points)] if points else []
+    points = [{at.share: at.lag_ms for at in sample.distribution} for sample in samples]
+    shares = [share for share in points[0] if all(share in of for of in points)]
     return tuple(
         LagAtMost(share=share, lag_ms=round(statistics.fmean(of[share] for of in points), 1))
         for share in shares
     )
 
 
-def _cpu_line(runs: Sequence[Run]) -> CpuLine | None:
-    """Return the same linear cost function as in the report's tables, fitted to all of these
-    runs."""
-    lines = [line for table in tables(runs) for line in table.costs.values()]
-    if len(lines) != 1:  # there are several if runs at the same rate have different windows
+def _cpu_line(samples: Sequence[Sample]) -> CpuLine | None:
+    """Return the same linear cost function as in the report's tables, fitted to all samples."""
+    pairs = [
+        (of.figures.get("processed_pageviews_per_s"), of.figures.get("cpu_mean_pct"))
+        for of in samples
+        if of.verdict not in NOT_COMPARED
+    ]
+    known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
+    line = compare.fit_cost([rate for rate, _ in known], [pct / 100 for _, pct in known])
+    if line is None:
         return None
     return CpuLine(
-        base_pct=_of_line(lines[0].base_pct, lines[0].base_half_pct, lines[0]),
-        s_per_million=_of_line(lines[0].per_million_s, lines[0].per_million_half_s, lines[0]),
+        base_pct=_of_line(line.base_pct, line.base_half_pct, line),
+        s_per_million=_of_line(line.per_million_s, line.per_million_half_s, line),
     )
 
 
@@ -421,7 +303,7 @@ def _of_line(mean: float, half: float, line: CostLine) -> Estimate:
 
 
 def _views(material: Material) -> ViewCheck:
-    records = [*material.described, *material.verified]
+    records = [*material.records.values(), *material.verified]
     checked = [record.verified for record in material.verified if record.verified]
     wrong = {name for of in checked for name in of.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)}
     right = [name for of in checked for name in of.named(ViewStatus.RIGHT) if name not in wrong]
@@ -436,15 +318,15 @@ def _views(material: Material) -> ViewCheck:
 
 
 def _noise(material: Material) -> NoiseRange:
-    seen = [run.record.results.noise for run in material.runs if run.record.results]
-    noise = [of for of in seen if of]
-    cores = [of.core for of in noise]
-    cores += [of.core for each in material.searches for of in each.record.last_saturation()]
-    speeds = [core.mib_per_s for core in cores if core]
-    foreign = [of.foreign_cpu_pct for of in noise if of.foreign_cpu_pct is not None]
+    def known(key: str) -> list[float]:
+        values = [sample.figures.get(key) for sample in material.samples]
+        return [value for value in values if value is not None]
+
+    speeds = known("core_mib_per_s")
+    speeds += [speed for of in material.throughputs for speed in of.core_mib_per_s]
     return NoiseRange(
-        foreign_cpu_max_pct=max(foreign, default=None),
-        steal_max_pct=max((of.steal_pct for of in noise), default=None),
+        foreign_cpu_max_pct=max(known("foreign_cpu_pct"), default=None),
+        steal_max_pct=max(known("steal_pct"), default=None),
         core_min_mib_per_s=min(speeds, default=None),
         core_max_mib_per_s=max(speeds, default=None),
     )

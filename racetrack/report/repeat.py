@@ -1,31 +1,48 @@
-"""Commands that repeat runs and searches, derived from their records."""
+"""Commands that repeat runs, searches and comparisons, derived from their records."""
 
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from racetrack.report.collect import Limit, Run
+from racetrack.report.material import Material
 from racetrack.results.base import Scalar
+from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.run import RunArguments
 
 
-def commands(
-    engine: str,
-    settings: Mapping[str, Scalar],
-    runs: Sequence[Run],
-    searches: Sequence[Limit],
-) -> tuple[str, ...]:
-    """Return the commands that repeat runs and searches of an engine with these settings, which
+def commands(engine: str, settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:
+    """Return the commands that repeat what was measured of an engine with these settings, which
     differ from the defaults. Runs that differ only in their rates are repeated by one sweep."""
-    prefix = "".join(
-        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
-    )
     alike: dict[str, list[Run]] = {}
-    for run in runs:
+    for run in material.runs:
         if run.record.asked:
             alike.setdefault(_options(run.record.asked), []).append(run)
     sweeps = [_sweep(engine, options, of) for options, of in alike.items()]
-    return tuple(prefix + one for one in (*sweeps, *_search(engine, searches)))
+    prefix = _prefix(settings)
+    return (
+        *(prefix + one for one in (*sweeps, *_search(engine, material.searches))),
+        *(_comparison(engine, settings, record) for record in material.comparisons),
+    )
+
+
+def _prefix(settings: Mapping[str, Scalar]) -> str:
+    return "".join(
+        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
+    )
+
+
+def _comparison(engine: str, settings: Mapping[str, Scalar], record: ComparisonRecord) -> str:
+    """Return the command of a comparison, which sets heaps, reads and tracer events itself."""
+    own = record.settings.get(engine, {})
+    given = {name: value for name, value in settings.items() if name.upper() not in own}
+    words = [
+        f"./race compare {' '.join(record.engines)}",
+        *(["--quick"] if record.is_quick else []),
+        f"--rates {','.join(map(str, record.rates))} --repeats {record.repeats}",
+        *([] if record.reads_per_s else ["--no-reads"]),
+    ]
+    return _prefix(given) + " ".join(words)
 
 
 def _text(value: Scalar) -> str:

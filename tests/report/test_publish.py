@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 from racetrack.config import REPO
 from racetrack.errors import UsageError
-from racetrack.report.publish import EngineName, gather, publish, raw_data
+from racetrack.report.material import gather
+from racetrack.report.publish import EngineName, publish, raw_data
 from racetrack.report.ranking import ranking_page, read_results
 from racetrack.results.published import MOST_BYTES, EngineResult, schema, slug_of_place
 from racetrack.results.run import Machine
