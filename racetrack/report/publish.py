@@ -47,6 +47,7 @@ RAW_PATTERNS = (
     "*_sample_dt.log",
     "top_samples.log",
 )
+DERIVED = ("kafka_retention_bytes",)
 DIGITS = 5  # significant digits
 FIGURES = (
     "lag_p50_ms",
@@ -148,7 +149,7 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
         UsageError: the settings are not equal.
     """
     records = list(material.records.values())
-    all_of = [settings_of(record) for record in records]
+    all_of = [_chosen(settings_of(record)) for record in records]
     differing = {
         name: sorted({str(of.get(name, "not set")) for of in all_of})
         for name in all_of[0]
@@ -160,7 +161,13 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
             f"Runs of {records[0].engine} differ in settings: {told}. Name the folders of one"
             " configuration; --variant names it."
         )
-    return changed_settings(records[0])
+    return _chosen(changed_settings(records[0]))
+
+
+def _chosen(settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return the settings without those that searches and comparisons derive from the memory that
+    is free."""
+    return {name: value for name, value in settings.items() if name not in DERIVED}
 
 
 def _version(material: Material, name: EngineName) -> str:

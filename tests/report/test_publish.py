@@ -14,11 +14,13 @@ from jsonschema import Draft202012Validator
 
 from racetrack.config import REPO
 from racetrack.errors import UsageError
+from racetrack.report.collect import collect
 from racetrack.report.material import gather
 from racetrack.report.publish import EngineName, publish, raw_data
 from racetrack.report.ranking import ranking_page, read_results
+from racetrack.results.comparison import ComparisonRecord, Piece
 from racetrack.results.published import MOST_BYTES, EngineResult, schema, slug_of_place
-from racetrack.results.run import Machine
+from racetrack.results.run import Machine, Window
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG, RunSpec, edit, run, search
 from tests.run_json import read_run
@@ -213,6 +215,15 @@ def test_runs_of_other_settings_or_versions_are_refused(tmp_path: Path) -> None:
         publish([tmp_path], tmp_path / "results", ENGINES)
 
 
+def test_the_retention_that_a_search_derives_is_no_difference(tmp_path: Path) -> None:
+    run(tmp_path, RunSpec(settings={"KAFKA_RETENTION_BYTES": "700000000"}))
+    run(tmp_path, RunSpec())
+    publish([tmp_path], tmp_path / "results", ENGINES)
+    (result,) = read_results(tmp_path / "results")
+    assert result["settings"] == {}
+    assert result["rates"][0]["cpu_mean_pct"]["n"] == 2
+
+
 def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
     path = search(tmp_path, "steady", 1_000)
     path.rename(tmp_path / "alone")
@@ -220,6 +231,91 @@ def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
         folder.rename(tmp_path.parent / f"{tmp_path.name}-{folder.name}")
     with pytest.raises(UsageError, match="has no raw data"):
         publish([tmp_path / "alone"], tmp_path / "results", ENGINES)
+
+
+def compared(logs: Path, **of_pieces: Any) -> Path:
+    """A comparison of one engine at two rates and at saturation, twice; `of_pieces` are values of
+    the second repeat's pieces."""
+    logs.mkdir(exist_ok=True)
+    pieces = []
+    for repeat in (1, 2):
+        path = run(logs, RunSpec(window_s=5.0))
+        told = read_run(path)
+        window = Window.model_validate(told["measured"]["window"])
+        figures = dict(collect([path]).runs[0].figures)
+        del told["results"]
+        (path / "run.json").write_text(json.dumps(told))
+        for rate in (1_000, 4_000, None):
+            pieces.append(
+                Piece(
+                    engine="steady",
+                    repeat=repeat,
+                    pageviews_per_s=rate,
+                    tag=path.name,
+                    window=window,
+                    verdict="kept up" if rate else "none",
+                    figures=figures if rate else {"capacity_per_s": 50_000.0 + repeat},
+                    **(of_pieces if repeat == 2 else {}),
+                )
+            )
+    record = ComparisonRecord(
+        engines=("steady", "swift"),
+        rates=(1_000, 4_000),
+        repeats=2,
+        is_quick=True,
+        reads_per_s=2,
+        seed=1,
+        pieces=tuple(pieces),
+    )
+    folder = logs / "2026.03.22.08.00.00_UTC_compare"
+    folder.mkdir()
+    (folder / "comparison.json").write_text(record.model_dump_json())
+    return folder
+
+
+@pytest.mark.parametrize("is_folder_of_all", [False, True])
+def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_all: bool) -> None:
+    folder = compared(tmp_path / "logs")
+    named = folder.parent if is_folder_of_all else folder
+    (file,) = publish([named], tmp_path / "results", ENGINES)
+    result = json.loads(file.read_text())
+    assert [(of["per_s"], of["cpu_mean_pct"]["n"]) for of in result["rates"]] == [
+        (1_000, 2),
+        (4_000, 2),
+    ]
+    assert (result["capacity"]["mean"], result["capacity"]["n"]) == (50_002, 2)
+    assert result["commands"] == [
+        "./race compare steady swift --quick --rates 1000,4000 --repeats 2"
+    ]
+    assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
+
+
+def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path: Path) -> None:
+    folder = compared(tmp_path / "logs")
+    for path in (tmp_path / "logs").glob("*_run"):
+        settings = {**read_run(path)["settings"], "kafka_heap": "8g", "connect_heap": "1g"}
+        edit(path, settings=settings)
+    told = json.loads((folder / "comparison.json").read_text())
+    told["settings"] = {"steady": {"KAFKA_HEAP": "8g"}}
+    (folder / "comparison.json").write_text(json.dumps(told))
+    publish([folder], tmp_path / "results", ENGINES)
+    (result,) = read_results(tmp_path / "results")
+    assert result["settings"] == {"kafka_heap": "8g", "connect_heap": "1g"}
+    assert result["commands"][0].startswith("CONNECT_HEAP=1g ./race compare steady swift")
+
+
+def test_void_pieces_and_lower_bounds_do_not_count_where_others_do(tmp_path: Path) -> None:
+    void = compared(tmp_path / "void", outcome="Void: a backup ran")
+    publish([void], tmp_path / "results", ENGINES)
+    (result,) = read_results(tmp_path / "results")
+    assert result["rates"][0]["cpu_mean_pct"]["n"] == 1 == result["capacity"]["n"]
+    assert len(result["left_out"]) == 3 and "a backup ran" in result["left_out"][0]
+    at_least = compared(tmp_path / "at_least", is_lower_bound=True)
+    publish([at_least], tmp_path / "results", ENGINES)
+    (result,) = read_results(tmp_path / "results")
+    capacity = result["capacity"]
+    assert (capacity["n"], capacity["mean"], capacity["is_lower_bound"]) == (1, 50_001, False)
+    assert "low" not in capacity
 
 
 def test_faults_changing_loads_and_idle_runs_do_not_count(tmp_path: Path) -> None:
@@ -255,6 +351,15 @@ def test_a_file_that_is_not_where_it_belongs_is_refused(
     (tmp_path / "elsewhere.json").write_text(made[1].read_text())
     with pytest.raises(UsageError, match="move the file, or publish the result again"):
         read_results(tmp_path)
+
+
+def test_the_committed_page_is_that_of_the_committed_results() -> None:
+    """Without results there is no page; with some, `./race publish` makes it anew."""
+    page = REPO / "docs" / "index.html"
+    if read_results(REPO / "results"):
+        assert page.read_text() == ranking_page(REPO / "results") + "\n", "./race publish"
+    else:
+        assert not page.exists()
 
 
 def test_the_pages_data_are_the_files(made: tuple[Path, Path], result: dict[str, Any]) -> None:
