@@ -1,6 +1,7 @@
 """The page that ranks engines, in a real browser: order, factors, intervals and marks; on a phone,
 in both themes, by keyboard, and without any other file."""
 
+import json
 import re
 from pathlib import Path
 
@@ -140,6 +141,17 @@ def test_charts_have_tables_and_values_under_the_pointer(page: str, tmp_path: Pa
     for chart in told["charts"]:
         assert "table" in chart["label"] and chart["cells"] > 3 and chart["width"] > 300
     assert sum(bool(re.search(r"\d", value)) for value in told["legend"]) > 4
+
+
+def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
+    for file in root.rglob("steady*.json"):
+        told = json.loads(file.read_text())
+        told["noise"] = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
+        copy = tmp_path / "results" / file.relative_to(root)
+        copy.parent.mkdir(parents=True)
+        copy.write_text(json.dumps(told))
+    (row,) = look(ranking_page(tmp_path / "results"), PROBE, tmp_path, 1200).told["first"]
+    assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
 
 
 def test_light_and_dark_are_both_readable(page: str, tmp_path: Path) -> None:

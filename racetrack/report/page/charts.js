@@ -103,13 +103,19 @@ const logTicks = (plot, index, low, high) => {
 const logAxis = (isLog) => (isLog ? { splits: logTicks, filter: (plot, splits) => splits } : {});
 const fromZero = (plot, low, high) => (low === null ? [0, 1] : [Math.min(0, low), (high || 1) * 1.06]);
 const logRange = (plot, low, high) => (low === null ? [1, 10] : [low / 1.3, high * 1.3]);
+// Of the points and of their intervals; a lower end of 0 has no place on a logarithmic axis.
+const withIntervals = (chart, range) => (plot, low, high) => {
+  const known = (of) => of !== null && of !== undefined && (!chart.log_y || of > 0);
+  const ends = chart.lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]).filter(known);
+  return low === null ? range(plot, low, high) : range(plot, Math.min(low, ...ends), Math.max(high, ...ends));
+};
 
 const options = (chart, width) => ({
   width, height: HEIGHT,
   padding: [8, 26, 0, 0],
   scales: {
     x: { time: false, distr: chart.log_x ? 3 : 1, ...(chart.log_x ? { range: logRange } : chart.x_from_zero ? { range: fromZero } : {}) },
-    y: { distr: chart.log_y ? 3 : 1, range: chart.log_y ? logRange : fromZero },
+    y: { distr: chart.log_y ? 3 : 1, range: withIntervals(chart, chart.log_y ? logRange : fromZero) },
   },
   axes: [
     axis(chart.x_title, { size: 32, grid: { show: Boolean(chart.log_x), stroke: () => css("--grid"), width: 1 }, ...logAxis(chart.log_x) }),

@@ -84,6 +84,15 @@ const answersText = ({ views }) => {
   if (!views.runs) return "not checked";
   return views.wrong.length ? `✗ ${views.wrong.length} wrong` : `✓ ${views.right.length} verified`;
 };
+// Beyond what voids a run by default (docs/noise.md).
+const FOREIGN_MAX_PCT = 5, STEAL_MAX_PCT = 1;
+const disturbance = ({ noise }) => {
+  const shares = [
+    noise.foreign_cpu_max_pct > FOREIGN_MAX_PCT ? `other programs used up to ${number(noise.foreign_cpu_max_pct)} % of a core` : "",
+    noise.steal_max_pct > STEAL_MAX_PCT ? `other machines took up to ${number(noise.steal_max_pct)} % of the CPU time` : "",
+  ].filter(Boolean);
+  return shares.length ? `△ disturbed: ${shares.join(", ")}` : "";
+};
 const COLUMNS = [
   { key: "engine", title: "Engine", of: (row) => nameOf(row.result) },
   { key: "value", title: "Figure", of: (row) => row.rank },
@@ -147,7 +156,8 @@ const showTable = () => {
       "data-title": COLUMNS.find((each) => each.key === column).title }, content);
   byId("ranking").tBodies[0].replaceChildren(...rows.flatMap((row) => [
     element("tr", { role: "row", "data-engine": row.result.engine },
-      cell("engine", element("span", {}, nameOf(row.result), " ", element("small", {}, row.result.version)), row),
+      cell("engine", element("span", {}, nameOf(row.result), " ", element("small", {}, `${row.result.version}, ${row.result.measured_until}`),
+        element("small", { class: "open" }, disturbance(row.result))), row),
       cell("value", bar(row, most), row), cell("factor", factorText(row), row),
       cell("answers", answersText(row.result), row), cell("views", viewsText(row.result), row),
       cell("guarantee", row.result.guarantee || "not known", row), cell("n", row.of ? String(row.of.n) : "", row)),
