@@ -1,8 +1,9 @@
-"""Recovery of lag after a fault or a spike of the load, and the backlog meanwhile.
+"""Recovery of lag after a fault or a spike of the load, and the largest backlog.
 
-The normal lag of a run is the largest lag in the BEFORE_S seconds before the fault, excluding time
-before the rate was set, but at least FLOOR_MS. The lag has recovered at the first time from which
-it stays at or below normal until HOLD_S seconds after the service was running again.
+The normal lag of a run is the largest lag in the BEFORE_S seconds before the fault or spike,
+excluding time before the rate was set, but at least FLOOR_MS. The lag has recovered at the first
+time from which it stays at or below normal until HOLD_S seconds after the service was running
+again, or after the spike.
 
 Two lags are examined. The lag of pageviews is defined in docs/verdict.md and taken just before each
 update, where it is largest. The lag of purchases is the age of the oldest purchase that is due but
@@ -97,7 +98,8 @@ def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
 
 
 def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> LoadEffect:
-    """Return the effect of a load profile, until the load was paused (None: as far as recorded)."""
+    """Return the effect of a load profile up to the time at which the load was paused; if that is
+    None, up to the end of the recording."""
     recorded = trusted(curves.read(folder))
     until_ms = recorded_until_ms(recorded) if paused_ms is None else paused_ms
     most = max_backlog(recorded, load.from_ms, until_ms)
@@ -118,8 +120,8 @@ def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> 
 
 
 def max_backlog(recorded: Curves, from_ms: float, until_ms: float) -> int:
-    """Return the most pageviews of all partitions that were due and not counted at one time of the
-    interval, epoch milliseconds. The backlog is largest just before an update."""
+    """Return the largest backlog in an interval (epoch milliseconds): the number of pageviews that
+    are due but not counted, over all partitions. The backlog is largest just before an update."""
     every = (*recorded.due, *recorded.processed)
     at_ms = np.unique(np.concatenate([curve.at_ms for curve in every]))
     at_ms = at_ms[(at_ms >= from_ms) & (at_ms <= until_ms)]

@@ -134,7 +134,8 @@ def _recorded_memory(group: Group) -> Summary | None:
 
 
 def _recorded_base(figures: Figures) -> Summary | None:
-    """Return the base CPU by the n-th runs of all rates; None if rates have different numbers."""
+    """Return the base CPU, computed from the first runs of all rates, the second runs, and so on.
+    None if the rates have different numbers of runs."""
     used = {
         rate: of.values
         for (key, rate), of in figures.items()

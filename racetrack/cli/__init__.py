@@ -99,8 +99,8 @@ def race() -> None:
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race limit dh                          the highest rate that an engine keeps up with
         ./race report logs/*_sweep               tables and plots of runs
-        ./race up dh                             the same stack, to use by hand
-        ./race down                              stops it
+        ./race up dh                             start the stack and leave it running
+        ./race down                              stop the running stack
 
     `./race COMMAND --help` explains a command.
     """

@@ -67,12 +67,12 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--load",
     type=Load(),
     metavar="PROFILE",
-    help="A rate that changes, in place of --rate: 'constant 5k', 'ramp 1k 50k 60s' (from, to,"
+    help="A rate that changes, instead of --rate: 'constant 5k', 'ramp 1k 50k 60s' (from, to,"
     " duration), 'steps 1k,5k,20k 30s' (each for 30 s), 'spike 5k 50k 10s' (base, peak, duration of"
     " the peak, which begins after 10 s), 'sine 5k 20k 60s' (low, high, period) or 'recorded"
-    " FILE.csv' (rows of seconds and rates). The engine settles at its first rate. Then it begins"
-    " with the samples, of which as many are taken as it lasts. The run goes on until the lag is"
-    " back to normal after a spike, for 120 s at most.",
+    " FILE.csv' (rows of seconds and rates). The engine settles at the first rate. The profile"
+    " begins with the samples, which are taken until its end. After a spike, the run continues"
+    " until the lag is back to normal, for at most 120 s.",
 )
 @click.option(
     "--settle",
@@ -202,7 +202,7 @@ def _exit_code(
     from racetrack.report.export import Document, flat_record
     from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
 
-    # Tests pass a function that makes a run at once, as the `obj` of click's context.
+    # Tests pass a replacement for the function that makes a run as `obj` of click's context.
     make_run = click.get_current_context().obj or run_once
     screen = output.screen()
     with guarded(screen) as guard:

@@ -124,9 +124,9 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """Return a chart with a row per engine, and in it a line of points per search: its capacity,
-    and the highest rate that it sustained within each bound. All searches have the same kind of
-    load. None if no search found a rate."""
+    """Return a chart with a row for each engine, which contains a line of points for each search:
+    the capacity, and the highest rate that it sustained within each bound. All searches must have
+    the same kind of load. None if no search found a rate."""
     engines = list(dict.fromkeys(each.record.engine for each in limits))
     points: dict[str, list[tuple[float, float, float]]] = {}  # name → x, y, half
     for row, engine in enumerate(engines):
@@ -160,7 +160,7 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
 
 
 def _spread_out(row: int, count: int) -> list[float]:
-    """Return the heights of `count` lines within a row."""
+    """Return the vertical positions of `count` lines within a row."""
     return [row + ROW_SHARE * ((line + 0.5) / count - 0.5) for line in range(count)]
 
 
@@ -338,7 +338,7 @@ def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
 
 
 def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart]:
-    """Return a chart of the lag alone, and one of its parts."""
+    """Return two charts: one of the lag, and one of the parts of the processing lag."""
     begins = [curve.at_ms[0] for curve in curves.processed if len(curve.at_ms)]
     series = lag.lag_series(curves, min([start_ms, *begins]), curve_files.recorded_until_ms(curves))
     ages = lag.age(curves, series.start_ms, series.end_ms)
@@ -367,8 +367,8 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart
             title="Lag",
             y_title="lag, ms",
             lines=(_line("lag", *_sawtooth(ages), start_ms, 0),),
-            meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. It grows between two updates,"
-            " and falls at each.",
+            meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Lag grows between two updates"
+            " and falls at each update.",
             **form,
         ),
         _time_chart(
@@ -378,9 +378,9 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart
             title="Lag right after each update, and its parts",
             y_title="lag, ms",
             lines=tuple(lines),
-            meaning="Processing lag is what remains at an update; its parts are those of the"
-            " partition that decides. dt_ms is the measure of 2022, in which a lagging partition"
-            " can hide.",
+            meaning="Processing lag is the lag right after an update. Its parts are those of the"
+            " partition with the largest lag. dt_ms is the measure of 2022, in which a lagging"
+            " partition can hide.",
             note=f"Left out: {left_out} at pageviews due before the recording began."
             if left_out
             else "",

@@ -78,7 +78,7 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All warnings, the gravest first."""
+        """All warnings, the most serious first."""
         return tuple(warning for of in self.graded.values() for warning in of)
 
     @property
@@ -342,7 +342,7 @@ def _faults(run: RunRecord) -> dict[str, str]:
 
 
 def _load(run: RunRecord) -> dict[str, str]:
-    """Return the load profile, which repeats have in common."""
+    """Return the load profile, which must be equal for repeats."""
     return {"load": (run.asked.load if run.asked else None) or "one rate"}
 
 

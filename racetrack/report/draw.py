@@ -1,4 +1,4 @@
-"""A chart as data: for the page, which draws it with uPlot, and for files, as SVG and PNG."""
+"""Charts as data, which the page draws with uPlot; and their drawing as SVG and PNG files."""
 
 import io
 from dataclasses import asdict, dataclass
@@ -154,8 +154,8 @@ def _legend(chart: Chart) -> tuple[int, float]:
 
 
 def for_page(chart: Chart) -> dict[str, Any]:
-    """Return the chart as page/charts.js draws it: names of axes, units, and the points of each
-    line, rounded to what is shown."""
+    """Return a chart in the format of page/charts.js: titles of axes, units, and the rounded points
+    of each line."""
     x_decimals, y_decimals = _decimals(chart.x_form), _decimals(chart.y_form)
     return {
         "title": chart.title,
@@ -196,8 +196,8 @@ def _decimals(form: str) -> int:
 
 
 def _rounded(values: Floats, decimals: int) -> list[float | None]:
-    """Return values with one decimal more than is shown, so that lines are smooth; None for what is
-    no number."""
+    """Round values to one decimal more than is shown, so that lines are smooth. Values that are not
+    finite become None."""
     return [round(float(v), decimals + 1) if np.isfinite(v) else None for v in values]
 
 
@@ -245,7 +245,7 @@ def _mark(axes: Axes, mark: Mark) -> None:
 
 
 def _fit(axes: Axes, chart: Chart) -> None:
-    """Let axes begin at zero, and show all rows."""
+    """Make the axes begin at zero, and show all rows."""
     if chart.rows:
         axes.set_yticks(range(len(chart.rows)), chart.rows)
         axes.set_ylim(len(chart.rows) - 0.5, -0.5)

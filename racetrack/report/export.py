@@ -149,7 +149,7 @@ def flat_search(search: Limit) -> FlatRecord:
 
 
 def _load(run: RunRecord) -> dict[str, float | None]:
-    """Return the effect of a load profile; None at one rate."""
+    """Return the figures on the effect of a load profile. They are None for a constant rate."""
     effect = run.results.load if run.results else None
     return {key: getattr(effect, key) if effect else None for key in OF_LOADS}
 

@@ -435,7 +435,7 @@ def finite(value: float) -> float | None:
 
 
 class Grade(StrEnum):
-    """How much a warning matters, the gravest first."""
+    """Severities of warnings, the most serious first."""
 
     WRONG = "Figures may be wrong"
     DOUBTFUL = "Figures are less certain"

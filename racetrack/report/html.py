@@ -145,7 +145,7 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
 
 
 def _warnings(table: Table) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return grades with their warnings; grades without any are left out."""
+    """Return the severities with their warnings. Severities without warnings are left out."""
     graded = graded_warnings(table)
     graded[Grade.DOUBTFUL] = [*((of, "") for of in table.warnings), *graded[Grade.DOUBTFUL]]
     return [(str(grade), of) for grade, of in graded.items() if of]
@@ -273,7 +273,8 @@ def _chart(plot: Plot) -> dict[str, Any]:
 
 
 def _dots(plot: Plot) -> dict[str, Any]:
-    """Return a chart with rows as positions in percent: of its points, and of the ticks of x."""
+    """Return a chart that has rows for the template: the positions of its points and of the ticks
+    of the x axis, in percent."""
     chart = plot.chart
     ends = [line.x + np.nan_to_num(_half(line)) for line in chart.lines]
     ticks = MaxNLocator(4).tick_values(0.0, float(np.max(np.concatenate(ends))))

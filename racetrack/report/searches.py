@@ -38,8 +38,8 @@ def describe_capacity(of: Capacity | None) -> str:
 
 
 def describe_ranking(limits: Sequence[Limit]) -> str:
-    """Rank the engines of several searches by the mean of their capacities; empty if none is
-    known."""
+    """Return a sentence that ranks engines by the mean capacity of their searches; empty if no
+    capacity is known."""
     found: dict[str, list[float]] = {}
     for each in limits:
         if each.record.capacity:

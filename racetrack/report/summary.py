@@ -238,7 +238,8 @@ def _noise(found: NoiseFigures | None) -> list[str]:
 
 
 def describe_load(run: RunRecord) -> list[str]:
-    """Return the load profile, how much the engine held back, and its recovery from a spike."""
+    """Return lines on the load profile, the engine's largest backlog, and its recovery from a
+    spike."""
     if not (run.load and run.results and (effect := run.results.load)):
         return []
     lines = [

@@ -96,8 +96,8 @@ def format_ratio(comparison: Comparison) -> tuple[str, str, str]:
 
 
 def describe_answer(table: Table) -> list[str]:
-    """Answer at the highest rate that every engine was measured at: who kept up, who was the
-    freshest, and who used the least CPU; one sentence each."""
+    """Return sentences on the highest rate at which all engines were measured: which engines kept
+    up, which was the freshest, and which used the least CPU time."""
     shared = [
         rate
         for rate in table.rates

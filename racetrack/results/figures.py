@@ -284,18 +284,19 @@ class LoadEffect(StrictModel):
     """Effect of a load profile on the engine, from its start until the load was paused."""
 
     max_backlog_events: int = Field(
-        description="Most pageviews that were due and not counted by the engine at one time."
+        description="Largest number of pageviews that were due but not counted by the engine."
     )
     max_backlog_before_events: int | None = Field(
-        default=None, description="The same in the 10 s before a spike; null without one."
+        default=None,
+        description="The same number in the 10 s before a spike; null without one.",
     )
     recovery: Recovery | None = Field(
-        default=None, description="Of the lag of pageviews, from a spike; null without one."
+        default=None, description="Recovery of the lag from a spike; null without a spike."
     )
     after_peak_s: float | None = Field(
         default=None,
         description="Seconds from the end of the spike until the lag was normal again; 0 if it was"
-        " so before; null without a spike, or if lag did not recover in the run.",
+        " normal before the end; null without a spike, or if the lag did not recover in this run.",
     )
 
 

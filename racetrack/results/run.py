@@ -171,14 +171,16 @@ class FaultLog(StrictModel):
 
 
 class LoadLog(StrictModel):
-    """Load profile that drove the rate (--load). `load.csv` has each rate as it was set."""
+    """Load profile of the run (--load). `load.csv` contains each rate and when it was set."""
 
-    profile: str = Field(description="As in `asked.load`.")
-    from_ms: int = Field(description="Start, epoch milliseconds.")
+    profile: str = Field(description="The profile, as in `asked.load`.")
+    from_ms: int = Field(description="Start of the profile, epoch milliseconds.")
     peak_from_ms: int | None = Field(
-        default=None, description="Start of a spike, epoch milliseconds; null without one."
+        default=None, description="Start of the spike, epoch milliseconds; null without a spike."
     )
-    peak_until_ms: int | None = Field(default=None, description="Its end; null without one.")
+    peak_until_ms: int | None = Field(
+        default=None, description="End of the spike, epoch milliseconds; null without a spike."
+    )
 
 
 class TracedViewRecord(StrictModel):

@@ -1,4 +1,4 @@
-"""Driving of the generator's rate by a load profile."""
+"""Probe thread that sets the generator's rate according to a load profile."""
 
 import time
 from collections.abc import Callable
@@ -14,8 +14,8 @@ HEADER = "at_ms,pageviews_per_s\n"
 
 
 class LoadDriver(Probe):
-    """Sets each rate of a profile at its time, from `start` on. Writes `load.csv`: when each rate
-    was set (epoch milliseconds), and the rate."""
+    """Sets each rate of a profile at its time after `start`. Writes `load.csv` with the time at
+    which each rate was set (epoch milliseconds), and the rate."""
 
     name = "The load profile"
 
@@ -28,18 +28,18 @@ class LoadDriver(Probe):
         self._log: LoadLog | None = None
 
     def start(self) -> None:
-        """Start; the times of the profile count from now."""
+        """Start the thread. The times of the profile count from now."""
         self._began_s = time.monotonic()
         self._log = LoadLog(profile=str(self._profile), from_ms=now_ms())
         super().start()
 
     @property
     def is_over(self) -> bool:
-        """True once the duration of the profile has passed."""
+        """Whether the duration of the profile has passed."""
         return time.monotonic() - self._began_s >= self._profile.duration_s
 
     def record(self) -> LoadLog | None:
-        """Return the record for `run.json` so far; None before the start."""
+        """Return the record of the load so far, for `run.json`; None before the start."""
         return self._log.model_copy() if self._log else None
 
     def run(self) -> None:
@@ -60,7 +60,7 @@ class LoadDriver(Probe):
                     return
 
     def _note_peak(self, at_s: float, set_ms: int) -> None:
-        """Record the time of a rate that begins or ends the peak."""
+        """Record when a rate was set that begins or ends the peak."""
         if self._log and (peak_s := self._profile.peak_s):
             if at_s == peak_s[0]:
                 self._log.peak_from_ms = set_ms

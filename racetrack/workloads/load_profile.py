@@ -1,4 +1,5 @@
-"""Load profiles: the rate of the main topic over time, as values with a name and a text form."""
+"""Load profiles, which define the rate of the main topic over time. Each kind of profile has a
+name, and each profile has a text form, such as `spike 5k 50k 10s`."""
 
 import csv
 import difflib
@@ -23,16 +24,17 @@ Piece = tuple[float, int]  # start in seconds, and rate
 class LoadProfile(ABC):
     """Events per second of the main topic as a function of the seconds since the profile began.
 
-    `str` returns the text that `parse` accepts. `rate_at` is defined at all times; a run lasts at
-    least `duration_s`."""
+    `str` returns the text that `parse` accepts. `rate_at` is also defined after `duration_s`, since
+    a run may last longer."""
 
     name: ClassVar[str]
-    form: ClassVar[str]  # values after the name
+    form: ClassVar[str]  # syntax of the text after the name
     example: ClassVar[str]
 
     @property
     def peak_s(self) -> tuple[float, float] | None:
-        """Begin and end, in seconds, of a peak from which an engine has to recover, if any."""
+        """Begin and end, in seconds, of a peak from which the engine has to recover; None without
+        one."""
         return None
 
     @classmethod
@@ -41,30 +43,31 @@ class LoadProfile(ABC):
         """Parse the text after the name.
 
         Raises:
-            ValueError: it can't be parsed; the message says why.
+            ValueError: the text can't be parsed; the message contains the reason.
         """
 
     @property
     @abstractmethod
     def duration_s(self) -> float:
-        """Seconds to run the profile once; 0 for a constant rate."""
+        """Seconds that the profile lasts; 0 for a constant rate."""
 
     @abstractmethod
     def rate_at(self, elapsed_s: float) -> int:
-        """Return the events per second at a time since the profile began."""
+        """Return the events per second, `elapsed_s` seconds after the profile began."""
 
     @abstractmethod
     def next_change_s(self, elapsed_s: float) -> float:
         """Return the next time at which the rate changes; NEVER_S if there is none."""
 
     def rate_until_next_change(self, elapsed_s: float) -> int:
-        """Return the rate from a time until the next change: that of the middle of the interval."""
+        """Return the rate to set at a time until the next change: the profile's rate in the middle
+        of this interval."""
         until_s = self.next_change_s(elapsed_s)
         return self.rate_at(elapsed_s if until_s == NEVER_S else (elapsed_s + until_s) / 2)
 
     @property
     def mean_per_s(self) -> float:
-        """Mean rate over `duration_s`, as it is set."""
+        """Mean over `duration_s` of the rates that are set."""
         at_s, events = 0.0, 0.0
         while at_s < self.duration_s:
             until_s = min(self.next_change_s(at_s), self.duration_s)
@@ -74,12 +77,12 @@ class LoadProfile(ABC):
 
 
 class _InPieces(LoadProfile):
-    """A profile whose rate is constant in between its changes."""
+    """A profile that consists of pieces with constant rates."""
 
     @property
     @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the pieces by time, the first from second 0 on."""
+        """Pieces in the order of time. The first begins at second 0."""
 
     def rate_at(self, elapsed_s: float) -> int:
         return self.pieces[max(0, self._piece_at(elapsed_s))][1]
@@ -94,7 +97,7 @@ class _InPieces(LoadProfile):
 
 @dataclass(frozen=True)
 class Constant(_InPieces):
-    """One rate."""
+    """A constant rate."""
 
     name, form, example = "constant", "RATE", "constant 5k"
     per_s: int
@@ -118,7 +121,7 @@ class Constant(_InPieces):
 
 @dataclass(frozen=True)
 class Steps(_InPieces):
-    """Several rates, each for the same time; the last one stays."""
+    """Several rates, each for the same time. The last rate continues afterwards."""
 
     name, form, example = "steps", "RATE,RATE… EACH", "steps 1k,5k,20k 30s"
     rates: tuple[int, ...]
@@ -144,7 +147,7 @@ class Steps(_InPieces):
 
 @dataclass(frozen=True)
 class Spike(_InPieces):
-    """A base rate, with a peak for some time after SPIKE_LEAD_S."""
+    """A base rate, with a peak that begins after SPIKE_LEAD_S and lasts for `for_s`."""
 
     name, form, example = "spike", "BASE PEAK DURATION", "spike 5k 50k 10s"
     base_per_s: int
@@ -180,7 +183,7 @@ class Spike(_InPieces):
 
 @dataclass(frozen=True)
 class Ramp(LoadProfile):
-    """A rate that rises or falls linearly, then stays."""
+    """A rate that rises or falls linearly and then stays constant."""
 
     name, form, example = "ramp", "FROM TO DURATION", "ramp 1k 50k 60s"
     from_per_s: int
@@ -210,7 +213,7 @@ class Ramp(LoadProfile):
 
 @dataclass(frozen=True)
 class Sine(LoadProfile):
-    """A wave between two rates that begins at the lower one and does not end."""
+    """An endless sine wave between two rates, which begins at the lower rate."""
 
     name, form, example = "sine", "LOW HIGH PERIOD", "sine 5k 20k 60s"
     low_per_s: int
@@ -244,8 +247,8 @@ class Sine(LoadProfile):
 
 @dataclass(frozen=True)
 class Recorded(_InPieces):
-    """The rates of a CSV file, rows of seconds and events per second. A rate holds until the next
-    row; time counts from the first one, and the last rate stays."""
+    """Rates from a CSV file with rows of seconds and events per second. Time counts from the first
+    row. Each rate lasts until the next row; the last rate continues afterwards."""
 
     name, form, example = "recorded", "FILE.csv", "recorded day.csv"
     path: str
@@ -271,7 +274,7 @@ PROFILES: tuple[type[LoadProfile], ...] = (Constant, Ramp, Steps, Spike, Sine, R
 
 
 def parse(text: str) -> LoadProfile:
-    """Return the profile of a text such as `spike 5k 50k 10s`.
+    """Parse a load profile such as `spike 5k 50k 10s`.
 
     Raises:
         ValueError: the text is not a load profile; the message is for the user.
@@ -316,7 +319,7 @@ def _next_tick_s(elapsed_s: float) -> float:
 
 
 def _read(path: Path) -> tuple[Piece, ...]:
-    """Return the rows of a CSV file with seconds from the first on; a header is skipped.
+    """Return the rows of a CSV file, with seconds counted from the first row. A header is skipped.
 
     Raises:
         ValueError: the file or a row can't be read.
