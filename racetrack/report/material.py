@@ -1,4 +1,5 @@
-"""Collects what a published result is made from: runs, searches and comparisons of one engine."""
+"""Collection of the runs, searches and comparisons from which the result file of an engine is
+made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ from racetrack.results.run import RunRecord, Window
 from racetrack.results.search import PAGEVIEWS, SustainableRate
 
 FIRST_OF_REASON = 200
-# Verdicts that say nothing about the engine.
+# Verdicts with which figures do not describe the engine.
 BOUND_BY_OTHERS = (str(VerdictKind.GENERATOR_BOUND), str(VerdictKind.BROKER_BOUND))
-Key = tuple[str, str, str]  # runtime with workload and place of data, machine, engine
+Key = tuple[str, str, str]  # runtime (with workload and location of data), machine, engine
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Throughput:
-    """A capacity, events per second. The interval is None if the measurement has none;
-    `core_mib_per_s` are the core speeds in the windows at saturation."""
+    """A capacity in events per second. `low` and `high` are None if the measurement has no
+    interval. `core_mib_per_s` contains the core speed in each window at saturation."""
 
     per_s: float
     low: float | None
@@ -44,12 +45,12 @@ class Throughput:
 
 @dataclass
 class Material:
-    """What was measured of one engine with the same runtime and machine.
+    """All measurements of one engine with the same runtime and machine.
 
-    `records` are the `run.json` of all runs used, including those of searches and comparisons, by
-    folder; `windows` are when it was measured. `verified` are all runs that verified views,
-    including runs with wrong views, which are used for nothing else. `left_out` are texts on what
-    is not used, with the reasons."""
+    `records` contains the records of all runs that are used, by folder, including the runs of
+    searches and comparisons. `windows` are the measured windows. `verified` are all runs that
+    verified views, including runs with wrong views, which are used for nothing else. `left_out` are
+    texts on measurements that are not used, with the reasons."""
 
     samples: list[Sample] = field(default_factory=list)
     throughputs: list[Throughput] = field(default_factory=list)
@@ -68,15 +69,16 @@ class Material:
         return next(iter(self.records.values()))
 
     def leave_out(self, what: str, why: str) -> None:
-        """Note the first line of the reason why something is not used."""
+        """Record that the measurement `what` is not used, with the first line of the reason."""
         self.left_out.append(f"{what}: {why}".splitlines()[0][:FIRST_OF_REASON])
 
 
 def gather(folders: Sequence[Path]) -> list[Material]:
-    """Return what can be used in these folders, by runtime, machine and engine.
+    """Return the usable measurements in these folders, for each runtime, machine and engine.
 
     Raises:
-        UsageError: as `collect`; or the runs of a search or a comparison are gone.
+        UsageError: a folder has no results, was written by another version, or lacks the runs of a
+            search or comparison.
     """
     collection = collect(folders)
     found: dict[Key, Material] = {}
@@ -114,7 +116,7 @@ def _take_record(material: Material, path: Path, record: RunRecord) -> None:
 
 
 def _why_left_out(run: Run) -> str:
-    """Return the first reason why a run is not used; empty if it is."""
+    """Return the first reason why a run is not used; empty if it is used."""
     asked = run.record.asked
     reasons = (
         "" if run.counts else run.why_not,
@@ -153,10 +155,11 @@ def _take_search(material: Material, limit: Limit) -> None:
 
 
 def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
-    """Return the folder of a run beside that of its search or comparison, and its record.
+    """Return the folder and the record of a run. The folder is next to `folder`, which is that of
+    the run's search or comparison.
 
     Raises:
-        UsageError: it is gone.
+        UsageError: the folder of the run is missing.
     """
     path = folder.parent / Path(tag).name
     if not (path / "run.json").is_file():
@@ -167,7 +170,7 @@ def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
 
 
 def _comparisons(folders: Sequence[Path]) -> Iterable[tuple[Path, ComparisonRecord]]:
-    """Yield the comparisons that are these folders, or are in them."""
+    """Yield the comparisons in these folders and in their direct subfolders."""
     for folder in map(Path.resolve, folders):
         inside = sorted(path for path in folder.iterdir() if path.is_dir())
         for path in (folder, *inside):
@@ -201,7 +204,7 @@ def _take_piece(material: Material, piece: Piece) -> None:
 
 
 def _whole(material: Material) -> Material:
-    """Prefer capacities to lower bounds: drop the latter if there are any of the former."""
+    """Drop capacities that are only lower bounds, unless there are no others."""
     known = [of for of in material.throughputs if not of.is_lower_bound]
     if known and len(known) < len(material.throughputs):
         dropped = len(material.throughputs) - len(known)
