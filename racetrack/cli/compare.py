@@ -55,7 +55,7 @@ class CompareCommand(Command):
     "--rates",
     type=Rates(),
     help="Rates that every engine can hold, such as 2k,10k,20k. By default a short probe of each"
-    " engine finds three; with --quick they are 2k,10k.",
+    " engine finds three; with --quick they are 1k,5k.",
 )
 @click.option(
     "--repeats",

@@ -239,6 +239,11 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
     rates = ", ".join(f"{rate:,}" for rate in record.rates)
     how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
     lines = [f"{how}; order by seed {record.seed}."]
+    if record.is_quick:
+        lines.append(
+            "Quick: windows are short and begin soon after the start, so an engine that warms up"
+            " slowly costs more in them, and gets less far, than without --quick."
+        )
     if record.reads_per_s:
         lines.append(
             f"A client read the views {record.reads_per_s} times a second, since an engine that"

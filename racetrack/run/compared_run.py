@@ -15,6 +15,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report.figures import figures_of
 from racetrack.results.comparison import Piece, PlannedRun
+from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import Measured, RunArguments, Window
 from racetrack.results.search import PAGEVIEWS
@@ -30,7 +31,13 @@ from racetrack.terminal import Screen
 
 # A larger backlog is drained before the next rate, in seconds of work.
 BACKLOG_S = 5.0
-PROBE_S = 10.0
+# A rate is held if the p99 of the lag is within this, as for a sustainable rate. The verdict alone
+# is too strict: soon after a change of the rate, the lag of a short window may still be rising.
+HELD_WITHIN_MS = 5_000.0
+# The first part of the warm-up is at the lowest rate: an engine that starts at a high rate may keep
+# the backlog of its first seconds for minutes.
+GENTLE_SHARE = 1 / 3
+PROBE_S, PROBE_MOST_S = 10.0, 40.0
 
 OpenSession = Callable[..., Session]
 Keep = Callable[[Piece], None]
@@ -61,25 +68,24 @@ class Phases:
     saturation_s: float
     batch_s: float
     start_and_stop_s: float = 45.0
-    ramp_s: float = 15.0
 
     def run_s(self, rates: int) -> float:
         """Return the estimated duration of a run with this many rates."""
         each_s = self.settle_s + self.watch_s + 2 * trials.ROWS_WITHIN_S
-        saturated_s = self.ramp_s + self.saturated_for_s + self.saturation_s
+        saturated_s = self.saturated_for_s + self.saturation_s
         return self.start_and_stop_s + self.warm_up_s + rates * each_s + saturated_s
 
     @property
     def probe_s(self) -> float:
         """Estimated duration of a probe."""
-        return self.start_and_stop_s + 2 * self.ramp_s + PROBE_S
+        return self.start_and_stop_s + PROBE_MOST_S
 
     def saturating(self) -> PhaseDurations:
         """Return the phase durations that `Saturation` needs."""
         return PhaseDurations(
             look_s=2,
-            warm_up_most_s=2 * self.ramp_s,
-            warmth_bin_s=self.ramp_s / 3,
+            warm_up_most_s=PROBE_MOST_S,
+            warmth_bin_s=PROBE_S,
             saturation_s=self.saturation_s,
             batch_s=self.batch_s,
             settle_s=self.settle_s,
@@ -166,8 +172,9 @@ class ComparedRun:
             RacetrackError: a component of the stack failed.
         """
         top = max(rates)
-        self._load.set_rate(top)
-        self._session.watch(self._phases.warm_up_s, "warming up")
+        for rate, share in ((min(rates), GENTLE_SHARE), (top, 1 - GENTLE_SHARE)):
+            self._load.set_rate(rate)
+            self._session.watch(share * self._phases.warm_up_s, "warming up")
 
         def repeated(once: Callable[[], Piece]) -> None:
             def kept() -> Piece:
@@ -207,6 +214,7 @@ class ComparedRun:
         )
         record.asked, record.measured = asked, measured
         record.results = figures.results_of(self._folder.path, record)
+        found = figures_of(record)
         return Piece(
             engine=run.engine,
             repeat=run.repeat,
@@ -214,8 +222,8 @@ class ComparedRun:
             tag=self._folder.tag,
             window=measured.window,
             outcome=outcome.run_outcome(record),
-            verdict=str(record.results.verdict.kind),
-            figures=figures_of(record),
+            verdict=str(_verdict(record.results.verdict.kind, found["lag_p99_ms"])),
+            figures=found,
         )
 
     def _at_saturation(self, run: PlannedRun, saturation: Saturation, keep: Keep) -> Piece:
@@ -274,6 +282,14 @@ class ComparedRun:
             is_lower_bound=bool(bound),
             remark=bound,
         )
+
+
+def _verdict(kind: VerdictKind, lag_p99_ms: float | None) -> VerdictKind:
+    """Return whether a rate was held; a lag of None is infinite."""
+    if kind not in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
+        return kind
+    is_held = lag_p99_ms is not None and lag_p99_ms <= HELD_WITHIN_MS
+    return VerdictKind.UNDECIDED if is_held else VerdictKind.FELL_BEHIND
 
 
 def _why_void(piece: Piece) -> str | None:

@@ -34,8 +34,9 @@ from racetrack.workloads.contract import find_workload
 
 # Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
 SHARES = (0.1, 0.25, 0.5)
-# Rates of a quick comparison, which has no time for probes. Every engine held them on two cores.
-QUICK_RATES = (2_000, 10_000)
+# Rates of a quick comparison, which has no time for probes. Engines hold them on two cores soon after
+# their start.
+QUICK_RATES = (1_000, 5_000)
 QUICK_REPEATS, REPEATS = 2, 3
 READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
 # The heap of every engine is this share of the machine's memory, in steps of HEAP_STEP_MIB. The
@@ -43,10 +44,10 @@ READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
 HEAP_SHARE, HEAP_STEP_MIB = 1 / 3, 256
 HEAP_ENDINGS = {"_heap": "m", "_memory_mib": ""}
 PHASES = Phases(
-    warm_up_s=60, settle_s=10, watch_s=40, saturated_for_s=30, saturation_s=60, batch_s=30
+    warm_up_s=60, settle_s=10, watch_s=40, saturated_for_s=50, saturation_s=60, batch_s=30
 )
 QUICK = Phases(
-    warm_up_s=20, settle_s=4, watch_s=12, saturated_for_s=12, saturation_s=20, batch_s=10
+    warm_up_s=15, settle_s=3, watch_s=10, saturated_for_s=35, saturation_s=20, batch_s=10
 )
 
 

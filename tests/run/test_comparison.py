@@ -102,9 +102,10 @@ def test_each_engine_is_measured_at_every_rate_and_at_saturation(made_up: MadeUp
             assert piece.verdict != "fell behind"
             assert piece.figures["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
             assert (piece.figures["lag_p99_ms"] or 0) > 0
-    # In an order of its own for each run, after a warm-up at the highest.
+    # In an order of its own for each run, after a warm-up at the lowest and the highest.
     orders = [session.set_to for session in made_up.sessions]
-    assert all(order[0] == 5_000 and sorted(order[1:]) == [2_000, 5_000] for order in orders)
+    assert all(order[:2] == [2_000, 5_000] for order in orders)
+    assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
 
 
 def test_its_answer_is_that_the_swift_one_gets_furthest(made_up: MadeUp) -> None:
@@ -170,7 +171,7 @@ def test_a_piece_that_others_disturbed_is_measured_again(made_up: MadeUp) -> Non
     record = made_up.carry_out(made_up.begin())
     assert [piece.outcome for piece in record.pieces] == ["ok"] * 12
     times_set = [len(session.set_to) for session in made_up.sessions]
-    assert times_set[1] > times_set[0] == 3
+    assert times_set[1] > times_set[0] == 4
 
 
 def test_pieces_that_were_never_quiet_are_missing(made_up: MadeUp) -> None:
