@@ -34,8 +34,8 @@ from racetrack.workloads.contract import find_workload
 
 # Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
 SHARES = (0.1, 0.25, 0.5)
-# Rates of a quick comparison, which has no time for probes. Engines hold them on two cores soon after
-# their start.
+# Rates of a quick comparison, which has no time for probes. Engines hold them on two cores soon
+# after their start.
 QUICK_RATES = (1_000, 5_000)
 QUICK_REPEATS, REPEATS = 2, 3
 READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
