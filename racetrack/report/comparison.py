@@ -1,6 +1,7 @@
 """Output of a comparison: a sentence for each question, a table, and flat records of the measured
 windows ("pieces")."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ FIRST = {
     BASE: "`{}` costs the least when idle",
 }
 TABLE_WIDTH = 120
+MOST_PLACES = 3
 
 
 def sentences(sides: Sequence[Side]) -> list[str]:
@@ -123,7 +125,7 @@ def _factor(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2g}"
     half = (ratio.high - ratio.low) / 2
-    places = 2 if half < 0.1 or ratio.ratio < 1 else 1
+    places = min(MOST_PLACES, max(0, -math.floor(math.log10(half)))) if half else MOST_PLACES
     return f"{ratio.ratio:.{places}f} ± {half:.{places}f}"
 
 
@@ -236,7 +238,7 @@ def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
 def describe_conditions(record: ComparisonRecord) -> list[str]:
     """Return lines on how the comparison was made: repeats, rates, reads, heaps, and caveats of the
     engines."""
-    rates = ", ".join(f"{rate:,}" for rate in record.rates)
+    rates = " and ".join(f"{rate:,}" for rate in record.rates)
     how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
     lines = [f"{how}; order by seed {record.seed}."]
     if record.is_quick:
