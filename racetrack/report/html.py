@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.ticker import MaxNLocator
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
@@ -29,6 +28,7 @@ from racetrack.results.figures import Answers, Quantiles, ViewLag
 from racetrack.results.reference import Published
 from racetrack.results.verification import Verified, WrongRow
 
+MOST_STEPS = 5  # between two ticks of an axis
 SIGNS = {
     "kept up": "✓",
     "fell behind": "✗",
@@ -277,7 +277,7 @@ def _dots(plot: Plot) -> dict[str, Any]:
     of the x axis, in percent."""
     chart = plot.chart
     ends = [line.x + np.nan_to_num(_half(line)) for line in chart.lines]
-    ticks = MaxNLocator(4).tick_values(0.0, float(np.max(np.concatenate(ends))))
+    ticks = _ticks(float(np.max(np.concatenate(ends))))
     whole = 100 / ticks[-1]
     return {
         "title": chart.title,
@@ -302,6 +302,13 @@ def _dots(plot: Plot) -> dict[str, Any]:
             for line in chart.lines
         ],
     }
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round values from 0 to at least `most`, which is above 0: six at most."""
+    power = 10.0 ** math.floor(math.log10(most / MOST_STEPS))
+    step = next(power * of for of in (1, 2, 5, 10) if most / (power * of) <= MOST_STEPS)
+    return [step * number for number in range(math.ceil(most / step) + 1)]
 
 
 def _half(line: Line) -> Floats:
