@@ -64,9 +64,14 @@ def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
 def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
     """Another one means to read an image's lines again, and then to say so in the table."""
     pinned = in_env_files()
-    tags = dict(found for file in files_with_images() for found in IMAGE.findall(file.read_text()))
+    texts = [file.read_text() for file in files_with_images()]
+    tags = dict(found for text in texts for found in IMAGE.findall(text))
     for image in IMAGES.values():
-        assert pinned[tags[image.name]].startswith(image.holds_for), image.name
+        # Of a Dockerfile for several engines, the settings that its argument is filled from.
+        argument = re.compile(rf"^ +{tags[image.name]}: \$\{{(\w+)\}}$", re.MULTILINE)
+        settings = {found for text in texts for found in argument.findall(text)}
+        for setting in settings or {tags[image.name]}:
+            assert pinned[setting].startswith(image.holds_for), (image.name, setting)
 
 
 def files_with_images() -> list[Path]:
@@ -125,13 +130,22 @@ def test_variables_are_heeded_by_the_image_or_by_what_we_put_into_it(
     name: str, services: dict[str, Any]
 ) -> None:
     heeded = image_of(services[name]).variables
-    folder = [dockerfile_of(services[name]).parent] if "build" in services[name] else []
-    ours = "\n".join(map(text_of, (*(REPO / path for path in GIVEN.get(name, ())), *folder)))
+    given = [REPO / path for path in GIVEN.get(name, ())]
+    ours = "\n".join(map(text_of, [*given, *built_from(services[name])]))
     for variable in services[name].get("environment", {}):
         known = heeded and any(fnmatch.fnmatchcase(variable, each) for each in heeded.value)
         known = known or variable.lower() == "no_proxy"  # of any client
         known = known or f"${variable}" in " ".join(services[name].get("command") or ())
         assert known or re.search(rf"\b{variable}\b", ours) or variable in LIBPQ, variable
+
+
+def built_from(service: dict[str, Any]) -> list[Path]:
+    """Folders of what is put into an image that is built here."""
+    if "build" not in service:
+        return []
+    build, beside = service["build"], dockerfile_of(service).parent
+    engine = build.get("args", {}).get("ENGINE")
+    return [beside, Path(build["context"]) / engine / "program"] if engine else [beside]
 
 
 def text_of(path: Path) -> str:
