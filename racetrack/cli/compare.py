@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from racetrack import plugins, terminal
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
@@ -43,8 +44,16 @@ class CompareCommand(Command):
         return super().parse_args(ctx, words)
 
 
+def _complete(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete engines, and files otherwise."""
+    found = [name for name in plugins.engine_names() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+
+
 @click.command(cls=CompareCommand)
-@click.argument("names", metavar="ENGINE|FOLDER...", nargs=-1)
+@click.argument("names", metavar="ENGINE|FOLDER...", nargs=-1, shell_complete=_complete)
 @click.option(
     "--quick",
     is_flag=True,
@@ -138,6 +147,7 @@ def compare(
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a comparison and print its result. Return the exit code."""
     from racetrack.analysis.sides import recorded_sides, sides_of
+    from racetrack.report.baseline import place_warnings
     from racetrack.report.comparison import flat_pieces
     from racetrack.results.folder import shown
     from racetrack.run.comparison import Comparison, begin, describe_plan, require_possible
@@ -158,6 +168,8 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
         sides = sides_of(record)
         if gate.baseline:
             sides += recorded_sides(gate.baseline.groups, "before")
+            for line in place_warnings([{str(record.machine)}, gate.baseline.machines]):
+                screen.remark(line)
         records = flat_pieces(record)
         _show(sides, record, records, screen, output)
         screen.say(f"\n{shown(folder)}")
@@ -196,7 +208,9 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
         *recorded_sides(mine.groups, "A" if tell_apart else ""),
         *recorded_sides(others.groups, "B" if tell_apart else ""),
     ]
-    for line in place_warnings([mine, others]):
+    for letter, side in (("A", mine), ("B", others)) if tell_apart else ():
+        screen.say(f"{letter}: {side.name}")
+    for line in place_warnings([mine.machines, others.machines]):
         screen.remark(line)
     _show(sides, None, mine.records, screen, output)
     return gate.exit_code_of(mine.groups, screen)

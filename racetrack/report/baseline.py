@@ -3,6 +3,7 @@ files."""
 
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Recorded:
     groups: Groups
     machines: frozenset[str] = frozenset()
     records: tuple[FlatRecord, ...] = ()
+    name: str = ""  # of the folders and files
 
     @property
     def engines(self) -> frozenset[str]:
@@ -97,7 +99,8 @@ def read_recorded(paths: Sequence[Path]) -> Recorded:
             machines.add(_machine(held.get("machine")))
     machines |= {str(record.get("machine")) for record in records}
     groups = {**results, **groups_of(records)}
-    return Recorded(groups, frozenset(machines - {""}), tuple(records))
+    name = ", ".join(path.name for path in paths)
+    return Recorded(groups, frozenset(machines - {""}), tuple(records), name)
 
 
 def _held(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
@@ -155,9 +158,10 @@ def _summaries(held: Mapping[str, Any]) -> dict[str, Summary]:
     }
 
 
-def place_warnings(sides: Sequence[Recorded]) -> list[str]:
-    """Return a warning if the sides were measured on different machines."""
-    machines = sorted(frozenset[str]().union(*(side.machines for side in sides)))
+def place_warnings(sides: Sequence[AbstractSet[str]]) -> list[str]:
+    """Return a warning if the sides, each given as its machines, were measured on different
+    machines."""
+    machines = sorted(frozenset[str]().union(*sides))
     if len(machines) < 2:
         return []
     return [f"measured on different machines, which may explain differences: {'; '.join(machines)}"]

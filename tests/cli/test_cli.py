@@ -113,6 +113,7 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
     [
         ("./race swe", ["sweep"]),
         ("./race sweep fli", ["flink"]),
+        ("./race compare fli", ["flink"]),
         ("./race sweep flink --as", ["--as-published"]),
         ("./run_experiment.sh fli", ["flink"]),
         ("./run_experiment.sh flink 5 5 5 1 --ver", ["--verify"]),

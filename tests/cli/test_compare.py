@@ -57,6 +57,7 @@ def test_two_sets_of_runs_of_an_engine_are_compared(logs: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "At 4,000/s `steady (B)` uses 1.3" in result.output
     assert "× the CPU of `steady (A)`" in result.output
+    assert "A: before\nB: after\n" in result.output
     assert "No difference found in lag p99 at 4,000/s" in result.output
     assert "CPU at 4,000/s" in result.output
 
