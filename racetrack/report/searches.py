@@ -51,7 +51,10 @@ def describe_ranking(limits: Sequence[Limit]) -> str:
     capacities = [f"{engine} {_mean_of(found[engine])}" for engine in ranked]
     if len(ranked) == 1:
         return f"Capacity of {capacities[0]} {of}/s."
-    return f"{ranked[0]} goes furthest. Capacity, {of}/s: {'; '.join(capacities)}."
+    first, second = (compare.mean(found[engine]) for engine in ranked[:2])
+    is_clear = first.mean - (first.half or 0.0) > second.mean + (second.half or 0.0)
+    answer = f"{ranked[0]} goes furthest" if is_clear else "None clearly goes furthest"
+    return f"{answer}. Capacity, {of}/s: {'; '.join(capacities)}."
 
 
 def _mean_of(capacities: Sequence[float]) -> str:

@@ -395,6 +395,14 @@ def test_every_search_has_a_point_of_its_own_inside_the_axes(tmp_path: Path) -> 
     assert len(tops) == 18 and all(0 < at < 100 for at in (*tops, *lefts))
 
 
+def test_capacities_that_overlap_have_no_winner(tmp_path: Path) -> None:
+    for engine, of in {"steady": (40_000, 44_000), "swift": (41_000, 45_000)}.items():
+        for per_s in of:
+            search(tmp_path, engine, per_s)
+    answer = searches.describe_ranking(collect([tmp_path]).limits)
+    assert answer.startswith("None clearly goes furthest. Capacity, pageviews/s: swift 43,000 ± ")
+
+
 def test_the_answer_comes_first(logs: Path, out: Path) -> None:
     page = words((out / "report.html").read_text())
     best = "By CPU mean, steady was the cheapest (% of a core): steady"
