@@ -54,7 +54,8 @@ class Then(Enum):
 
 
 class Answer(NamedTuple):
-    """Answer text ("" for none; without line end), and the action that follows."""
+    """Answer to a command: the text without its line end (empty: no answer), and what the
+    connection does next."""
 
     text: str
     then: Then = Then.GO_ON

@@ -141,7 +141,7 @@ class Producer:
         return result.used
 
     def _settle(self, state: PartitionState, used: int) -> None:
-        """Advance past the first `used` events of the batch, and count their lateness."""
+        """Mark the first `used` events of the batch as done, and record how late each was."""
         now_ns = self._clock.now_ns()
         for group in self._groups:
             if used <= 0:

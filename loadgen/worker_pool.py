@@ -121,7 +121,7 @@ class WorkerPool:
         return self.counters.column(c.REFUSED)
 
     def next_derived(self, kind: int) -> int:
-        """Return the number of the first derived event of a kind that may be unsettled."""
+        """Return the number of a kind's first derived event that may not have been sent yet."""
         return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:

@@ -157,9 +157,9 @@ def _points(
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
-    """Return the longest time, in milliseconds, by which a pageview was counted before it was due.
-    This is a lower bound: the pageview became due at some time after the last sample with a smaller
-    due count."""
+    """Return by how many milliseconds a pageview was counted before it was due; the largest such
+    time. A pageview became due between two samples; the earlier one is used, so the true time may
+    be longer."""
     before = np.searchsorted(due.count, counts, "left") - 1
     known = (before >= 0) & (counts > 0)
     return float(np.max((due.at_ms[before] - at_ms)[known], initial=0.0))

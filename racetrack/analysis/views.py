@@ -184,9 +184,9 @@ def view_lag(
 
 
 def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
-    """Return the view whose verdict becomes the verdict of the run: the view with the worst
-    verdict, if that is worse than the verdict on the engine's count. Return None if the verdict on
-    the count applies, which is always so if generator or broker was the bottleneck.
+    """Return the view whose verdict decides the run: the one with the worst verdict, if that is
+    worse than the verdict on the engine's count. Otherwise, and if the generator or the broker was
+    the bottleneck, return None: the verdict on the count decides.
     """
     if count.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
         return None

@@ -27,7 +27,7 @@ PAGES = "lib/io.apicurio.apicurio-registry-ui-*.jar"
 
 
 def kafka(versions: Mapping[str, str]) -> Recipe:
-    """Return the recipe of `libs/*.jar`: broker, tools and Connect runtime."""
+    """Return the recipe that installs Kafka: broker, tools and the Connect runtime in `libs/`."""
     return _recipe(
         "kafka",
         versions,

@@ -241,7 +241,7 @@ class _Found:
         return taken
 
     def unique_runs(self) -> tuple[Run, ...]:
-        """Return the runs without copies."""
+        """Return each run once, even if its folder was copied."""
         first: dict[str, Run] = {}
         for path, run in self.runs.items():
             same = first.setdefault(run.record.run_id, run)

@@ -316,7 +316,7 @@ OF_SEARCHES = (
     "sustained_2s_per_s",
     "sustained_5s_per_s",
 )
-# Effects of a load profile.
+# Figures of runs with a load profile.
 OF_LOADS = ("max_backlog_events", "after_peak_s")
 # Figures in tables, and figures by which engines are compared.
 SHOWN = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms", "lag_p99_ms")

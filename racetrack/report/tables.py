@@ -126,7 +126,8 @@ def _join(groups: Sequence[Group]) -> str:
 
 
 def _rank(groups: Sequence[Group], key: str, what: str) -> str:
-    """Name the group with the lowest mean, and the others; empty unless there are two."""
+    """Return a line with the group of the lowest mean and the others after it; empty text if fewer
+    than two groups have this figure."""
     known = [(mean, group) for group in groups if (mean := group.means[key]) is not None]
     if len(known) < 2:
         return ""

@@ -158,7 +158,8 @@ class LimitRecord(StrictModel):
         return [run.saturation[-1] for run in self.runs if run.saturation]
 
     def applied_bound_ms(self, bound_ms: float) -> float:
-        """Return the effective bound for a requested bound."""
+        """Return the lag bound that the search used where `bound_ms` was requested; it is larger if
+        the engine updates rarely."""
         cycles_ms = [
             run.update_interval_ms for run in self.runs if run.trials and run.update_interval_ms
         ]

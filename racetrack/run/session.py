@@ -221,8 +221,8 @@ class Session:
         return time.monotonic() - began
 
     def _wait_for_readers(self) -> None:
-        """Wait until the view readers have begun. Starting a client takes seconds, and CPU time
-        that should not be used during the measurement."""
+        """Wait until the view readers run their queries. Starting a client takes seconds and uses
+        CPU, so it must be over before the measurement."""
 
         def have_begun() -> bool:
             return all(reader.has_begun for reader in self._readers())

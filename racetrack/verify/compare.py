@@ -322,9 +322,9 @@ def _side_by_side(view: View, source: str, engine: str) -> str:
 
 
 def _expected(view: View) -> str:
-    """Return SQL that is true if the view should contain a row of the source. If rows are tied for
-    the last place of a top-n, as many as fit are expected, preferably rows that the engine
-    chose."""
+    """Return an SQL condition: whether the view should contain this row of the source. If rows are
+    tied for the last places of a top-n, only as many as there are places are expected; rows that
+    the engine chose come first."""
     if view.window:
         return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
     if not view.top_n:

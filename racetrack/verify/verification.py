@@ -58,7 +58,7 @@ _NOT_DATA = (pa.ArrowException, duckdb.Error, ArithmeticError, ValueError, TypeE
 
 @dataclass(frozen=True)
 class Inputs:
-    """Functions that read what views are compared with."""
+    """Functions that read the sources with which the views are compared."""
 
     read_tables: Callable[[Stack, Workload], Mapping[str, Rows | str]] = tables.read_tables
     open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics

@@ -11,7 +11,7 @@ from random import Random
 
 from racetrack.results.defects import InjectedDefect
 
-# settings.py accepts correlation times of at least ten steps.
+# Seconds between two changes of the noise; at most a tenth of its correlation time (settings.py).
 STEP_S = 0.05
 
 

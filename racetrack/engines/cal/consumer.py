@@ -120,8 +120,8 @@ class Counting:
 
 
 class Telling:
-    """Reports of the counts that have changed since the last report. The timestamps of the
-    partitions in a report are spread over `spread_ms`."""
+    """Reports the counts that have changed since the last report. Within a report the lines of the
+    partitions have different timestamps, up to `spread_ms` milliseconds apart."""
 
     def __init__(self, partitions: int, spread_ms: int = 0) -> None:
         self._reported = [0] * partitions

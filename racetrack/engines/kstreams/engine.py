@@ -36,8 +36,8 @@ class KafkaStreams(UpsertEngine):
         return now_ms() if is_transaction else at_ms
 
     def clock_slack_ms(self, settings: Settings) -> int:
-        """Return two seconds, since the time window moves by whole seconds, plus the time of a few
-        commits. See the contract for the meaning."""
+        """Return two seconds plus the time of four commits: the time window moves in steps of one
+        second, and the step is seen after some commits."""
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def guarantee(self, settings: Settings) -> str:

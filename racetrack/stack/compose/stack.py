@@ -317,7 +317,7 @@ class ComposeStack:
             say("\n".join(["Cleared what a killed run left.", *said]))
 
     def _ports(self, services: Iterable[Service]) -> dict[str, int]:
-        """Return setting → published port, for the settings that change the services' ports."""
+        """Return the published ports of services, by the setting that changes each."""
         settings = self.settings.model_dump()
         moved_by = {port: name.upper() for name, port in settings.items() if name.endswith("_port")}
         return {moved_by[port]: port for service in services for port in service.ports}
