@@ -69,6 +69,10 @@ PROBE = """async (page, view) => {
 }"""
 
 
+RANKS = """async (page) => ({ rows: [...page.querySelectorAll("#ranking tbody tr:not(.record)")]
+  .map((row) => [...row.children].map((cell) => cell.textContent.trim())) })"""
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two engines: one uses less CPU and has a shorter lag, the other is verified and goes
@@ -150,8 +154,17 @@ def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
         copy = tmp_path / "results" / file.relative_to(root)
         copy.parent.mkdir(parents=True)
         copy.write_text(json.dumps(told))
-    (row,) = look(ranking_page(tmp_path / "results"), PROBE, tmp_path, 1200).told["first"]
+    (row,) = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).told["rows"]
     assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
+
+
+def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:
+    for spec in (RunSpec(), RunSpec(engine="swift", delay_ms=1, leak=0.05)):
+        run(tmp_path / "logs", spec)
+    publish([tmp_path / "logs"], tmp_path / "results", ENGINES)
+    first, second = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).told["rows"]
+    assert first[0].startswith("Steady") and first[2] == "best"
+    assert second[0].startswith("Swift") and second[2] == "fell behind"
 
 
 def test_light_and_dark_are_both_readable(page: str, tmp_path: Path) -> None:

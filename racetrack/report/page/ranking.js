@@ -49,7 +49,7 @@ const amount = (of) => (of.is_lower_bound ? "at least " : "") + number(of.mean);
 // Best first; then those that fell behind; then those without a figure.
 const ranked = (key) => {
   const sign = METRICS[key].more ? -1 : 1;
-  const place = (row) => (row.of ? (row.behind ? 1 : 0) : 2);
+  const place = (row) => (row.behind ? 1 : row.of ? 0 : 2);
   const rows = chosen().map((result) => ({ result, of: valueOf(result, key), behind: fellBehind(result, key) }));
   rows.sort((a, b) => place(a) - place(b) || (a.of && b.of ? sign * (a.of.mean - b.of.mean) : nameOf(a.result).localeCompare(nameOf(b.result))));
   const best = rows.find((row) => row.of && !row.behind);
@@ -57,8 +57,8 @@ const ranked = (key) => {
     factor: row.of && best && !row.behind ? row.of.mean / best.of.mean : null }));
 };
 const factorText = (row) => {
-  if (!row.of) return "not measured";
   if (row.behind) return "fell behind";
+  if (!row.of) return "not measured";
   if (row.of === row.best) return "best";
   const sure = row.of.low === undefined || row.best.low === undefined ? ", single run" : overlap(row.of, row.best) ? ", no clear difference" : "";
   return `${ratio(row.factor)} ×${sure}`;
@@ -104,7 +104,7 @@ const COLUMNS = [
 ];
 
 const bar = (row, most) => {
-  if (!row.of) return element("span", { class: "muted" }, "not measured");
+  if (!row.of) return element("span", { class: "muted" }, row.behind ? "lag without limit" : "not measured");
   const share = (value) => `${(100 * value / most).toFixed(2)}%`;
   const marks = [element("span", { class: "fill", style: `width:${share(row.of.mean)}` })];
   if (row.of.low !== undefined) {
