@@ -177,7 +177,7 @@ def _decided(
     key = answer.metric.key
     differences = {}
     for pair, one in answer.differences.items():
-        is_shown = pair in significant and _is_resolved(answer, *pair)
+        is_shown = pair in significant and is_resolved(answer, *pair)
         # If the smaller value is a lower bound, the true value may be the larger one.
         low = min(pair, key=lambda label: answer.values[label].mean)
         is_shown = is_shown and key not in bounds[low]
@@ -188,7 +188,8 @@ def _decided(
     return replace(answer, differences=differences, leaders=leaders)
 
 
-def _is_resolved(answer: Answer, of: str, to: str) -> bool:
+def is_resolved(answer: Answer, of: str, to: str) -> bool:
+    """Return whether two sides differ by more than the harness resolves."""
     one, other = answer.values[of].mean, answer.values[to].mean
     apart = abs(one - other)
     metric = answer.metric

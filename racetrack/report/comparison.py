@@ -23,6 +23,7 @@ from racetrack.analysis.comparison import (
     Side,
     answers,
     difference,
+    is_resolved,
 )
 from racetrack.report.export import Document, FlatRecord, markdown_table
 from racetrack.report.figures import format_significant
@@ -39,6 +40,7 @@ FIRST = {
 }
 TABLE_WIDTH = 120
 MOST_PLACES = 3
+WIDE = 1.5  # higher end of an interval over its lower end
 
 
 def sentences(sides: Sequence[Side]) -> list[str]:
@@ -106,7 +108,13 @@ def _no_difference(answer: Answer) -> str:
     shown = ", ".join(f"`{one.of}` {_interval(one.ratio)} × `{one.to}`" for one in found)
     if any(one.p is None for one in found):
         return f"One run of a side shows no difference in {answer.metric.title}{at}: {shown}."
+    if any(_excludes_1(one.ratio) and is_resolved(answer, one.of, one.to) for one in found):
+        return f"Too few repeats to be sure of {answer.metric.title}{at}: {shown}."
     return f"No difference found in {answer.metric.title}{at}: {shown}."
+
+
+def _excludes_1(ratio: Ratio) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _value(answer: Answer, label: str, least: set[str]) -> str:
@@ -121,9 +129,12 @@ def _named(labels: Sequence[str]) -> str:
 
 
 def _factor(ratio: Ratio) -> str:
-    """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`."""
+    """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`; with both ends if
+    it is wide, since it is not symmetric then."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2g}"
+    if ratio.high > WIDE * ratio.low:
+        return _interval(ratio)
     half = (ratio.high - ratio.low) / 2
     places = min(MOST_PLACES, max(0, -math.floor(math.log10(half)))) if half else MOST_PLACES
     return f"{ratio.ratio:.{places}f} ± {half:.{places}f}"
