@@ -215,6 +215,11 @@ def main(arguments: list[str]) -> int:
         return 1
     except StopRequested:
         _say("ended on request")
+    except Exception:
+        # A constructor in C may replace the exception of the signal handler with its own.
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+            raise
+        _say("ended on request")
     finally:
         foreground.end()
     return 0
