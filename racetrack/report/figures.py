@@ -78,16 +78,14 @@ FIGURES = (
         "GiB",
         "{:,.2f}",
         "Memory of the engine's processes with shared pages counted once (proportional set size)."
-        " The larger of two readings, taken just before and just after the sampling window; n/a if"
-        " the kernel denied access.",
+        " Read under load, after the window that was judged; n/a if the kernel denied access.",
     ),
     Figure(
         "tmpfs_max_gib",
         "tmpfs max",
         "GiB",
         "{:,.2f}",
-        "Files of the engine on tmpfs, without mapped pages, which PSS includes. The larger of two"
-        " readings, as for PSS.",
+        "Files of the engine on tmpfs, without mapped pages, which PSS includes. Read with PSS.",
     ),
     Figure(
         "live_heap_gib",

@@ -167,8 +167,8 @@ class Cost(StrictModel):
     pss_max_gib: float | None = Field(
         default=None,
         description="Proportional set size, GiB (a shared page is divided among the processes that"
-        " share it). The larger of two readings, taken just before and just after the sampling"
-        " window; null if the kernel denied access.",
+        " share it). Read under load, after the window that was judged; null if the kernel denied"
+        " access.",
     )
     tmpfs_max_gib: float | None = Field(
         default=None,

@@ -98,8 +98,8 @@ class RateFigures(StrictModel):
     )
     memory_max_gib: Estimate | None = Field(
         default=None,
-        description="Memory of the engine, GiB: PSS plus files on tmpfs. The larger of two"
-        " readings, taken before and after the sampling window.",
+        description="Memory of the engine, GiB: PSS plus files on tmpfs. Read under"
+        " load, after the measured window.",
     )
     rss_max_gib: Estimate | None = Field(
         default=None,

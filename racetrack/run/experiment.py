@@ -151,6 +151,7 @@ class Experiment:
                 run.measured = measured
             measured = self._watch_until_decided(measured)
             self._session.watch_recovery()
+            self._session.sample_memory()
             counts = self._session.account()
             with self._folder.recording() as run:
                 run.measured = measured.model_copy(update=dict(counts))

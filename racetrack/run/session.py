@@ -347,21 +347,7 @@ class Session:
         return False
 
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
-        """Take samples with `top`, and measure the CPU time in the same window. PSS of the services
-        is read before and after the window, because reading it takes CPU time."""
-        self.sample_memory()
-        measured = self._sample(samples, rate_set_ms)
-        self.sample_memory()
-        return measured
-
-    def sample_memory(self) -> None:
-        """Write the PSS of each service now, while no CPU is measured."""
-        if self._memory is None:
-            file = MemoryFile(self._folder, self._stack.folders_in_memory)
-            self._memory = self._closing.enter_context(file)
-        self._memory.sample(self._processes())
-
-    def _sample(self, samples: int, rate_set_ms: int) -> Measured:
+        """Take samples with `top`, and measure the CPU time in the same window."""
         processes = self._processes()
         with self._screen.live("sampling") as status:
 
@@ -386,6 +372,13 @@ class Session:
             rate_set_ms=rate_set_ms,
             cpu_s={name: after[name].since(used) for name, used in before.items()},
         )
+
+    def sample_memory(self) -> None:
+        """Write the PSS of each service. Reading it takes CPU, so not while CPU is measured."""
+        if self._memory is None:
+            file = MemoryFile(self._folder, self._stack.folders_in_memory)
+            self._memory = self._closing.enter_context(file)
+        self._memory.sample(self._processes())
 
     def account(self) -> Counts:
         """Pause the load, wait for the engine to drain, query the live heap of each JVM, and return

@@ -166,6 +166,9 @@ class PlayedBack:
     def watch_recovery(self) -> None:
         pass
 
+    def sample_memory(self) -> None:
+        pass
+
     def watch(self, seconds: float, what: str) -> None:
         pass
 

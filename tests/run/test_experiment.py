@@ -70,6 +70,9 @@ class Session:
     def watch_recovery(self) -> None:
         self._do("recovery")
 
+    def sample_memory(self) -> None:
+        pass
+
     def account(self) -> Counts:
         self._do("account")
         return COUNTS
