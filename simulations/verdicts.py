@@ -2,9 +2,11 @@
 
     python -m simulations.verdicts RUNS [NAME...]
 
-prints the rows of the table in docs/verdict-appendix.md.
+prints the rows of verdicts.csv, which docs/verdict-appendix.md explains.
 """
 
+import csv
+import io
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -53,12 +55,13 @@ class VerdictCounter:
             self.false += not right
 
     def row(self, name: str) -> str:
-        """Return the row of the table."""
-        after = f"{np.median(self.after_s):.0f}" if self.after_s else "–"
-        undecided = f"{100 * self.found[VerdictKind.UNDECIDED] / self.runs:.1f} %"
-        decided = [str(self.found[kind]) for kind in VerdictKind if kind != VerdictKind.UNDECIDED]
-        cells = (name, self.runs, *decided, undecided, after, self.false)
-        return f"| {' | '.join(map(str, cells))} |"
+        """Return the row of verdicts.csv: the number of runs with each verdict, and the median time
+        until a verdict in seconds (empty without a verdict)."""
+        after = f"{np.median(self.after_s):.0f}" if self.after_s else ""
+        counts = [self.found[kind] for kind in VerdictKind]
+        line = io.StringIO()
+        csv.writer(line).writerow((name, self.runs, *counts, after, self.false))
+        return line.getvalue().strip()
 
 
 def count_verdicts(name: str, runs: int) -> VerdictCounter:
@@ -227,7 +230,7 @@ KINDS = {
     "clock set back by 0.15–5 s, steady": Kind(clock_set_back(0), KEPT),
     "clock set back by 0.15–5 s, leak of 5 %": Kind(clock_set_back(0.05), FELL),
 }
-# Too near the capacity to decide in 120 s; excluded from the tests (docs/verdict-appendix.md).
+# Too close to capacity to decide in 120 s; excluded from the tests (docs/verdict-appendix.md).
 NEAR_THE_LIMIT = {
     f"capacity noise, {100 * load:.0f} % of the capacity": Kind(waving(queue(load), **QUIET), right)
     for load, right in ((0.95, KEPT), (1.05, FELL))

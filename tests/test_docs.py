@@ -21,7 +21,7 @@ BUDGETS = {
     "docs/noise.md": 600,
     "docs/results.md": 1_200,
     "docs/run-folder.md": 900,
-    "docs/verdict-appendix.md": 1_200,
+    "docs/verdict-appendix.md": 1_000,
     "docs/verdict.md": 900,
     "docs/views.md": 700,
     "docs/workloads.md": 700,

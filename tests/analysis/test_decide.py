@@ -16,7 +16,7 @@ from simulations import verdicts as kinds
 from simulations.synthetic import START_MS, SyntheticRun, Waves
 from simulations.verdicts import END_MS, KINDS, RATE_PER_S, SECONDS
 
-# docs/verdict-appendix.md's table has more: `python -m simulations.verdicts 1000`.
+# simulations/verdicts.csv is from more runs: `python -m simulations.verdicts 1000`.
 RUNS, FALSE_AT_MOST = 30, 0.01
 RNG = np.random.default_rng
 

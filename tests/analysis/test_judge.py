@@ -136,7 +136,7 @@ KINDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_false_verdicts(name: str) -> None:
-    """At most 1 % of the runs of each kind; `pytest -s` prints docs/verdict-appendix.md's table."""
+    """At most 1 % of the runs of each kind are judged falsely; `pytest -s` prints the counts."""
     truth, rng = KINDS[name], np.random.default_rng(SEED)
     found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
