@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from racetrack.results.sweep import Sweep
     from racetrack.terminal import Screen
 
+SAMPLE_EVERY_S = 1.0
 WAIT_OPTION = click.option(
     "--wait",
     type=Duration(),

@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from racetrack import plugins, terminal, units
 from racetrack.errors import RacetrackError
@@ -151,6 +154,34 @@ class OneOf(click.Choice[str]):
 ENGINES = OneOf(plugins.engine_names())
 
 
+@dataclass(frozen=True)
+class Offered:
+    """What a run offers to the engine: a mean rate in events per second, the number of samples,
+    which cover a load profile, and the profile's text, if the rate changes."""
+
+    rate_per_s: int
+    samples: int
+    load: str | None = None
+
+    @classmethod
+    def of(cls, load: "LoadProfile | None", rate_per_s: int, samples: int, every_s: float) -> Self:
+        """Return what the options of a command ask for; with `load`, `rate_per_s` is ignored.
+
+        Raises:
+            UsageError: both --load and a rate were given.
+        """
+        context = click.get_current_context()
+        for name in ("rate", "rates"):
+            if load and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{name} and --load exclude each other.")
+        if not load:
+            return cls(rate_per_s, samples)
+        if not load.duration_s:
+            return cls(load.rate_at(0.0), samples)
+        mean_per_s = max(1, round(load.mean_per_s))
+        return cls(mean_per_s, max(samples, ceil(load.duration_s / every_s)), str(load))
+
+
 @contextmanager
 def guarded(screen: "Screen") -> Iterator[terminal.Guard]:
     """Handle signals with a guard, and convert errors to messages and exit codes."""
@@ -240,6 +271,17 @@ DECIDE_OPTION = click.option(
     show_default=True,
     help="Longest time to keep the load running after the samples until the verdict is decided."
     " With 0, only the sampling window is judged. With --fault or --load it is always 0.",
+)
+LOAD_OPTION = click.option(
+    "--load",
+    type=Load(),
+    metavar="PROFILE",
+    help="A rate that changes, instead of one rate: 'constant 5k', 'ramp 1k 50k 60s' (from, to,"
+    " duration), 'steps 1k,5k,20k 30s' (each for 30 s), 'spike 5k 50k 10s' (base, peak, duration of"
+    " the peak, which begins after 10 s), 'sine 5k 20k 60s' (low, high, period) or 'recorded"
+    " FILE.csv' (rows of seconds and rates). The engine settles at the first rate. The profile"
+    " begins with the samples, which are taken until its end. After a spike, the run continues"
+    " until the lag is back to normal, for at most 120 s.",
 )
 VERIFY_OPTION = click.option(
     "--verify", is_flag=True, help="At the end, compare every view with its sources."

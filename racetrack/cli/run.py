@@ -2,22 +2,21 @@
 
 import sys
 from collections.abc import Callable
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from racetrack.cli.outputs import Output, gate_options, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     FAULT_OPTION,
+    LOAD_OPTION,
     POSITIVE_S,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
     Command,
     Duration,
-    Load,
+    Offered,
     Rate,
     engine_argument,
     guarded,
@@ -63,17 +62,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Events per second of the workload's main topic, such as 5000, 5k or 1.5M. At 0 the run"
     " measures what the idle engine costs.",
 )
-@click.option(
-    "--load",
-    type=Load(),
-    metavar="PROFILE",
-    help="A rate that changes, instead of --rate: 'constant 5k', 'ramp 1k 50k 60s' (from, to,"
-    " duration), 'steps 1k,5k,20k 30s' (each for 30 s), 'spike 5k 50k 10s' (base, peak, duration of"
-    " the peak, which begins after 10 s), 'sine 5k 20k 60s' (low, high, period) or 'recorded"
-    " FILE.csv' (rows of seconds and rates). The engine settles at the first rate. The profile"
-    " begins with the samples, which are taken until its end. After a spike, the run continues"
-    " until the lag is back to normal, for at most 120 s.",
-)
+@LOAD_OPTION
 @click.option(
     "--settle",
     type=Duration(),
@@ -96,10 +85,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Time between two samples.",
 )
 @_shared_options
-@click.pass_context
 def run(
-    context: click.Context,
-    /,
     rate: int,
     load: "LoadProfile | None",
     settle: float,
@@ -121,11 +107,7 @@ def run(
         ./race run dh --against logs/2026.03.22.05.04.28_UTC_dh_5000 \\
             --fail-if 'cpu_s_per_million>+10%'
     """
-    if load and context.get_parameter_source("rate") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--rate and --load exclude each other.")
-    if load and not load.duration_s:
-        rate, load = load.rate_at(0.0), None
-    _run(rate, settle, samples, every, load=load, **options)
+    _run(Offered.of(load, rate, samples, every), settle, every, **options)
 
 
 @click.command(cls=Command)
@@ -149,19 +131,17 @@ def run_experiment(rate: int, wait: float, samples: int, delay: float, **options
         ./run_experiment.sh dh 5k 20s 10 1s --verify
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
-    _run(rate, wait, samples, delay, **options)
+    _run(Offered(rate, samples), wait, delay, **options)
 
 
 def _run(
-    rate: int,
+    offered: Offered,
     settle_s: float,
-    samples: int,
     every_s: float,
     *,
     engine: str,
     verify: bool,
     faults: tuple[str, ...],
-    load: "LoadProfile | None" = None,
     print_samples: bool,
     decide_within: float,
     workload: str | None,
@@ -172,18 +152,16 @@ def _run(
     if a condition holds."""
     from racetrack.results.run import RunArguments
 
-    if load:
-        rate = max(1, round(load.mean_per_s))
-        samples = max(samples, ceil(load.duration_s / every_s))
+    extends = not (faults or offered.load) and offered.rate_per_s > 0
     asked = RunArguments(
-        pageviews_per_s=rate,
-        load=str(load) if load else None,
+        pageviews_per_s=offered.rate_per_s,
+        load=offered.load,
         wait_s=settle_s,
-        samples=samples,
+        samples=offered.samples,
         delay_s=every_s,
         verify=verify,
         faults=faults,
-        decide_within_s=0 if faults or load or not rate else decide_within,
+        decide_within_s=decide_within if extends else 0,
     )
     sys.exit(_exit_code(engine, asked, workload, output, gate, print_samples=print_samples))
 

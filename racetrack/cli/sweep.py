@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
+from racetrack.cli.many_runs import (
+    REPEAT_OPTION,
+    SAMPLE_EVERY_S,
+    SAMPLES_OPTION,
+    WAIT_OPTION,
+    carry_out_plan,
+)
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     ENGINES,
     FAULT_OPTION,
+    LOAD_OPTION,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
     Command,
+    Offered,
     Rates,
     errors_to_exit_codes,
     overrides_of,
@@ -22,8 +30,9 @@ from racetrack.cli.parameters import (
 
 if TYPE_CHECKING:
     from racetrack.results.sweep import Sweep
+    from racetrack.workloads.load_profile import LoadProfile
 
-FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults")
+FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults", "load")
 
 
 @click.command(cls=Command)
@@ -35,6 +44,7 @@ FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults"
     show_default=True,
     help="Rates with commas between them, in pageviews per second, such as 500,5k.",
 )
+@LOAD_OPTION
 @REPEAT_OPTION
 @WAIT_OPTION
 @SAMPLES_OPTION
@@ -61,6 +71,7 @@ def sweep(
     context: click.Context,
     names: tuple[str, ...],
     rates: list[int],
+    load: "LoadProfile | None",
     repeat: int,
     wait: float,
     samples: int,
@@ -81,6 +92,7 @@ def sweep(
     Examples:
         ./race sweep dh --as-published
         ./race sweep dh flink --rates 500,5k --repeat 3
+        ./race sweep dh flink --load 'spike 5k 50k 10s' --repeat 2
         ./race sweep dh --rates 5k --csv dh.csv --fail-if fell_behind
         ./race sweep dh --rates 5k --repeat 1 --fault kill:engine@30s --verify
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
@@ -93,13 +105,15 @@ def sweep(
     if as_published:
         plan = _as_published(context, names, decide_within, verify=verify)
     else:
+        offered = Offered.of(load, 0, samples, SAMPLE_EVERY_S)
         plan = Sweep(
             engines=tuple(names),
-            rates=tuple(rates),
+            rates=(offered.rate_per_s,) if load else tuple(rates),
+            load=offered.load,
             repeat=repeat,
             wait_s=wait,
-            samples=samples,
-            delay_s=1.0,
+            samples=offered.samples,
+            delay_s=SAMPLE_EVERY_S,
             decide_within_s=decide_within,
             verify=verify,
             faults=faults,

@@ -28,6 +28,10 @@ class Sweep(StrictModel):
 
     engines: tuple[str, ...] = ()
     rates: tuple[int, ...] = ()
+    load: str | None = Field(
+        default=None,
+        description="Load profile of each run, in the syntax of `--load`; `rates` is its mean.",
+    )
     repeat: int = 1
     wait_s: float = 0.0
     samples: int = 1

@@ -176,14 +176,16 @@ def _settings(run: PlannedRun, sweep: Sweep) -> dict[str, str]:
 
 
 def _asked(run: PlannedRun, sweep: Sweep) -> RunArguments:
+    extends = not (sweep.faults or sweep.load) and run.pageviews_per_s > 0
     return RunArguments(
         pageviews_per_s=run.pageviews_per_s,
+        load=sweep.load,
         wait_s=sweep.wait_s,
         samples=sweep.samples,
         delay_s=sweep.delay_s,
         verify=sweep.verify,
         faults=sweep.faults,
-        decide_within_s=0 if sweep.faults or not run.pageviews_per_s else sweep.decide_within_s,
+        decide_within_s=sweep.decide_within_s if extends else 0,
     )
 
 

@@ -1,5 +1,6 @@
 """`./race sweep`: the plan that the options make, or one that is taken up again."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,15 @@ def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
         )
     ]
     assert "To see the table: ./race report logs/1" in result.output
+
+
+def test_a_load_profile_replaces_the_rates(plans: list[Sweep]) -> None:
+    typed = ["sweep", EXAMPLE, "--load", "ramp 1k 3k 60s", "--samples", "10"]
+    result = CliRunner().invoke(cli.race, typed)
+    assert result.exit_code == 0, result.output
+    assert [(plan.load, plan.rates, plan.samples) for plan in plans] == [
+        ("ramp 1k 3k 60s", (2_000,), 60)
+    ]
 
 
 def test_a_workload_is_part_of_the_plan(plans: list[Sweep]) -> None:
@@ -76,12 +86,13 @@ def test_whoever_breaks_it_off_is_told_how_to_go_on(
     ("typed", "says"),
     [
         ("sweep", "Name at least one ENGINE"),
+        (f"sweep {EXAMPLE} --rates 5k --load 'constant 1k'", "exclude each other"),
         (f"sweep {EXAMPLE} --rates 50,fast", "'fast' is not a rate such as"),
         (f"sweep {EXAMPLE} --fault kill:nobody@1s", "nobody"),
     ],
 )
 def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep]) -> None:
-    result = CliRunner().invoke(cli.race, typed.split())
+    result = CliRunner().invoke(cli.race, shlex.split(typed))
     assert result.exit_code == 2
     assert says in result.output
     assert plans == []

@@ -27,6 +27,7 @@ class Ran:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.runs: list[tuple[str, int, str]] = []
+        self.asked: list[RunArguments] = []
 
     def run_once(
         self,
@@ -40,6 +41,7 @@ class Ran:
             self.runs.append(("interrupted", 0, ""))
             raise terminal.Interrupted(2)
         self.runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
+        self.asked.append(asked)
         folder = self._folder / f"run{len(self.runs)}"
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(run_json()))
@@ -85,6 +87,14 @@ def test_each_value_of_a_varied_setting_reaches_its_run(ran: Ran) -> None:
     )
     carry_out(sweep.begin(plan), ran.run_once)
     assert [heap for _engine, _rate, heap in ran.runs] == ["2g", "8g"]
+
+
+def test_a_load_profile_reaches_each_run_and_its_window_is_not_extended(ran: Ran) -> None:
+    plan = PLAN.model_copy(
+        update={"load": "ramp 1k 3k 60s", "rates": (2_000,), "decide_within_s": 120.0, "repeat": 1}
+    )
+    carry_out(sweep.begin(plan), ran.run_once)
+    assert {(asked.load, asked.decide_within_s) for asked in ran.asked} == {("ramp 1k 3k 60s", 0)}
 
 
 def test_settings_of_the_sweep_reach_each_run_and_are_kept_with_it(
