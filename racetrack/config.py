@@ -281,9 +281,9 @@ def of_engine(engine: str) -> tuple[str, ...]:
     return own_names(plugins.of_all("settings").get(engine))
 
 
-def of_other_engines(engine: str) -> frozenset[str]:
-    """Return the lower-case names of the settings of all other engines."""
-    others = (name for name in plugins.engine_names() if name != engine)
+def of_other_engines(*engines: str) -> frozenset[str]:
+    """Return the lower-case names of the settings of all engines except these."""
+    others = (name for name in plugins.engine_names() if name not in engines)
     return frozenset(name for other in others for name in of_engine(other))
 
 

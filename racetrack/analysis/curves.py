@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from racetrack.errors import RacetrackError
 from racetrack.results.figures import Throughput
+from racetrack.results.folder import shared_file
 
 Floats = NDArray[np.float64]
 # (curve, partition) → array of (at_ms, count), shape (rows, 2).
@@ -61,19 +62,15 @@ class Curves:
 
 
 def read(folder: Path) -> Curves:
-    """Return the curves of a run folder, without an incomplete last line.
+    """Return the curves of the run folder of an engine, without an incomplete last line. If several
+    engines share the curves of generator and broker, these are read from the folder of the run.
 
     Raises:
         CurvesError: the file or a curve is missing, or the file is damaged.
     """
-    path = folder / FILE
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise CurvesError(
-            f"{path} is missing: this run recorded no curves. Run it again."
-        ) from error
-    return _assemble(path, _rows(path, content[: content.rfind(b"\n") + 1]))
+    own, shared = folder / FILE, shared_file(folder, FILE)
+    rows = {key: of for path in {own, shared} for key, of in _rows(path).items()}
+    return _assemble(own, rows)
 
 
 def import_reader() -> None:
@@ -83,8 +80,18 @@ def import_reader() -> None:
     importlib.import_module("scipy.special")
 
 
-def _rows(path: Path, content: bytes) -> Rows:
+def _rows(path: Path) -> Rows:
     """Return the rows (at_ms, count) of each curve and partition."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise CurvesError(
+            f"{path} is missing: this run recorded no curves. Run it again."
+        ) from error
+    return _parse(path, content[: content.rfind(b"\n") + 1])
+
+
+def _parse(path: Path, content: bytes) -> Rows:
     # pyarrow's reader needs the least CPU time. A live run reads its curves for each look.
     import pyarrow as pa
     from pyarrow import csv

@@ -1,5 +1,7 @@
 """Whether the figures of a run can be trusted: its outcome, and a cross-check by Little's law."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from racetrack.analysis import noise, raw
@@ -45,11 +47,20 @@ def run_outcome(run: RunRecord) -> str:
     return next((reason for reason in reasons if reason), "ok")
 
 
-def exit_code(outcome: str) -> int:
-    """Return the exit code of a command that made one run."""
-    if outcome == "ok":
+def joined(outcomes: Mapping[str, str]) -> str:
+    """Return the outcome of a run, given that of each engine: `ok` if all are."""
+    if len(outcomes) == 1:
+        return next(iter(outcomes.values()))
+    bad = [f"{name}: {text}" for name, text in outcomes.items() if text != "ok"]
+    return "; ".join(bad) or "ok"
+
+
+def exit_code(*outcomes: str) -> int:
+    """Return the exit code of a command that made one run, given the outcome of each engine."""
+    failed = [outcome for outcome in outcomes if outcome != "ok"]
+    if not failed:
         return 0
-    return VOID_EXIT_CODE if noise.is_void(outcome) else 1
+    return VOID_EXIT_CODE if all(map(noise.is_void, failed)) else 1
 
 
 def _lost(measured: Counts) -> str | None:

@@ -1,10 +1,15 @@
-"""Readers of the raw files of a run folder. In a live run, the last line may be incomplete."""
+"""Readers of the raw files of a run folder. In a live run, the last line may be incomplete.
+
+`folder` is that of an engine; files that all engines of a run share are found from there.
+"""
 
 import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from racetrack.results.folder import shared_file
 
 _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
@@ -83,7 +88,7 @@ class TopSamples:
 
 def arrivals(folder: Path) -> list[Arrival]:
     """Return the rows of `arrivals.csv`."""
-    with (folder / "arrivals.csv").open(newline="") as file:
+    with shared_file(folder, "arrivals.csv").open(newline="") as file:
         return [
             Arrival(int(row["at_ms"]), int(row["due"]), int(row["handed_over"]))
             for row in csv.DictReader(file)
@@ -102,7 +107,7 @@ def delays(folder: Path, engine: str) -> list[Delay]:
 def usage(folder: Path) -> dict[str, list[Reading]]:
     """Return the rows of `usage.csv`, by service."""
     found: dict[str, list[Reading]] = {}
-    with (folder / "usage.csv").open(newline="") as file:
+    with shared_file(folder, "usage.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             numbers = (float(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib"))
             found.setdefault(row["service"], []).append(Reading(int(row["at_ms"]), *numbers))
@@ -111,7 +116,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 def noise(folder: Path) -> list[NoiseRow]:
     """Return the rows of `noise.csv`; an empty list if the run has no such file."""
-    return [_noise_row(row) for row in complete_rows(folder / "noise.csv")]
+    return [_noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
 
 
 def _noise_row(row: Mapping[str, str]) -> NoiseRow:
@@ -133,7 +138,7 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """Return the rows of `memory.csv`, by service."""
     found: dict[str, list[MemoryReading]] = {}
-    for row in complete_rows(folder / "memory.csv"):
+    for row in complete_rows(shared_file(folder, "memory.csv")):
         pss_gib, tmpfs_gib = (_optional(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
@@ -144,7 +149,7 @@ def live_heaps(folder: Path) -> dict[str, float | None]:
     """Return the live heap of each service in GiB, summed over its JVMs, from `live_heap.csv`. None
     if the live heap of any of the service's JVMs is unknown."""
     found: dict[str, float | None] = {}
-    for row in complete_rows(folder / "live_heap.csv"):
+    for row in complete_rows(shared_file(folder, "live_heap.csv")):
         before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
     return found
@@ -157,7 +162,7 @@ def _optional(value: str) -> float | None:
 def top_samples(folder: Path) -> dict[str, TopSamples]:
     """Return the samples of `top_samples.log`, by service; none if the file is missing."""
     found: dict[str, TopSamples] = {}
-    file = folder / "top_samples.log"
+    file = shared_file(folder, "top_samples.log")
     text = file.read_text() if file.exists() else ""
     for name, cpu_pct, rss_gib in _TOP_LINE.findall(text):
         samples = found.setdefault(name, TopSamples([], []))

@@ -20,7 +20,7 @@ from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
 from racetrack.analysis.lag import age, quantiles
 from racetrack.analysis.raw import complete_rows
 from racetrack.results.figures import Answers, CdcLag, Verdict, VerdictKind, ViewLag
-from racetrack.results.folder import read_run
+from racetrack.results.folder import read_run, shared_file
 from racetrack.results.run import TracedViewRecord, Window
 
 TRACER_EVENTS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
@@ -60,7 +60,7 @@ class TracerEvents:
 
 def read_tracer_events(folder: Path) -> TracerEvents | None:
     """Return the tracer events of a run folder; None if the run had none."""
-    rows = complete_rows(folder / TRACER_EVENTS_FILE)
+    rows = complete_rows(shared_file(folder, TRACER_EVENTS_FILE))
     if not rows:
         return None
     columns = ("at_ms", "newest", "due_ms")
@@ -318,7 +318,7 @@ class Inserts:
 
 def read_inserts(folder: Path) -> Inserts | None:
     """Return the inserts of a run folder; None if the run did not record them."""
-    rows = complete_rows(folder / INSERTS_FILE)
+    rows = complete_rows(shared_file(folder, INSERTS_FILE))
     if not rows:
         return None
     columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}

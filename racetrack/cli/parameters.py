@@ -224,6 +224,19 @@ def say_error(error: RacetrackError) -> None:
     click.echo(f"Error: {error}", err=True)
 
 
+class Engines(OneOf):
+    """Parameter type of an engine, or of several on one input, separated by commas: `dh,pg`. The
+    value is the name of the engine or of the group: `dh+pg`."""
+
+    name = "engines"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of the engine or group."""
+        names = [super(Engines, self).convert(each, param, ctx) for each in value.split(",")]
+        return plugins.JOIN.join(names)
+
+
+engines_argument = click.argument("engine", metavar="ENGINE", type=Engines(plugins.engine_names()))
 engine_argument = click.argument("engine", metavar="ENGINE", type=ENGINES)
 
 
@@ -292,7 +305,8 @@ FAULT_OPTION = click.option(
     multiple=True,
     metavar="FAULT",
     help="Inject a fault, at a time counted from when the rate was set: kill:SERVICE@10s,"
-    " kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s. SERVICE is engine, broker,"
-    " debezium or mysql; pause also accepts registry and redis. The run continues until the lag is"
-    " back to normal, for at most 120 s. The option may be given several times.",
+    " kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s. SERVICE is engine (of"
+    " several, the engine's name), broker, debezium or mysql; pause also accepts registry and"
+    " redis. The run continues until the lag is back to normal, for at most 120 s. The option may"
+    " be given several times.",
 )

@@ -18,7 +18,7 @@ from racetrack.cli.parameters import (
     Duration,
     Offered,
     Rate,
-    engine_argument,
+    engines_argument,
     guarded,
     load_settings,
 )
@@ -53,7 +53,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(cls=Command)
-@engine_argument
+@engines_argument
 @click.option(
     "--rate",
     type=Rate(),
@@ -96,6 +96,8 @@ def run(
     """Run one engine at one rate on a fresh stack, and print what it cost and how far it lagged.
 
     ENGINE is an engine's name (`./race engines` lists them). The run leaves one folder in logs/.
+    Engines separated by commas read the same input at the same time; the exit code is 1 if one of
+    them failed.
 
     \b
     Examples:
@@ -103,6 +105,7 @@ def run(
         ./race run dh --rate 5k --settle 20s --samples 10 --every 1s
         ./race run dh --rate 2k --samples 30 --fault kill:debezium@30s --verify
         ./race run dh --load 'spike 5k 50k 10s'
+        ./race run dh,pg --rate 5k
         ./race run dh --fail-if fell_behind --fail-if 'lag_p99_ms>2000' --json run.json
         ./race run dh --against logs/2026.03.22.05.04.28_UTC_dh_5000 \\
             --fail-if 'cpu_s_per_million>+10%'
@@ -111,7 +114,7 @@ def run(
 
 
 @click.command(cls=Command)
-@engine_argument
+@engines_argument
 @click.argument("rate", metavar="RATE", type=Rate())
 @click.argument("wait", metavar="WAIT", type=Duration())
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
@@ -120,7 +123,8 @@ def run(
 def run_experiment(rate: int, wait: float, samples: int, delay: float, **options: Any) -> None:
     """Run one experiment with one engine at one rate: `./race run` with positional arguments.
 
-    ENGINE is an engine's name (`./race engines` lists them). RATE is in pageviews per second, or
+    ENGINE is an engine's name (`./race engines` lists them), or several separated by commas, which
+    then read the same input at the same time. RATE is in pageviews per second, or
     in what else the workload's main topic has, such as 5000, 5k or 1.5M; at 0 the run measures
     what the engine costs when idle. WAIT is the time to settle, such as 20 or 20s or 2m. Then top
     takes SAMPLES samples, DELAY seconds apart. The run leaves one folder in logs/.
@@ -129,6 +133,7 @@ def run_experiment(rate: int, wait: float, samples: int, delay: float, **options
     Examples:
         ./run_experiment.sh dh 5000 20 10 1.0
         ./run_experiment.sh dh 5k 20s 10 1s --verify
+        ./run_experiment.sh dh,pg 5000 20 10 1.0
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
     _run(Offered(rate, samples), wait, delay, **options)
@@ -190,7 +195,8 @@ def _exit_code(
             folder = make_run(engine, asked, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
-        (made,) = collect([folder]).runs
-        record = flat_record(made)
-        output.write(Document("runs", [record]))
-        return outcome.exit_code(made.outcome) or gate.exit_code([record], screen)
+        runs = collect([folder]).runs
+        records = [flat_record(made) for made in runs]
+        output.write(Document("runs", records))
+        outcomes = [made.outcome for made in runs]
+        return outcome.exit_code(*outcomes) or gate.exit_code(records, screen)

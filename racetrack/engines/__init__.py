@@ -16,11 +16,17 @@ def engine_names() -> list[str]:
 
 
 def find_engine(name: str) -> "Engine":
-    """Return the engine with this name.
+    """Return the engine with this name. A name such as `dh+pg` is that of a group of engines that
+    read one input.
 
     Raises:
-        UsageError: there is no such engine; the message lists all engines.
+        UsageError: there is no such engine; the message lists all engines. Or the engines of a
+            group can't read one input.
     """
+    if plugins.JOIN in name:
+        from racetrack.engines.group import EngineGroup
+
+        return EngineGroup([find_engine(each) for each in name.split(plugins.JOIN)])
     if name not in engine_names():
         raise UsageError(f"There is no engine {name!r}. Engines: {', '.join(engine_names())}.")
     engine: Engine = plugins.of_engine(name, plugins.ENGINE).ENGINE

@@ -125,6 +125,15 @@ class Engine(ABC):
     # apart, if the engine writes the two views independently.
     summary_after_ms: int = 0
 
+    # Places outside the engine's own services to which it writes under fixed names. Two engines
+    # with a common place can't read one input.
+    writes_to: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> "tuple[Engine, ...]":
+        """The engines that read one input: this engine, or the members of a group."""
+        return (self,)
+
     @property
     def scripts(self) -> Mapping[str, str]:
         """File names of the engine's scripts by workload, for all workloads that it supports. A

@@ -23,6 +23,7 @@ from racetrack.results.run import Machine
 # Engine, and events per second or a load profile; None for figures without a rate, as capacity.
 Key = tuple[str, int | str | None]
 Groups = dict[Key, Group]
+BESIDE = " beside "
 # Figures that have one name in result files and another in comparisons.
 NAMES_IN_RESULTS = {
     "capacity": "capacity_per_s",
@@ -50,6 +51,8 @@ class Recorded:
         rate, and figures without a rate. If this set has only one engine, its figures are used for
         every engine. None if there are no such figures."""
         alone = next(iter(self.engines)) if len(self.engines) == 1 else None
+        if alone and (BESIDE in alone) != (BESIDE in key[0]):
+            alone = None
         engine = key[0] if key[0] in self.engines else alone
         keys = [(engine, rate) for rate in dict.fromkeys((None, key[1])) if engine is not None]
         there = [self.groups[each] for each in keys if each in self.groups]
@@ -64,9 +67,16 @@ def groups_of(records: Sequence[FlatRecord]) -> Groups:
         if record.get("outcome", "ok") == "ok":
             # The rate of a load profile is only its mean.
             offered = record.get("load") or record.get("asked_pageviews_per_s")
-            key = str(record.get("engine", "")), offered
+            key = _label(record), offered
             repeats.setdefault(key, []).append(record)
     return {key: _group(of) for key, of in repeats.items()}
+
+
+def _label(record: FlatRecord) -> str:
+    """Return the engine; with the others that shared the machine, since only runs of the same
+    engines are comparable."""
+    beside = str(record.get("beside") or "").split()
+    return BESIDE.join((str(record.get("engine", "")), *beside))
 
 
 def _group(repeats: Sequence[FlatRecord]) -> Group:

@@ -15,6 +15,7 @@ from racetrack.analysis.figures import window_of
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
 from racetrack.report.figures import BY_KEY
+from racetrack.results.folder import shared_file
 from racetrack.results.reference import Published
 
 FIGURES_BY_RATE = (
@@ -244,7 +245,7 @@ def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
         made += [*_lag(run, curves, start_ms, end_ms), _counts(run, curves, start_ms, end_ms)]
     except curve_files.CurvesError as error:
         missing.append(f"No curves and no lag over time: {error}")
-    if (run.path / "usage.csv").is_file():
+    if shared_file(run.path, "usage.csv").is_file():
         made += _usage(run, start_ms, end_ms)
     else:
         missing.append("No CPU and memory over time: usage.csv is missing.")

@@ -18,7 +18,13 @@ from racetrack.report.figures import (
     warnings_of,
 )
 from racetrack.results.base import Scalar
-from racetrack.results.folder import read_record, read_run
+from racetrack.results.folder import (
+    engine_folders,
+    read_record,
+    read_run,
+    shared_file,
+    tag_of,
+)
 from racetrack.results.run import RunRecord
 from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
@@ -74,7 +80,7 @@ class Run:
     @property
     def tag(self) -> str:
         """Name of the folder."""
-        return self.path.name
+        return tag_of(self.path)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -122,7 +128,9 @@ class Run:
     def place(self) -> tuple[str, str]:
         """Runtime (with workload and location of data) and machine. Only runs with the same place
         are comparable and share a table."""
-        return place_of(self.record)
+        where, machine = place_of(self.record)
+        together = "+".join(sorted((self.engine, *self.record.beside)))
+        return f"{where}, {together} on one machine" if self.record.beside else where, machine
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,8 @@ def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
 
 def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
     """Return those settings of a run or a search that may have affected its result."""
-    of_others = settings.of_other_engines(described.engine)
+    beside = described.beside if isinstance(described, RunRecord) else ()
+    of_others = settings.of_other_engines(described.engine, *beside)
     return {
         name: value
         for name, value in described.settings.items()
@@ -211,8 +220,9 @@ class _Found:
         elif (folder / "limit.json").is_file():
             self._take_limit(folder)
         elif (folder / "run.json").is_file():
-            if folder not in self.runs:
-                self.runs[folder] = _run(folder, {})
+            for path in engine_folders(folder):
+                if path not in self.runs:
+                    self.runs[path] = _run(path, {})
         else:
             # Folders of reports, verifications and comparisons have no figures of their own.
             others = ("report.json", "verified.json", "comparison.json")
@@ -313,8 +323,11 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
     """Return a warning that names the missing raw files of a measured run."""
     if not run.measured:
         return []
-    needed = {**RAW_FILES, f"{run.engine}_sample_dt.log": "the delay dt_ms"}
-    absent = [f"{name} ({of})" for name, of in needed.items() if not (folder / name).is_file()]
+    there = {name: shared_file(folder, name) for name in RAW_FILES}
+    delay = f"{run.engine}_sample_dt.log"
+    needed = {**RAW_FILES, delay: "the delay dt_ms"}
+    files = {**there, delay: folder / delay}
+    absent = [f"{name} ({of})" for name, of in needed.items() if not files[name].is_file()]
     warning = (
         f"Raw files are missing: {', '.join(absent)}. Charts of them are left out, and figures that"
         " were computed from them can't be checked."

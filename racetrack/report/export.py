@@ -102,6 +102,7 @@ def flat_record(run: Run) -> FlatRecord:
         "run_id": run.record.run_id,
         "tag": run.tag,
         "engine": run.engine,
+        "beside": " ".join(run.record.beside),
         "workload": workload_of(run.record.settings),
         "runtime": run.place[0],
         "machine": run.place[1],

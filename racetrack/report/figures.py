@@ -454,8 +454,20 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
     return {
         Grade.WRONG: contradictions,
         Grade.DOUBTFUL: [of for of in measurement_warnings(run) if of not in contradictions],
-        Grade.COMPARING: [*caveats, *view_caveats(run), *run.caveats],
+        Grade.COMPARING: [*caveats, *caveats_beside(run), *view_caveats(run), *run.caveats],
     }
+
+
+def caveats_beside(run: RunRecord) -> list[str]:
+    """Return a caveat if other engines shared the machine with this one."""
+    if not run.beside:
+        return []
+    others = " and ".join(run.beside)
+    caveat = (
+        f"{others} read the same input on this machine at the same time. An engine that shares a"
+        " machine may lag and cost more than alone: compare only with engines of the same run."
+    )
+    return [caveat]
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:

@@ -120,6 +120,7 @@ def _why_left_out(run: Run) -> str:
     asked = run.record.asked
     reasons = (
         "" if run.counts else run.why_not,
+        f"beside {', '.join(run.record.beside)}" if run.record.beside else "",
         "" if run.rate else "no load",
         f"with the fault {', '.join(asked.faults)}" if asked and asked.faults else "",
         f"with the load profile {asked.load}" if asked and asked.load else "",

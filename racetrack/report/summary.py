@@ -7,6 +7,7 @@ from racetrack.analysis import noise
 from racetrack.report.figures import (
     NO_COST,
     SUPPORT,
+    caveats_beside,
     format_significant,
     measurement_warnings,
     view_caveats,
@@ -69,8 +70,10 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         return []
     on = run_label(run.runtime, workload_of(run.settings))
     shape = f" on average, {asked.load}" if asked.load else ""
+    engine = " beside ".join((run.engine, *run.beside))
+    caveats = (*caveats_beside(run), *view_caveats(run), *run.caveats)
     lines = [
-        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
+        f"{engine} at {asked.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
         *([_lag(lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
@@ -85,7 +88,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
         *([_line("next", NEXT)] if noise.is_void(run.outcome) else []),
-        *(_line("caveat", caveat) for caveat in (*view_caveats(run), *run.caveats)),
+        *(_line("caveat", caveat) for caveat in caveats),
         *(describe_verification(run.verified) if run.verified else []),
     ]
     return [*lines, _line("logs", shown(folder))]

@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,49 +13,115 @@ from pydantic import BaseModel, ValidationError
 
 from racetrack.clock import utc_now
 from racetrack.errors import UsageError
+from racetrack.plugins import JOIN
 from racetrack.results.json_file import write_whole
-from racetrack.results.run import SCHEMA_VERSION, RunRecord, Step
+from racetrack.results.run import SCHEMA_VERSION, EngineResult, RunRecord, Step
 
 Record = TypeVar("Record", bound=BaseModel)
+RUN_JSON, STACK = "run.json", "stack"
+
+
+# Keys of `run.json` that are the same for all engines of a run.
+SHARED = (
+    "runtime",
+    "data_in_memory",
+    "asked",
+    "settings",
+    "machine",
+    "versions",
+    "steps",
+    "faults",
+    "load",
+    "event_window_ms",
+    "traced_views",
+    "queries",
+)
+UNFINISHED = "unfinished"
 
 
 class RunFolder:
     """The folder of a run. `run.json` is rewritten at every change, so it is up to date even if the
-    run is killed."""
+    run is killed.
 
-    def __init__(self, path: Path, engine: str) -> None:
+    If several engines read one input, each has a subfolder with its own `run.json` and raw files;
+    the raw files that all engines share are in the run's folder (`shared_file`)."""
+
+    def __init__(self, path: Path, engine: str, beside: Sequence[str] = ()) -> None:
         self.path = path
+        self._parts: dict[str, RunFolder] = {}
         self._run = RunRecord(
             schema_version=SCHEMA_VERSION,
             run_id=str(uuid.uuid4()),
-            tag=path.name,
+            tag=tag_of(path),
             engine=engine,
         )
+        if beside:
+            self._run.beside = tuple(beside)
         self._write()
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
-        """Create the folder of a new run, named by the current time."""
+        """Create the folder of a new run, named by the current time. The names of several engines
+        on one input are joined by `+`."""
         path = named_folder(logs, f"{engine}_{label}")
-        (path / "stack").mkdir()
-        return cls(path, engine)
+        (path / STACK).mkdir()
+        folder = cls(path, engine)
+        names = engine.split(JOIN)
+        for name in names if len(names) > 1 else ():
+            (path / name / STACK).mkdir(parents=True)
+            folder._parts[name] = cls(path / name, name, [each for each in names if each != name])
+        with folder.recording():
+            pass  # now it names its engines
+        return folder
+
+    def of(self, engine: str) -> "RunFolder":
+        """Return the folder of an engine of this run: a subfolder, or this folder if the run has
+        only one engine."""
+        return self._parts.get(engine, self)
 
     @property
     def tag(self) -> str:
         """Name of the folder, which identifies the run."""
-        return self.path.name
+        return tag_of(self.path)
 
     @property
     def stack(self) -> Path:
         """Folder of the services' logs."""
-        return self.path / "stack"
+        return self.path / STACK
 
     @contextmanager
     def recording(self) -> Iterator[RunRecord]:
         """Yield the record for changes; at the end of the context, write `run.json` unless an error
-        occurred."""
+        occurred. Changes of keys that all engines of the run share reach their records, too."""
         yield self._run
+        self._share()
+        if self._parts:
+            self._run.engines = tuple(part._result() for part in self._parts.values())
         self._write()
+
+    @contextmanager
+    def recording_of(self, engine: str) -> Iterator[RunRecord]:
+        """Yield the record of an engine of this run for changes, like `recording`."""
+        with self.of(engine).recording() as run:
+            yield run
+        if engine in self._parts:
+            with self.recording():
+                pass  # the results of the engines have changed
+
+    def _result(self) -> EngineResult:
+        run = self._run
+        return EngineResult(engine=run.engine, outcome=run.outcome, results=run.results)
+
+    def _share(self) -> None:
+        """Copy the shared keys into the engines' records. An engine without an outcome of its own
+        has that of the run."""
+        given = self._run.model_fields_set.intersection(SHARED)
+        for part in self._parts.values():
+            for key in given:
+                setattr(part._run, key, getattr(self._run, key))
+            if part._run.outcome == UNFINISHED:
+                part._run.outcome = self._run.outcome
+            part._write()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -75,7 +141,29 @@ class RunFolder:
         return (self.path / name).open("x", buffering=1, encoding="utf-8")
 
     def _write(self) -> None:
-        write_whole(self.path / "run.json", self._run.model_dump_json(indent=2, exclude_unset=True))
+        write_whole(self.path / RUN_JSON, self._run.model_dump_json(indent=2, exclude_unset=True))
+
+
+def tag_of(path: Path) -> str:
+    """Return the name of a run's folder; that of an engine of several is `<run>/<engine>`."""
+    return f"{path.parent.name}/{path.name}" if is_part(path) else path.name
+
+
+def is_part(folder: Path) -> bool:
+    """Return whether a folder is that of one engine inside a run of several."""
+    return (folder.parent / RUN_JSON).is_file()
+
+
+def shared_file(folder: Path, name: str) -> Path:
+    """Return the path of a raw file that all engines of a run share, given the run folder of an
+    engine."""
+    return (folder.parent if is_part(folder) else folder) / name
+
+
+def engine_folders(folder: Path) -> list[Path]:
+    """Return the run folder of each engine of a run: subfolders if the run has several engines,
+    otherwise the run's own folder."""
+    return [folder / each.engine for each in read_run(folder).engines] or [folder]
 
 
 def named_folder(logs: Path, label: str) -> Path:
@@ -105,7 +193,7 @@ def read_run(path: Path) -> RunRecord:
     Raises:
         UsageError: the file has another version, or is not valid.
     """
-    return read_record(path / "run.json", RunRecord)
+    return read_record(path / RUN_JSON, RunRecord)
 
 
 def read_record(file: Path, model: type[Record]) -> Record:

@@ -211,6 +211,15 @@ class QueryRecord(StrictModel):
     )
 
 
+class EngineResult(StrictModel):
+    """Result of one engine of a run with several engines on one input. The engine's own `run.json`
+    is in the subfolder with its name."""
+
+    engine: str = Field(description="Engine name, and name of the subfolder.")
+    outcome: str = Field(description="As in the engine's own `run.json`.")
+    results: Results | None = Field(description="As in the engine's own `run.json`.")
+
+
 class RunRecord(StrictModel):
     """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
     to date. Within a schema version, keys are only added."""
@@ -220,7 +229,16 @@ class RunRecord(StrictModel):
     )
     run_id: str = Field(description="UUID, the same in copies of the folder.")
     tag: str = Field(description="Original name of the folder.")
-    engine: str = Field(description="Engine name.")
+    engine: str = Field(
+        description="Engine name; the names of several engines on one input are joined by `+`."
+    )
+    beside: tuple[str, ...] = Field(
+        default=(),
+        description="Other engines that read the same input on this machine at the same time.",
+    )
+    engines: tuple[EngineResult, ...] = Field(
+        default=(), description="One result per engine; empty in the record of a single engine."
+    )
     runtime: str = Field(default="unknown runtime", description="native or compose.")
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."

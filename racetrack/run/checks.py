@@ -2,7 +2,7 @@
 space."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,8 +67,9 @@ def require_raced_on(engine: Engine, settings: Settings) -> None:
         UsageError: a script or an event is missing, or there is no such workload.
     """
     workload = find_workload(settings.workload)
-    if engine.script_ending:
-        engine.script(settings)
+    for member in engine.members:
+        if member.script_ending:
+            member.script(settings)
     for rate in OPTIONAL_RATES:
         if getattr(settings, rate) and rate not in workload.rates:
             raise UsageError(
@@ -87,15 +88,16 @@ def check_writes(stack: Stack, meanwhile: Callable[[], None]) -> None:
     write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), meanwhile)
 
 
-def check_services(stack: Stack, engine: Engine) -> None:
+def check_services(stack: Stack, engine: Engine, besides: Collection[str] = ()) -> None:
     """Raise an error if a service of the stack has ended unexpectedly. The engine's own services
-    are checked last, since they may have failed because another service did.
+    are checked last, since they may have failed because another service did. Services in `besides`,
+    which belong to other engines, are not checked.
 
     Raises:
         EngineFailed: one of the engine's own services has ended.
         RacetrackError: another service has ended.
     """
-    died = stack.died()
+    died = {name: why for name, why in stack.died().items() if name not in besides}
     own = engine.services_in(stack.settings)
     for name in sorted(died, key=lambda name: name in own):
         kind = EngineFailed if name in own else RacetrackError

@@ -13,7 +13,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.report import summary
 from racetrack.results.figures import VerdictKind
-from racetrack.results.folder import RunFolder, read_run, shown
+from racetrack.results.folder import RunFolder, engine_folders, read_run, shown
 from racetrack.results.run import Measured, RunArguments, Window
 from racetrack.run import checks, faults
 from racetrack.run.lifecycle import describe_run, recorded_run
@@ -43,7 +43,7 @@ OpenSession = Callable[..., Session]
 
 
 class Experiment:
-    """A run of one engine at one rate, with one run folder."""
+    """A run of one engine or a group at one rate, with one run folder."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class Experiment:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._profile = load_profile.parse(asked.load) if asked.load else None
         self._folder, self._screen = folder, screen
+        self._names = [each.name for each in engine.members]
         self._session = open_session(
             engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
         )
@@ -147,23 +148,32 @@ class Experiment:
             if self._profile:
                 self._session.begin_load(self._profile)
             measured = self._session.sample(self._asked.samples, rate_set_ms)
-            with self._folder.recording() as run:
-                run.measured = measured
+            for name in self._names:
+                with self._folder.recording_of(name) as run:
+                    run.measured = measured
             measured = self._watch_until_decided(measured)
             self._session.watch_recovery()
             self._session.sample_memory()
-            counts = self._session.account()
-            with self._folder.recording() as run:
-                run.measured = measured.model_copy(update=dict(counts))
+            for name, counts in self._session.account().items():
+                with self._folder.recording_of(name) as run:
+                    run.measured = measured.model_copy(update=dict(counts))
         if self._asked.verify:
             with self._step(6):
-                verified = self._session.verify()
-                with self._folder.recording() as run:
-                    run.verified = verified
-        results = figures.results(self._folder.path)
-        with self._folder.recording() as run:
+                for name, verified in self._session.verify().items():
+                    with self._folder.recording_of(name) as run:
+                        run.verified = verified
+        return outcome.joined({name: self._judge(name) for name in self._names})
+
+    def _judge(self, name: str) -> str:
+        """Compute the results of an engine from its raw files; return its outcome."""
+        path = self._folder.of(name).path
+        results = figures.results(path)
+        with self._folder.recording_of(name) as run:
             run.results = results
-        return outcome.run_outcome(read_run(self._folder.path))
+        found = outcome.run_outcome(read_run(path))
+        with self._folder.recording_of(name) as run:
+            run.outcome = found
+        return found
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
         """Extend the window until the verdicts on it are decided. A run with faults or a changing
@@ -172,7 +182,7 @@ class Experiment:
         if not asked.decide_within_s or asked.faults or asked.load:
             return measured
         until_ms = watch_until_decided(
-            self._folder.path,
+            [self._folder.of(name).path for name in self._names],
             measured.rate_set_ms,
             measured.window,
             asked_per_s=asked.pageviews_per_s,
@@ -203,18 +213,20 @@ class Experiment:
             yield
 
     def _report(self, result: str) -> None:
-        run = read_run(self._folder.path)
-        if run.results:
+        runs = {path: read_run(path) for path in engine_folders(self._folder.path)}
+        found = [run.results for run in runs.values() if run.results]
+        if found:
             with self._folder.open_for_lines(TOP_SUMMARY) as file:
-                file.writelines(f"{line}\n" for line in summary.format_samples(run.results))
-            for line in summary.describe_run(run, self._folder.path):
-                self._screen.say(line)
+                file.writelines(f"{line}\n" for line in summary.format_samples(found[0]))
+            for path, run in runs.items():
+                for line in summary.describe_run(run, path):
+                    self._screen.say(line)
         elif result != "ok":
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
 
 
 def watch_until_decided(
-    folder: Path,
+    folders: Sequence[Path],
     rate_set_ms: int,
     window: Window,
     *,
@@ -223,8 +235,8 @@ def watch_until_decided(
     watch: Watch,
 ) -> int:
     """Keep the load running after the sampling window until the verdicts on the engine's count and
-    on each view are decided, for at most `within_s`. Return the time of the last look, epoch
-    milliseconds.
+    on each view are decided, for at most `within_s`. `folders` are those of the engines. Return
+    the time of the last look, epoch milliseconds.
 
     `watch(seconds, what)` must wait, and show `what` as the reason.
     """
@@ -234,16 +246,30 @@ def watch_until_decided(
     for at_ms in looks:
         if (left_s := (at_ms + ROWS_WITHIN_MS - now_ms()) / 1000) > 0:
             watch(left_s, what)
-        count = curves.read(folder)
-        found = decide(count, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms)
-        kinds = [found.kind]
-        for _, view in views.traced_curves(folder, count.partitions):
-            kinds.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
-        if VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds:
+        kinds = [
+            _kinds(folder, rate_set_ms, at_ms, asked_per_s=asked_per_s, first_ms=first_ms)
+            for folder in folders
+        ]
+        if all(map(_is_decided, kinds)):
             break
         most_s = (looks[-1] - at_ms) / 1000
         what = f"undecided, watching on for {most_s:.0f} s at most; next look"
     return round(at_ms)
+
+
+def _kinds(
+    folder: Path, rate_set_ms: int, at_ms: float, *, asked_per_s: float, first_ms: float
+) -> list[VerdictKind]:
+    """Return the verdicts on an engine's count and on each of its views, at a look."""
+    count = curves.read(folder)
+    found = [decide(count, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms).kind]
+    for _, view in views.traced_curves(folder, count.partitions):
+        found.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
+    return found
+
+
+def _is_decided(kinds: Sequence[VerdictKind]) -> bool:
+    return VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds
 
 
 def run_once(

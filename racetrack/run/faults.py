@@ -3,21 +3,20 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from racetrack import units
+from racetrack import plugins, units
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import Meter
-from racetrack.probes.views import DelayProbe
 from racetrack.results.run import DoneFault, FaultLog
 from racetrack.run.checks import ALWAYS
+from racetrack.run.engine_run import EngineRun
 from racetrack.stack.contract import Say, Stack
 
 _FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")
@@ -57,7 +56,7 @@ def parse(text: str) -> Fault:
         raise UsageError(f"{text!r}: {error}.") from None
     how: Literal["kill", "pause"] = "kill" if found[1] == "kill" else "pause"
     allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
-    if target not in allowed:
+    if target not in (*allowed, *plugins.engine_names()):
         raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {target!r}.")
     if how == "pause" and not lasts:
         raise UsageError(f"{text!r} has no duration: pause:{target}@{at}+5s.")
@@ -70,14 +69,34 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
     Raises:
         UsageError: an experiment with this engine does not use the service, or can't reach it.
     """
-    if fault.target != ENGINE:
+    member = member_hit(fault, engine)
+    if not member:
         if fault.target not in (*ALWAYS, *engine.needs):
             raise UsageError(f"{fault.text!r}: {engine.title} runs without {fault.target}.")
         return (fault.target,)
-    services = engine.services_in(settings)
+    services = member.services_in(settings)
     if not services:
-        raise UsageError(f"{fault.text!r}: {engine.title} runs elsewhere, out of reach.")
+        raise UsageError(f"{fault.text!r}: {member.title} runs elsewhere, out of reach.")
     return services
+
+
+def member_hit(fault: Fault, engine: Engine) -> Engine | None:
+    """Return the engine that a fault hits; None if it hits a service of the stack.
+
+    Raises:
+        UsageError: the fault hits another engine, or does not name one of a group.
+    """
+    members = {each.name: each for each in engine.members}
+    if fault.target == ENGINE:
+        if len(members) > 1:
+            raise UsageError(
+                f"{fault.text!r}: which engine? Name one of {', '.join(members)} instead of"
+                f" {ENGINE!r}."
+            )
+        return engine
+    if fault.target in plugins.engine_names() and fault.target not in members:
+        raise UsageError(f"{fault.text!r}: this run has no engine {fault.target}.")
+    return members.get(fault.target)
 
 
 def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> None:
@@ -101,17 +120,16 @@ class ExpectedOutages:
         self._spans: list[tuple[str, float | None]] = []  # service, end (None: still lasts)
         self._lock = threading.Lock()
 
-    @contextmanager
-    def of(self, services: Sequence[str]) -> Iterator[None]:
-        """Record an outage of these services for the duration of the context."""
+    def begin(self, services: Sequence[str]) -> None:
+        """Record that an outage of these services begins."""
         with self._lock:
             self._spans += [(service, None) for service in services]
-        try:
-            yield
-        finally:
-            with self._lock:
-                for service in services:
-                    self._spans[self._spans.index((service, None))] = (service, time.monotonic())
+
+    def end(self, services: Sequence[str]) -> None:
+        """Record that the outage of these services ends."""
+        with self._lock:
+            for service in services:
+                self._spans[self._spans.index((service, None))] = (service, time.monotonic())
 
     def any_since(self, since_s: float, services: Sequence[str]) -> bool:
         """Return whether any of these services had an outage at or after a time of the monotonic
@@ -121,6 +139,59 @@ class ExpectedOutages:
                 service in services and (until_s is None or until_s >= since_s)
                 for service, until_s in self._spans
             )
+
+
+class ServiceControl:
+    """Kills, restarts, pauses and resumes services of a running stack. The outages are expected:
+    probes ignore failures in them."""
+
+    def __init__(
+        self, runs: Sequence[EngineRun], *, stack: Stack, outages: ExpectedOutages, meter: Meter
+    ) -> None:
+        self._runs = {run.engine.name: run for run in runs}
+        self._stack, self._outages, self._meter = stack, outages, meter
+
+    def pause(self, services: Sequence[str]) -> None:
+        """Pause services until `resume`."""
+        self._outages.begin(services)
+        for service in services:
+            self._stack.pause(service)
+
+    def resume(self, services: Sequence[str]) -> None:
+        """Continue paused services."""
+        for service in services:
+            self._stack.resume(service)
+        self._outages.end(services)
+
+    def kill(self, services: Sequence[str], engine: str | None) -> None:
+        """Kill services until `restart`. `engine` is the name of the engine to which they belong,
+        which loses its counts."""
+        self._outages.begin(services)
+        with self._meter.killing(services):
+            self._stack.kill(services)
+        if engine:
+            self._runs[engine].delay.record_loss(now_ms())
+
+    def restart(
+        self, services: Sequence[str], engine: str | None, stopping: threading.Event
+    ) -> tuple[float, float | None]:
+        """Restart killed services, and load the demo of their engine again unless `stopping` is
+        set. Return the seconds that each took; None if no demo was loaded.
+
+        Raises:
+            RacetrackError: a service did not start, or the engine refused the demo.
+        """
+        restart_s = _seconds(lambda: self._start(services))
+        self._meter.refresh()
+        reload_s = None
+        if engine and not stopping.is_set():
+            reload_s = _seconds(lambda: self._runs[engine].engine.reload_demo(self._stack))
+        self._outages.end(services)
+        return restart_s, reload_s
+
+    def _start(self, services: Sequence[str]) -> None:
+        for service in services:
+            self._stack.restart(service)
 
 
 class FaultInjector(Probe):
@@ -134,16 +205,14 @@ class FaultInjector(Probe):
         faults: Sequence[Fault],
         *,
         engine: Engine,
-        stack: Stack,
-        outages: ExpectedOutages,
-        meter: Meter,
-        delay: DelayProbe,
+        settings: Settings,
+        control: ServiceControl,
         say: Say,
     ) -> None:
         super().__init__()
         self._faults = sorted(faults, key=lambda fault: fault.at_s)
-        self._engine, self._stack, self._outages = engine, stack, outages
-        self._meter, self._delay, self._say = meter, delay, say
+        self._engine, self._settings = engine, settings
+        self._control, self._say = control, say
         self._done: list[DoneFault] = []
         self.began_ms = 0
         self.all_done = not faults
@@ -174,7 +243,7 @@ class FaultInjector(Probe):
         for fault in self._faults:
             if self.stopping.wait(max(0.0, began_s + fault.at_s - time.monotonic())):
                 return
-            services = services_hit(fault, self._engine, self._stack.settings)
+            services = services_hit(fault, self._engine, self._settings)
             self._say(f"  {fault.text}: {fault.how} {', '.join(services)}")
             done = DoneFault(
                 fault=fault.text,
@@ -186,8 +255,7 @@ class FaultInjector(Probe):
                 reload_s=None,
             )
             self._done.append(done)
-            with self._outages.of(services):
-                (self._kill if fault.how == "kill" else self._pause)(fault, done)
+            (self._kill if fault.how == "kill" else self._pause)(fault, done)
             if self.stopping.is_set():
                 return
             done.until_ms = now_ms()
@@ -199,31 +267,21 @@ class FaultInjector(Probe):
 
     def _pause(self, fault: Fault, done: DoneFault) -> None:
         try:
-            for service in done.services:
-                self._stack.pause(service)
+            self._control.pause(done.services)
             self.stopping.wait(fault.for_s)
         finally:
-            for service in done.services:
-                self._stack.resume(service)
+            self._control.resume(done.services)
 
     def _kill(self, fault: Fault, done: DoneFault) -> None:
-        with self._meter.killing(done.services):
-            self._stack.kill(done.services)
-        if fault.target == ENGINE:
-            self._delay.record_loss(now_ms())
-        if self.stopping.wait(fault.for_s):
-            return
-        done.restart_s = _seconds(lambda: self._restart(done.services))
-        self._meter.refresh()
-        if fault.target == ENGINE and not self.stopping.is_set():
-            done.reload_s = _seconds(lambda: self._engine.reload_demo(self._stack))
-
-    def _restart(self, services: Sequence[str]) -> None:
-        for service in services:
-            self._stack.restart(service)
+        member = member_hit(fault, self._engine)
+        name = member.name if member else None
+        self._control.kill(done.services, name)
+        if not self.stopping.wait(fault.for_s):
+            times = self._control.restart(done.services, name, self.stopping)
+            done.restart_s, done.reload_s = times
 
 
-def _seconds(work: Callable[[], None]) -> float:
+def _seconds(work: Callable[[], object]) -> float:
     began_s = time.monotonic()
     work()
     return round(time.monotonic() - began_s, 3)

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from racetrack import __version__, host, terminal
 from racetrack.analysis.noise import is_void
-from racetrack.config import for_record
+from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.results.run import QueryRecord, RunArguments, TracedViewRecord
+from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import Workload, find_workload
@@ -69,13 +69,6 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.asked = RunArguments(**dict(arguments))
         run.outcome = "unfinished"
         run.settings = for_record(settings)
-        run.engine_services = engine.services_in(settings)
-        run.guarantee = engine.guarantee(settings)
-        run.caveats = tuple(engine.caveats(settings))
-        run.summary_after_ms = engine.summary_after_ms
-        if engine.script_ending:
-            run.workload_views = len(workload.views)
-        run.absent_views = tuple(engine.absent_views(settings))
         if settings.tracer_events_per_second:
             run.traced_views = traced_views(workload)
         if settings.reads_per_second:
@@ -86,6 +79,20 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.event_window_ms = workload.event_window_ms
         run.machine = host.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
+    for member in engine.members:
+        with folder.recording_of(member.name) as run:
+            _describe_engine(run, member, settings)
+
+
+def _describe_engine(run: RunRecord, engine: Engine, settings: Settings) -> None:
+    """Write the description of one engine into its record."""
+    run.engine_services = engine.services_in(settings)
+    run.guarantee = engine.guarantee(settings)
+    run.caveats = tuple(engine.caveats(settings))
+    run.summary_after_ms = engine.summary_after_ms
+    if engine.script_ending:
+        run.workload_views = len(find_workload(settings.workload).views)
+    run.absent_views = tuple(engine.absent_views(settings))
 
 
 def traced_views(workload: Workload) -> tuple[TracedViewRecord, ...]:

@@ -1,6 +1,6 @@
 """Selection of the probes of a run, depending on its settings and engine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from racetrack.engines.contract import Engine
 from racetrack.probes.base import HadOutage, Probe
@@ -46,31 +46,35 @@ def usage_probes(
     return found
 
 
-OutageOf = Callable[..., HadOutage]  # takes names of services; asks for an outage of any of them
-
-
-def optional_probes(
-    engine: Engine,
-    stack: Stack,
-    folder: RunFolder,
-    arrivals: ArrivalsProbe,
-    outage_of: OutageOf,
-    *,
-    has_faults: bool,
+def engine_probes(
+    engine: Engine, stack: Stack, folder: RunFolder, had_outage: HadOutage
 ) -> Iterator[Probe]:
-    """Yield the probes that the settings enable. Inserts are also followed if there are faults,
-    since these may delay inserts."""
+    """Yield the probes of one engine that the settings enable."""
     settings = stack.settings
     if settings.tracer_events_per_second:
-        own = outage_of(*engine.services_in(settings))
-        yield ViewsProbe(engine, stack, folder, own)
+        yield ViewsProbe(engine, stack, folder, had_outage)
     if settings.reads_per_second:
         yield ReadsProbe(engine, stack, folder)
     if engine.keeps_first_schemas:
         yield SchemasProbe(engine, stack)
+
+
+def changes_probe(
+    engine: Engine,
+    stack: Stack,
+    folder: RunFolder,
+    arrivals: ArrivalsProbe,
+    had_outage: HadOutage,
+    *,
+    has_faults: bool,
+) -> Probe | None:
+    """Return the probe of inserts on their way through CDC, if there are tracer events, or faults
+    that may delay inserts; None if the workload watches no table, or no engine reads one by CDC."""
+    settings = stack.settings
     workload = find_workload(settings.workload)
-    table = workload.watched_table
-    if table and "debezium" in engine.needs and (settings.tracer_events_per_second or has_faults):
-        topic, kinds = workload.cdc_topic(table), workload.watched_kinds
-        kafka = stack.endpoints.kafka
-        yield PurchasesProbe(kafka, topic, kinds, arrivals, folder, outage_of("broker"))
+    if not (settings.tracer_events_per_second or has_faults):
+        return None
+    if not (workload.watched_table and "debezium" in engine.needs):
+        return None
+    topic, kinds = workload.cdc_topic(workload.watched_table), workload.watched_kinds
+    return PurchasesProbe(stack.endpoints.kafka, topic, kinds, arrivals, folder, had_outage)

@@ -3,36 +3,36 @@
 A session only carries out operations. Experiments and capacity searches decide which and when.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from racetrack.analysis import recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
-from racetrack.engines.contract import DemoError, Engine
-from racetrack.errors import EngineFailed, RacetrackError
-from racetrack.probes import memory, refused_input, top
+from racetrack.engines.contract import Engine
+from racetrack.errors import RacetrackError
+from racetrack.probes import memory, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
 from racetrack.probes.cdc import ConnectorProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control, Settled, settle
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.usage import Meter, cpu_times
-from racetrack.probes.views import READER, DelayProbe, ReadsProbe, ViewsProbe
+from racetrack.probes.views import READER, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
 from racetrack.run import probe_set
-from racetrack.run.checks import SpaceWatch, check_services, check_writes, services_of
-from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector
+from racetrack.run.checks import SpaceWatch, check_writes, services_of
+from racetrack.run.engine_run import EngineRun
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from racetrack.run.load_driver import LoadDriver
 from racetrack.run.search import LoadSample
-from racetrack.stack.contract import OnReady, Stack, ignore
+from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.load_profile import LoadProfile
@@ -62,26 +62,9 @@ class LatestCounters:
     cpu_s: Mapping[str, float]
 
 
-class WhenAllReady:
-    """Calls `begin` once all of these services are ready. Passed to `Stack.start`."""
-
-    def __init__(self, services: set[str], begin: Callable[[], object]) -> None:
-        self._missing, self._begin = services, begin
-        self._lock = threading.Lock()
-
-    def __call__(self, service: str) -> None:
-        """Note that a service is ready. May be called from any thread."""
-        with self._lock:
-            if service not in self._missing:
-                return
-            self._missing.remove(service)
-            if self._missing:
-                return
-        self._begin()
-
-
 class Session:
-    """One engine and one run folder, from the start of the stack to its end."""
+    """One stack, one run folder, and one engine or a group, from the start of the stack to its
+    end."""
 
     def __init__(
         self,
@@ -105,32 +88,35 @@ class Session:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._arrivals: ArrivalsProbe | None = None
-        self._loading = False
-        self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
-        self._loaded: Future[float] | None = None
         self._settled: Settled | None = None  # set when the load is paused
-        curves = CurvesFile(folder)
-        self._closing.callback(curves.close)
         self._memory: MemoryFile | None = None
-        self._curves = curves
+        self._curves_files: dict[Path, CurvesFile] = {}
+        self._curves = self._curves_of(folder)
         self._outages = ExpectedOutages()
-        self._delay = DelayProbe(
-            engine, stack, folder, curves, self._outage_of(*engine.services_in(stack.settings))
-        )
+        self._runs = tuple(map(self._engine_run, engine.members))
         self._meter = Meter(self._processes)
+        control = ServiceControl(self._runs, stack=stack, outages=self._outages, meter=self._meter)
         self._faults = FaultInjector(
-            faults,
-            engine=engine,
-            stack=stack,
-            outages=self._outages,
-            meter=self._meter,
-            delay=self._delay,
-            say=screen.say,
+            faults, engine=engine, settings=stack.settings, control=control, say=screen.say
         )
         self._space = SpaceWatch(stack, folder.path)
         self._recorded: FaultLog | None = None
         self._load: LoadDriver | None = None
         self._recorded_load: LoadLog | None = None
+
+    def _curves_of(self, folder: RunFolder) -> CurvesFile:
+        """Return the open `curves.csv` of a folder: that of the run, or of one engine of a
+        group."""
+        if folder.path not in self._curves_files:
+            self._curves_files[folder.path] = curves = CurvesFile(folder)
+            self._closing.callback(curves.close)
+        return self._curves_files[folder.path]
+
+    def _engine_run(self, engine: Engine) -> EngineRun:
+        folder, services = self._folder.of(engine.name), engine.services_in(self._stack.settings)
+        curves, logs = self._curves_of(folder), self._folder.stack
+        had_outage = self._outage_of(*services)
+        return EngineRun(engine, self._stack, folder, curves, had_outage, logs)
 
     def start_stack(self) -> None:
         """Start the services that the engine needs, and the load at its initial rates. Loading of
@@ -143,14 +129,20 @@ class Session:
         self._space.check()
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
-        on_ready: OnReady = ignore
-        if waits_for := set(self._engine.demo_waits_for(self._stack.settings)):
-            on_ready = WhenAllReady(set(services) - waits_for, self._begin_to_load)
+        hear = [run.on_ready() for run in self._runs]
+
+        def on_ready(service: str) -> None:
+            for each in hear:
+                each(service)
+
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
-        with self._folder.recording() as run:
-            run.versions |= self._stack.versions()
-            if unprepared := self._stack.unprepared:
-                run.caveats = (*run.caveats, FIRST_RUN.format(", ".join(unprepared)))
+        with self._folder.recording() as record:
+            record.versions |= self._stack.versions()
+        if unprepared := self._stack.unprepared:
+            for run in self._runs:
+                with self._folder.recording_of(run.engine.name) as record:
+                    caveat = FIRST_RUN.format(", ".join(unprepared))
+                    record.caveats = (*record.caveats, caveat)
         if "debezium" in self._engine.needs:
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect
@@ -172,32 +164,27 @@ class Session:
         )
         self._begin(self._arrivals)
         self._begin(EndOffsetsProbe(broker, self._curves, self._outage_of("broker")))
-        loaded = self._loaded or self._begin_to_load()
-        with self._explaining_failures():
-            took_s = loaded.result()
-        self._screen.say(f"  demo loaded in {took_s:.1f} s")
-        for remark in self._engine.remarks(self._stack):
-            self._screen.remark(remark)
-        with self._folder.recording() as run:
-            run.versions |= self._engine.versions(self._stack)
-        self._begin(self._delay)
-        if not self._delay.wait_until(lambda _: True, self._first_update_within_s, self.check):
-            with self._explaining_failures():
-                raise EngineFailed(
-                    f"{self._engine.title} reported no progress within"
-                    f" {self._first_update_within_s:.0f} s of loading the demo."
-                    f" Its logs are in {self._folder.stack}."
-                )
-        optional = probe_set.optional_probes(
-            engine=self._engine,
-            stack=self._stack,
-            folder=self._folder,
-            arrivals=self._arrivals,
-            outage_of=self._outage_of,
+        for run in self._runs:
+            run.begin_to_load()
+        for run in self._runs:
+            self._finish_to_load(run)
+        for run in self._runs:
+            run.wait_for_first_update(self._first_update_within_s, self.check)
+            of_engine = probe_set.engine_probes(
+                run.engine, self._stack, run.folder, self._outage_of(*run.services)
+            )
+            for probe in of_engine:
+                self._begin(probe, run.probes)
+        changes = probe_set.changes_probe(
+            self._engine,
+            self._stack,
+            self._folder,
+            self._arrivals,
+            self._outage_of("broker"),
             has_faults=not self._faults.all_done,
         )
-        for probe in optional:
-            self._begin(probe)
+        if changes:
+            self._begin(changes)
         usage = probe_set.usage_probes(
             engine=self._engine,
             stack=self._stack,
@@ -209,16 +196,17 @@ class Session:
             self._begin(probe)
         self._wait_for_readers()
 
-    def _begin_to_load(self) -> Future[float]:
-        self._loading = True
-        self._loaded = self._loader.submit(self._load_demo)
-        return self._loaded
-
-    def _load_demo(self) -> float:
-        """Load the demo; return how many seconds that took."""
-        began = time.monotonic()
-        self._engine.load_demo(self._stack)
-        return time.monotonic() - began
+    def _finish_to_load(self, run: EngineRun) -> None:
+        """Wait until an engine's demo is loaded, and begin to follow the engine's progress."""
+        with run.explaining_failures():
+            took_s = run.begin_to_load().result()
+        which = f" of {run.engine.title}" * (len(self._runs) > 1)
+        self._screen.say(f"  demo{which} loaded in {took_s:.1f} s")
+        for remark in run.engine.remarks(self._stack):
+            self._screen.remark(remark)
+        with self._folder.recording() as record:
+            record.versions |= run.engine.versions(self._stack)
+        self._begin(run.delay, run.probes)
 
     def _wait_for_readers(self) -> None:
         """Wait until the view readers run their queries. Starting a client takes seconds and uses
@@ -234,7 +222,7 @@ class Session:
             )
 
     def _readers(self) -> list[ReadsProbe]:
-        return [probe for probe in self._probes if isinstance(probe, ReadsProbe)]
+        return [reader for run in self._runs for reader in run.readers]
 
     def set_rate(self, per_s: int, of: str = PAGEVIEWS) -> int:
         """Set the generator's rate, printing the command and the answer, and check that the load
@@ -255,20 +243,21 @@ class Session:
         self._request_rate(per_s, of, quietly=True)
 
     def load_sample(self) -> LoadSample:
-        """Return the latest counters of due and counted events, and the engine's CPU time."""
+        """Return the latest counters of due and counted events, and the engine's CPU time. In a
+        group, the slowest engine's count."""
         used = self._meter.read()
         mine = self._engine.services_in(self._stack.settings)
-        newest = self._delay.newest
         return LoadSample(
             at_s=time.monotonic(),
             due=self._arrivals.due if self._arrivals else 0,
-            counted=newest.total if newest else 0,
+            counted=min(run.counted for run in self._runs),
             cpu_s=sum(used[name].cpu_s for name in mine if name in used),
         )
 
     def latest_counters(self) -> LatestCounters:
         """Return the latest counters of the generator, the views and the services."""
-        views = [probe.newest for probe in self._probes if isinstance(probe, ViewsProbe)]
+        probes = [probe for run in self._runs for probe in run.probes]
+        views = [probe.newest for probe in probes if isinstance(probe, ViewsProbe)]
         return LatestCounters(
             counts=self._arrivals.counts if self._arrivals else {},
             views={row: value for newest in views for row, value in newest.copy().items()},
@@ -305,8 +294,11 @@ class Session:
         return bool(self._recorded or self._load)
 
     def _is_normal_again(self) -> bool:
-        """Return whether lag has recovered from all faults, and from the peak of the load."""
-        path = self._folder.path
+        """Return whether the lag of every engine has recovered from all faults, and from the peak
+        of the load."""
+        return all(self._has_recovered(run.folder.path) for run in self._runs)
+
+    def _has_recovered(self, path: Path) -> bool:
         if self._recorded and not recovery.is_over(
             recovery.recoveries(path, self._faults.record())
         ):
@@ -380,9 +372,9 @@ class Session:
             self._memory = self._closing.enter_context(file)
         self._memory.sample(self._processes())
 
-    def account(self) -> Counts:
-        """Pause the load, wait for the engine to drain, query the live heap of each JVM, and return
-        the counts of generator, broker and engine."""
+    def account(self) -> dict[str, Counts]:
+        """Pause the load, wait for the engines to drain, query the live heap of each JVM, and
+        return the counts of generator, broker and engine, by engine."""
         broker = self._main_topic()
         if self._load:
             self._load.stop()
@@ -392,21 +384,28 @@ class Session:
             self._settled = settled = settle(control, broker)
         published = sum(settled.end_offsets)
         with self._screen.live("letting the engine drain"):
-            drained = self._delay.wait_until(
-                lambda newest: newest.total >= published, self._drain_within_s, self.check
-            )
+            drained = {
+                run.engine.name: run.delay.wait_until(
+                    lambda newest: newest.total >= published, self._drain_within_s, self.check
+                )
+                for run in self._runs
+            }
         self._write_live_heaps()
-        return Counts(
-            paused_ms=paused_ms,
-            handed_over=tuple(settled.handed_over),
-            refused=tuple(settled.refused),
-            end_offsets=tuple(settled.end_offsets),
-            engine_total=self._delay.newest.total if self._delay.newest else None,
-            engine_drained=drained,
-        )
+        return {
+            run.engine.name: Counts(
+                paused_ms=paused_ms,
+                handed_over=tuple(settled.handed_over),
+                refused=tuple(settled.refused),
+                end_offsets=tuple(settled.end_offsets),
+                engine_total=run.delay.newest.total if run.delay.newest else None,
+                engine_drained=drained[run.engine.name],
+            )
+            for run in self._runs
+        }
 
-    def verify(self) -> Verified:
-        """Compare every view with the sources. Call `account` before, which pauses the load."""
+    def verify(self) -> dict[str, Verified]:
+        """Compare every view of each engine with the sources. Call `account` before, which pauses
+        the load."""
         # Imported here, because this imports DuckDB and Arrow, which most runs do not need.
         from racetrack.verify.verification import Verification
 
@@ -418,8 +417,12 @@ class Session:
                 self.check()
                 status.update(what)
 
-            folder = self._folder.path / "verify"
-            return Verification(self._engine, self._stack, settled, folder, meanwhile).run()
+            return {
+                run.engine.name: Verification(
+                    run.engine, self._stack, settled, run.folder.path / "verify", meanwhile
+                ).run()
+                for run in self._runs
+            }
 
     def check(self) -> None:
         """Check that all services and probes run, and that no disk is nearly full.
@@ -428,16 +431,16 @@ class Session:
             RacetrackError: a check failed; the message contains the reason.
         """
         self._space.check()
-        with self._explaining_failures():
-            check_services(self._stack, self._engine)
-            for probe in self._probes:
-                probe.check()
+        for run in self._runs:
+            run.check([name for other in self._runs if other != run for name in other.services])
+        for probe in self._probes:
+            probe.check()
         # Faults and the load are recorded here, because only the main thread may write `run.json`.
         self._record_load()
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
-            with self._folder.recording() as run:
-                run.faults = done
+            with self._folder.recording() as record:
+                record.faults = done
 
     def _record_load(self) -> None:
         load = self._load.record() if self._load else None
@@ -446,41 +449,18 @@ class Session:
             with self._folder.recording() as run:
                 run.load = load and LoadLog(**dict(load))
 
-    @contextmanager
-    def _explaining_failures(self) -> Iterator[None]:
-        """If the engine fails inside the context because of a message, add that message to the
-        error."""
-        try:
-            yield
-        except (EngineFailed, DemoError) as failure:
-            own = self._engine.services_in(self._stack.settings)
-            refusal = refused_input.explain(
-                str(failure),
-                [self._stack.log_of(service) for service in own],
-                self._workload,
-                self._stack.endpoints.kafka,
-                self._stack.endpoints.registry,
-                self._delay.counted,
-            )
-            if not refusal:
-                raise
-            raise RacetrackError(refusal.line(self._engine.title)) from failure
-
     def stop(self) -> None:
         """Stop the probes, then the stack."""
         with ExitStack() as at_last:
             # Stop the stack again, because a fault may have restarted a service in the meantime.
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._faults.join)
-            at_last.callback(self._loader.shutdown)
+            for run in self._runs:
+                at_last.callback(run.join)
             at_last.callback(self._stack.stop, self._screen.say)
-            at_last.callback(self._unload)
+            for run in self._runs:
+                at_last.callback(run.unload)
             self._closing.close()
-
-    def _unload(self) -> None:
-        if self._loading:
-            self._loading = False
-            self._engine.unload(self._stack)
 
     def _write_live_heaps(self) -> None:
         """Query the live heaps. Do this after all measurements, because the collection pauses each
@@ -500,9 +480,9 @@ class Session:
     def _outage_of(self, *services: str) -> HadOutage:
         return lambda since_s: self._outages.any_since(since_s, services)
 
-    def _begin(self, probe: Probe) -> None:
+    def _begin(self, probe: Probe, among: list[Probe] | None = None) -> None:
         self._closing.callback(probe.stop)
-        self._probes.append(probe)
+        (self._probes if among is None else among).append(probe)
         probe.start()
 
     def _main_topic(self) -> TopicOffsets:
@@ -519,5 +499,9 @@ class Session:
         )
 
     def _progress(self) -> str:
-        newest = self._delay.newest
-        return f"engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms" if newest else ""
+        shown = []
+        for run in self._runs:
+            if newest := run.delay.newest:
+                of = f"{run.engine.name} " * (len(self._runs) > 1)
+                shown.append(f"{of}engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms")
+        return ", ".join(shown)

@@ -54,6 +54,7 @@ def run(typed: str, make_run: MakeRun = nothing_is_run) -> Result:
         ([EXAMPLE, "5000", "20", "10"], "DELAY"),
         ([*POSITIONAL, "--workload", "nosuch"], "nosuch"),
         ([], "ENGINE"),
+        (["dh,nosuch", "5000", "20", "10", "1.0"], "there is no 'nosuch'"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
@@ -124,6 +125,11 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     assert by_position(typed, made).exit_code == 0
     assert run(f"{EXAMPLE} --every 500ms {options}", made).exit_code == 0
     assert made.runs == [(EXAMPLE, asked, workload)] * 2
+
+
+def test_engines_separated_by_commas_are_a_group(made: Made) -> None:
+    assert run("dh,pg", made).exit_code == 0
+    assert [engine for engine, _, _ in made.runs] == ["dh+pg"]
 
 
 def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

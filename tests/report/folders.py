@@ -223,18 +223,20 @@ class PlayedBack:
             rate_set_ms=rate_set_ms,
         )
 
-    def account(self) -> Counts:
+    def account(self) -> dict[str, Counts]:
         counts = (self._spec.rate * 9,) * 4
-        return Counts(
+        found = Counts(
             handed_over=tuple(count + self._spec.lost for count in counts),
             refused=(0, 0, 0, 0),
             end_offsets=counts,
             engine_total=sum(counts),
             engine_drained=True,
         )
+        return dict.fromkeys(self._spec.engine.split("+"), found)
 
-    def verify(self) -> Verified:
-        return Verified.model_validate(self._spec.verified)
+    def verify(self) -> dict[str, Verified]:
+        found = Verified.model_validate(self._spec.verified)
+        return dict.fromkeys(self._spec.engine.split("+"), found)
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,10 @@ class NamedEngine:
     @property
     def title(self) -> str:
         return self.name
+
+    @property
+    def members(self) -> "tuple[NamedEngine, ...]":
+        return (self,)
 
     def caveats(self, settings: Settings) -> list[str]:
         return list(self.told)

@@ -18,10 +18,12 @@ from rich.console import Console
 from racetrack.cli import race
 from racetrack.errors import UsageError
 from racetrack.report import searches
+from racetrack.report.baseline import groups_of
 from racetrack.report.charts import limits_chart, run_charts
 from racetrack.report.collect import Table, collect, tables
 from racetrack.report.export import flat_record
 from racetrack.report.figures import Grade
+from racetrack.report.material import gather
 from racetrack.report.tables import describe_answer, show
 from racetrack.report.write import write
 from racetrack.results.reference import published
@@ -135,7 +137,7 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, out: Path) ->
             assert float(one["rss_max_gib"]) == process["rss_max"]["gib"]
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
-    plain = {"run_id", "tag", "engine", "workload", "runtime", "machine"}
+    plain = {"run_id", "tag", "engine", "beside", "workload", "runtime", "machine"}
     plain |= {"load", "samples", "outcome", "verdict"}
     unit = re.compile(
         r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"
@@ -205,6 +207,26 @@ def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
         ("native", 1, 0),
         ("native, data on disk", 1, 0),
     ]
+
+
+def test_engines_that_shared_the_machine_have_a_table_of_their_own(tmp_path: Path) -> None:
+    for spec in (STEADY, SWIFT):
+        run(tmp_path, spec)
+        other = {"steady": "swift", "swift": "steady"}[spec.engine]
+        edit(run(tmp_path, spec), beside=[other])
+    collection = collect(sorted(tmp_path.iterdir()))
+    alone, together = tables(collection.runs)
+    assert [table.labels for table in (alone, together)] == [("steady", "swift")] * 2
+    assert "steady+swift on one machine" in together.runtime
+    assert "on one machine" not in alone.runtime
+    (caveat,) = [w for w in together.groups[0].runs[0].warnings if "read the same input" in w]
+    assert "swift" in caveat
+    groups = groups_of([flat_record(run) for run in collection.runs])
+    assert {engine for engine, _ in groups} == {
+        *("steady", "swift", "steady beside swift", "swift beside steady")
+    }
+    used = [run.tag for of in gather([tmp_path]) for run in of.runs]
+    assert used == [run.tag for run in collection.runs if not run.record.beside]
 
 
 def test_runs_of_other_settings_or_windows_are_no_repeats(tmp_path: Path) -> None:

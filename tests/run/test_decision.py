@@ -84,7 +84,7 @@ def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "now_ms", lambda: now_ms)
         until_ms = experiment.watch_until_decided(
-            tmp_path,
+            [tmp_path],
             START_MS - 5_000,
             window,
             asked_per_s=4_000,
@@ -109,7 +109,7 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
     def looked_until(growing: float, delay_ms: float) -> int:
         view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
         return experiment.watch_until_decided(
-            folder,
+            [folder],
             rate_set_ms,
             window,
             asked_per_s=4_000.0,

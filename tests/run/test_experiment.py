@@ -73,13 +73,13 @@ class Session:
     def sample_memory(self) -> None:
         pass
 
-    def account(self) -> Counts:
+    def account(self) -> dict[str, Counts]:
         self._do("account")
-        return COUNTS
+        return {"made-up": COUNTS}
 
-    def verify(self) -> Verified:
+    def verify(self) -> dict[str, Verified]:
         self._do("verify")
-        return Verified.model_validate(verified())
+        return {"made-up": Verified.model_validate(verified())}
 
     def stop(self) -> None:
         self._do("stop")

@@ -10,10 +10,10 @@ from racetrack.config import load
 from racetrack.engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.usage import Meter
-from racetrack.probes.views import DelayProbe
 from racetrack.results.run import DoneFault
 from racetrack.run import faults
-from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector
+from racetrack.run.engine_run import EngineRun
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 TIMEOUT_S = 10.0
@@ -73,19 +73,31 @@ class FakeDelay:
         self._stack.did.append(("lost", "counts"))
 
 
+class FakeRun:
+    """An engine of a session."""
+
+    def __init__(self, stack: MadeUpStack) -> None:
+        self.engine, self.delay = MadeUpEngine(), FakeDelay(stack)
+
+
 class Bench:
     def __init__(self, *texts: str) -> None:
         self.stack = MadeUpStack()
         self.said: list[str] = []
         self.outages = ExpectedOutages()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
-        self.faults = FaultInjector(
-            [faults.parse(text) for text in texts],
-            engine=MadeUpEngine(),
+        run = FakeRun(self.stack)
+        control = ServiceControl(
+            [cast(EngineRun, run)],
             stack=self.stack.as_stack(),
             outages=self.outages,
             meter=Meter(nobody),
-            delay=cast(DelayProbe, FakeDelay(self.stack)),
+        )
+        self.faults = FaultInjector(
+            [faults.parse(text) for text in texts],
+            engine=run.engine,
+            settings=load(),
+            control=control,
             say=self.said.append,
         )
 
@@ -164,8 +176,9 @@ def test_only_services_with_an_expected_outage_are_excused() -> None:
     outages = ExpectedOutages()
     before_s = time.monotonic()
     assert not outages.any_since(before_s, ["broker"])
-    with outages.of(["broker"]):
-        assert outages.any_since(time.monotonic(), ["broker", "mysql"])
-        assert not outages.any_since(before_s, ["mysql"])
+    outages.begin(["broker"])
+    assert outages.any_since(time.monotonic(), ["broker", "mysql"])
+    assert not outages.any_since(before_s, ["mysql"])
+    outages.end(["broker"])
     assert outages.any_since(before_s, ["broker"])
     assert not outages.any_since(time.monotonic(), ["broker"])

@@ -1,6 +1,5 @@
 """What is followed of a run depends on what was asked for, and on what the engine has."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -8,6 +7,7 @@ import pytest
 
 from racetrack.config import load
 from racetrack.engines.contract import Engine
+from racetrack.probes.base import no_outage
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import probe_set
@@ -17,23 +17,19 @@ WITH_CDC, NO_CDC = MadeUpEngine(), MadeUpEngine()
 NO_CDC.needs = ()
 
 
-def outage_of(*_services: str) -> Callable[[float], bool]:
-    return lambda _since_s: False
-
-
 def names(
     folder: Path, engine: Engine = WITH_CDC, *, has_faults: bool = False, **settings: str
 ) -> list[str]:
     """The probes' classes."""
-    found = probe_set.optional_probes(
-        engine,
+    stack, run = (
         MadeUpStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),
-        cast(ArrivalsProbe, None),
-        outage_of,
-        has_faults=has_faults,
     )
-    return [type(probe).__name__ for probe in found]
+    changes = probe_set.changes_probe(
+        engine, stack, run, cast(ArrivalsProbe, None), no_outage, has_faults=has_faults
+    )
+    found = [*probe_set.engine_probes(engine, stack, run, no_outage), changes]
+    return [type(probe).__name__ for probe in found if probe]
 
 
 def test_nothing_is_followed_that_was_not_asked_for(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from racetrack.config import Settings, load
-from racetrack.engines.contract import DemoError
-from racetrack.errors import RacetrackError
+from racetrack.engines.contract import DemoError, Engine
+from racetrack.engines.group import EngineGroup
+from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.run import session
@@ -79,7 +80,7 @@ class Drive:
         self,
         logs: Path,
         counted: int | None = 7,
-        engine: MadeUpEngine | None = None,
+        engine: Engine | None = None,
         **limits: Any,
     ) -> None:
         self.stack, self.engine = MadeUpStack(), engine or MadeUpEngine(counted)
@@ -286,7 +287,7 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(
     at = drive(counted=counted, drain_within_s=20.0 if drained else 0.2)
     at.start()
     began_ms = 1000 * time.time() - 1
-    counts = at.session.account()
+    counts = at.session.account()[at.engine.name]
     assert counts.paused_ms and began_ms <= counts.paused_ms
     assert Generator.asked[-1] == "pause"
     assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
@@ -312,3 +313,29 @@ def test_a_stack_that_did_not_come_up_is_stopped_and_no_demo_unloaded(
     at = drive()
     at.session.stop()
     assert set(at.stack.did) == {("stop", "all")}
+
+
+class Second(MadeUpEngine):
+    """Another engine, that has counted less."""
+
+    name, title = "second", "Second"
+    services = ("other",)
+
+
+def test_each_engine_of_a_group_is_followed_into_its_own_folder(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive(engine=EngineGroup([MadeUpEngine(7), Second(6)]), drain_within_s=0.2)
+    at.start()
+    assert at.stack.did.count(("load", "demo")) == 2
+    for name, count in (("made-up", 7), ("second", 6)):
+        own = at.folder.of(name).path
+        assert f"total={count}" in (own / f"{name}_sample_dt.log").read_text()
+        assert read_run(own).versions == {"mysql": "9", "made-up": "1", "second": "1"}
+    assert at.session.load_sample().counted == 6
+    counts = at.session.account()
+    assert counts["made-up"].engine_drained
+    assert (counts["second"].engine_total, counts["second"].engine_drained) == (6, False)
+    at.stack.ended["other"] = "exit code 3"
+    with pytest.raises(EngineFailed, match="other ended during the run: exit code 3"):
+        at.session.check()

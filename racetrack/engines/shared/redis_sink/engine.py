@@ -13,6 +13,7 @@ class WritesToRedis(Engine):
     """See `racetrack.engines.contract.Engine`."""
 
     needs = ("redis",)
+    writes_to = ("the keys of the original benchmark in Redis",)
 
     def load_demo(self, stack: Stack) -> None:
         """Do nothing: the engine's program begins to count when its service starts."""

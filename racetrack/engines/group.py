@@ -1,0 +1,101 @@
+"""A group of engines that read one input, as one engine of the contract."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from racetrack.config import Settings
+from racetrack.engines.contract import Engine, Progress, Summary
+from racetrack.errors import UsageError
+from racetrack.plugins import JOIN
+from racetrack.stack.contract import Stack
+
+
+class EngineGroup(Engine):
+    """Engines that read one input on one stack. What a stack needs is the union over the members;
+    views and progress belong to each member."""
+
+    def __init__(self, members: Sequence[Engine]) -> None:
+        """Create a group.
+
+        Raises:
+            UsageError: two of these engines can't read one input.
+        """
+        self._members = tuple(members)
+        self.name = JOIN.join(each.name for each in members)
+        self.title = " and ".join(each.title for each in members)
+        self.needs = _union(each.needs for each in members)
+        self.services = _union(each.services for each in members)
+        first, *others = (each.runtimes for each in members)
+        self.runtimes = tuple(name for name in first if all(name in other for other in others))
+        self._require_separate()
+
+    @property
+    def members(self) -> tuple[Engine, ...]:
+        """The engines of this group."""
+        return self._members
+
+    def _require_separate(self) -> None:
+        names = [each.name for each in self._members]
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise UsageError(f"{twice[0]} is named twice: each engine can run once on one input.")
+        if not self.runtimes:
+            where = "; ".join(f"{e.title}: {' or '.join(e.runtimes)}" for e in self._members)
+            raise UsageError(f"{self.title} have no common runtime ({where}). Run them one by one.")
+        used = Counter(
+            place for each in self._members for place in (*each.services, *each.writes_to)
+        )
+        if both := [place for place, count in used.items() if count > 1]:
+            raise UsageError(
+                f"{self.title} can't read one input: both use {both[0]}, and would overwrite each"
+                " other's results. Run them one by one."
+            )
+
+    def services_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return the services of all members."""
+        return _union(each.services_in(settings) for each in self._members)
+
+    def processes(self, stack: Stack) -> Mapping[str, list[int]]:
+        """Return the processes of all members."""
+        return dict(chain.from_iterable(each.processes(stack).items() for each in self._members))
+
+    def check(self, stack: Stack) -> None:
+        """Check each member."""
+        for each in self._members:
+            each.check(stack)
+
+    def prepare_inputs(self, stack: Stack) -> None:
+        """Create what the members' scripts expect."""
+        for each in self._members:
+            each.prepare_inputs(stack)
+
+    def load_demo(self, stack: Stack) -> None:
+        """Load the demo of each member, one after the other."""
+        for each in self._members:
+            each.load_demo(stack)
+
+    def updates(
+        self,
+        stack: Stack,  # noqa: ARG002
+        stop: threading.Event,  # noqa: ARG002
+    ) -> Iterator[Summary | Progress]:
+        """Raise an error: a group has no count of its own.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(f"{self.name} is a group: follow its members.")
+
+    def unload(self, stack: Stack) -> None:
+        """Unload each member."""
+        for each in self._members:
+            each.unload(stack)
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """Return the hints of all members."""
+        return [line for each in self._members for line in each.usage_hints(stack)]
+
+
+def _union(names: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(names)))
