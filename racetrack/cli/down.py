@@ -2,7 +2,7 @@
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings
+from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
 from racetrack.machine_lock import machine_lock
 
 
@@ -22,6 +22,6 @@ def down() -> None:
         settings = load_settings()
         with machine_lock():
             said: list[str] = []
-            for stack in possible_stacks(settings):
+            for stack in replaceable(possible_stacks)(settings):
                 stack.stop(said.append)
     screen.say("\n".join(line.strip() for line in said) or "No stack is up.")

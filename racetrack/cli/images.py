@@ -2,7 +2,7 @@
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings
+from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
 
 
 @click.command(cls=Command)
@@ -22,4 +22,4 @@ def images() -> None:
 
     screen = Screen()
     with guarded(screen):
-        build(load_settings(), screen.say)
+        replaceable(build)(load_settings(), screen.say)

@@ -16,6 +16,7 @@ from racetrack.cli.parameters import (
     Rate,
     guarded,
     load_settings,
+    replaceable,
     say_error,
 )
 from racetrack.errors import RacetrackError
@@ -111,7 +112,7 @@ def limit(
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
 
-    screen = output.screen()
+    search, screen = replaceable(CapacitySearch), output.screen()
     bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
     durations = replace(DURATIONS, warm_up_most_s=warm_up, within_s=within, bounds_ms=bounds_ms)
     with guarded(screen) as guard:
@@ -129,9 +130,9 @@ def limit(
             for number, name in enumerate(planned, start=1):
                 if len(planned) > 1:
                     screen.heading(f"== search {number} of {len(planned)}: {name}")
-                made.append(CapacitySearch(name, settings, screen, guard, durations, start, of))
+                made.append(search(name, settings, screen, guard, durations, start, of))
                 codes.append(_found(made[-1], screen))
-            for line in searches.describe_agreement(search.record for search in made):
+            for line in searches.describe_agreement(each.record for each in made):
                 screen.heading(line)
             records = [flat_search(Limit(each.folder, each.record)) for each in made]
             output.write(Document("searches", records))

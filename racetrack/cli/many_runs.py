@@ -8,7 +8,7 @@ import click
 
 from racetrack import terminal
 from racetrack.cli.outputs import Gate, Output
-from racetrack.cli.parameters import Duration, guarded, load_settings
+from racetrack.cli.parameters import Duration, guarded, load_settings, replaceable
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gat
         with machine_lock():
             folder = resume or begin(plan)
             try:
-                all_ok = carry_out(folder, screen, guard)
+                all_ok = replaceable(carry_out)(folder, screen, guard)
             except terminal.Interrupted:
                 screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
                 raise

@@ -21,6 +21,7 @@ from racetrack.cli.parameters import (
     engines_argument,
     guarded,
     load_settings,
+    replaceable,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -185,14 +186,12 @@ def _exit_code(
     from racetrack.report.export import Document, flat_record
     from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
 
-    # Tests pass a replacement for the function that makes a run as `obj` of click's context.
-    make_run = click.get_current_context().obj or run_once
     screen = output.screen()
     with guarded(screen) as guard:
         settings = load_settings(workload)
         require_possible(engine, asked, settings)
         with machine_lock():
-            folder = make_run(engine, asked, settings, screen, guard)
+            folder = replaceable(run_once)(engine, asked, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
         runs = collect([folder]).runs

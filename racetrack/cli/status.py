@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings
+from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
 
 
 @click.command(cls=Command)
@@ -20,7 +20,7 @@ def status() -> None:
 
     screen = Screen()
     with guarded(screen):
-        found = running_stack(load_settings())
+        found = replaceable(running_stack)(load_settings())
     if found is None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)

@@ -8,6 +8,7 @@ from racetrack.cli.parameters import (
     engine_argument,
     guarded,
     load_settings,
+    replaceable,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -40,15 +41,15 @@ def up(engine: str, workload: str | None) -> None:
     screen = Screen()
     with guarded(screen) as guard:
         settings = load_settings(workload)
-        chosen = engines.find_engine(engine)
+        chosen = replaceable(engines.find_engine)(engine)
         services = services_of(chosen, settings)
-        stack = open_stack(settings, services, screen.say, to_play=True)
+        stack = replaceable(open_stack)(settings, services, screen.say, to_play=True)
         require_usable(chosen, stack)
         with machine_lock():
             make_ready(chosen, stack, screen.say)
             try:
                 stack.start(services, None, screen.say)
-                check_writes(stack, lambda: check_services(stack, chosen))
+                replaceable(check_writes)(stack, lambda: check_services(stack, chosen))
                 chosen.prepare_inputs(stack)
                 stack.leave_running(engine)
             except BaseException:

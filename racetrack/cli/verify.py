@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings
+from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def verify() -> None:
     screen = Screen()
     with guarded(screen):
         settings = load_settings()
-        up = running_stack(settings)
+        up = replaceable(running_stack)(settings)
         if up is None:
             raise UsageError(NO_STACK_IS_UP)
         with machine_lock():
             stack, standing = up
-            engine = engines.find_engine(standing.engine)
+            engine = replaceable(engines.find_engine)(standing.engine)
             folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
             found = _verify(engine, stack, folder, screen)
             write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
@@ -70,14 +70,15 @@ def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") ->
     from racetrack.workloads.contract import find_workload
 
     where = stack.endpoints
-    with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:
+    address = where.loadgen_host, where.loadgen_port
+    with replaceable(Control)(*address, lambda s: screen.say(f"  {s}")) as control:
         rates = control.pause()
         try:
             main_topic = find_workload(stack.settings.workload).topic.name
-            settled = settle(control, TopicOffsets(where.kafka, main_topic))
+            settled = settle(control, replaceable(TopicOffsets)(where.kafka, main_topic))
             with screen.live("verifying") as status:
-                run = Verification(engine, stack, settled, folder, status.update)
-                found = run.run()
+                make = replaceable(Verification)
+                found = make(engine, stack, settled, folder, status.update).run()
         finally:
             control.resume(rates)
     if len(found.named(ViewStatus.ABSENT)) == len(found.views):

@@ -1,12 +1,15 @@
-"""What the tests of commands share: the machine is theirs, and runs end as they say."""
+"""Fixtures of the tests of commands: a free machine, ended runs, and plans instead of sweeps."""
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from racetrack import cli
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
 from tests.records import run_json
@@ -14,15 +17,21 @@ from tests.records import run_json
 Ended = Callable[..., Path]
 
 
+def invoke(typed: str, **replacements: object) -> Result:
+    """Run `./race` with these words; `replacements` take the place of functions by their names."""
+    return CliRunner().invoke(cli.race, shlex.split(typed), obj=replacements)
+
+
 @pytest.fixture(autouse=True)
-def the_machine_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A run may hold the real lock."""
+def free_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A run may hold the real lock, and run folders go elsewhere."""
     monkeypatch.setenv("MACHINE_LOCK", str(tmp_path / "machine.lock"))
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path / "logs"))
 
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Makes the folder of a run with this outcome, and other changes to its record."""
+    """Make the folder of a run with this outcome, and other changes to its record."""
 
     def make(outcome: str, changes: Mapping[str, Any] | None = None) -> Path:
         record = run_json({"outcome": outcome, **(changes or {})})
@@ -32,15 +41,20 @@ def ended(tmp_path: Path) -> Ended:
     return make
 
 
+class CarryOut:
+    """Takes the place of the function that makes the runs of a plan: it keeps the plan."""
+
+    def __init__(self) -> None:
+        self.plans: list[Sweep] = []
+        self.result: bool | BaseException = True
+
+    def __call__(self, folder: Path, *_: object) -> bool:
+        self.plans.append(sweep.read(folder))
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
+
+
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
-    """The sweeps that were begun, each in a folder called by its number; none is carried out."""
-    begun: list[Sweep] = []
-
-    def begin(plan: Sweep) -> Path:
-        begun.append(plan)
-        return Path(f"logs/{len(begun)}")
-
-    monkeypatch.setattr(sweep, "begin", begin)
-    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
-    return begun
+def carry_out() -> CarryOut:
+    return CarryOut()

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from racetrack import __version__, cli, engines
+from racetrack import cli
 from racetrack.config import REPO
 from tests.some_engines import EXAMPLE
 
@@ -32,15 +32,6 @@ def test_help_of_a_command_has_examples_with_engines_that_there_are(name: str, o
     result = CliRunner().invoke(cli.race, [name, option])
     assert result.exit_code == 0
     assert "Example" in result.output and "Exit codes" in result.output
-
-
-def test_examples_name_an_engine_that_there_is() -> None:
-    assert "dh" in engines.engine_names()
-
-
-def test_its_version() -> None:
-    result = CliRunner().invoke(cli.race, ["--version"])
-    assert result.output == f"racetrack, version {__version__}\n"
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -121,16 +112,3 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
 )
 def test_bash_completes(typed: str, offers: list[str], tmp_path: Path) -> None:
     assert completed(typed, tmp_path) == offers
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_its_script(shell: str) -> None:
-    result = CliRunner().invoke(cli.race, ["completion", shell])
-    assert result.exit_code == 0
-    assert f"_RACE_COMPLETE={shell}_complete" in result.output
-
-
-def test_the_order_of_engines_is_that_of_the_readme() -> None:
-    result = CliRunner().invoke(cli.race, ["engines"])
-    listed = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha()]
-    assert listed == ["dh", "mz", "flink", "kstreams", "spark", "pg", "storm", "apex", "cal"]

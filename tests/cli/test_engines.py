@@ -10,9 +10,7 @@ from racetrack import cli, engines
 from racetrack.cli.engines import (
     MASKED,
     EngineSetting,
-    comments_in,
     engine_settings,
-    first_sentence,
 )
 from racetrack.config import every_setting
 from racetrack.install.versions import in_env_files
@@ -38,7 +36,7 @@ def a_port() -> tuple[str, EngineSetting]:
     )
 
 
-def test_every_engine_is_listed_with_all_that_it_says_of_itself() -> None:
+def test_every_engine_is_listed_with_all_of_its_facts() -> None:
     output = shown()
     for engine in engines.all_engines():
         assert f"{engine.name}  {engine.title}\n" in output
@@ -49,14 +47,6 @@ def test_every_engine_is_listed_with_all_that_it_says_of_itself() -> None:
             assert setting.name in output
 
 
-def test_settings_that_only_engines_heed_are_all_there() -> None:
-    listed = {setting.name.lower() for _, setting in every_setting_of_engines()}
-    named_in_files = {name.lower() for name in in_env_files()}
-    assert listed <= named_in_files
-    assert "kafka_port" not in listed
-    assert listed & every_setting().keys()
-
-
 @pytest.mark.parametrize("name", engines.engine_names())
 def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
     output = shown(name)
@@ -64,14 +54,6 @@ def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
     assert not [title for title in others if re.search(rf"^\w+  {title}$", output, re.M)]
     for setting in engine_settings(name):
         assert all(line in output for line in setting.comment)
-
-
-def test_nothing_is_changed_unless_the_environment_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for _, setting in every_setting_of_engines():
-        monkeypatch.delenv(setting.name, raising=False)
-    assert not [line for line in shown().splitlines() if line.startswith("*")]
 
 
 def test_what_the_environment_changes_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,43 +83,3 @@ def test_an_unknown_name_ends_with_the_list() -> None:
     assert result.exit_code == 2
     assert "nosuch" in result.output
     assert all(name in result.output for name in engines.engine_names())
-
-
-def test_a_value_that_can_not_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, port = a_port()
-    monkeypatch.setenv(port.name, "none")
-    result = CliRunner().invoke(cli.race, ["engines"])
-    assert result.exit_code == 2
-    assert port.name in result.output
-
-
-def test_a_comment_belongs_to_the_setting_right_below_it() -> None:
-    text = """\
-# Of the file as a whole.
-
-# --- A heading
-# How wide. It is
-# in metres.
-WIDTH=1
-HEIGHT=2
-# NOT_A_SETTING=3
-DEPTH=4
-"""
-    assert comments_in(text) == {
-        "WIDTH": ["How wide. It is", "in metres."],
-        "HEIGHT": [],
-        "DEPTH": ["NOT_A_SETTING=3"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("comment", "sentence"),
-    [
-        (["How wide. It is", "in metres."], "How wide."),
-        (["Version 1.2 and", "newer. Not 3."], "Version 1.2 and newer."),
-        (["no full stop"], "no full stop"),
-        ([], ""),
-    ],
-)
-def test_the_first_sentence_is_what_ends_in_a_full_stop(comment: list[str], sentence: str) -> None:
-    assert first_sentence(comment) == sentence

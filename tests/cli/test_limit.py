@@ -1,174 +1,111 @@
-"""`./race limit`: how long it may take is said first, and exit code 1 if time was too short.
-Searches that are repeated go on where one fails, and say at the end how far they agree."""
+"""`./race limit`: its time limit, its result and its exit codes. Repeated searches continue where
+one fails, and print at the end how far they agree."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from racetrack import cli
-from racetrack.errors import RacetrackError, UsageError
-from racetrack.results.run import Machine, Window
-from racetrack.results.search import (
-    Capacity,
-    LimitRecord,
-    LimitRun,
-    SaturationWindow,
-    SustainableRate,
-)
-from racetrack.run import capacity_search
+from racetrack.errors import RacetrackError
+from racetrack.results.run import Machine
+from racetrack.results.search import Capacity, LimitRecord
 from racetrack.run.trials import PhaseDurations
+from tests.cli.conftest import invoke
 from tests.some_engines import EXAMPLE, TWO
 
+Outcome = tuple[float, str] | RacetrackError
 
-def worked(
-    per_s: float, counted_before: int, warm_up_s: float = 60.4, *, is_warm: bool = True
-) -> LimitRun:
-    """A run whose work was measured after so many pageviews."""
-    seen = SaturationWindow(
-        window=Window(start_ms=0, end_ms=120_000),
-        counted_before=counted_before,
-        batches_per_s=(per_s - 100, per_s + 100),
-        backlog_min_s=9,
-        backlog_max_s=21,
-        idle_share=0,
-        handed_over_per_s=per_s,
-    )
-    return LimitRun(tag="gone", saturation=(seen,), warm_up_s=warm_up_s, is_warm=is_warm)
+
+class Searches:
+    """Takes the place of the class of a capacity search: it ends with the next of the outcomes."""
+
+    def __init__(self, **outcomes: list[Outcome]) -> None:
+        self._outcomes = {engine: iter(of) for engine, of in outcomes.items()}
+        self.began: list[tuple[str, PhaseDurations, int | None, str]] = []
+
+    def __call__(self, engine: str, *given: object) -> "Search":
+        *_, durations, start_per_s, of = given
+        assert isinstance(durations, PhaseDurations) and isinstance(of, str)
+        assert start_per_s is None or isinstance(start_per_s, int)
+        self.began.append((engine, durations, start_per_s, of))
+        return Search(engine, self._outcomes[engine])
+
+
+class Search:
+    folder = Path("logs/found")
+
+    def __init__(self, engine: str, outcomes: Iterator[Outcome]) -> None:
+        self._outcomes = outcomes
+        self.record = LimitRecord(engine=engine, runtime="native", machine=Machine())
+
+    def run(self) -> LimitRecord:
+        outcome = next(self._outcomes)
+        if isinstance(outcome, RacetrackError):
+            raise outcome
+        per_s, self.record.outcome = outcome
+        self.record.capacity = Capacity(per_s=per_s, low=0.95 * per_s, high=1.05 * per_s)
+        return self.record
 
 
 @pytest.mark.parametrize(
     ("typed", "bounds_ms"),
     [
-        ([], (2_000.0, 5_000.0)),
-        (["--bound", "1"], (1_000.0,)),
-        (["--bound", "2s", "--bound", "500ms", "--bound", "2"], (500.0, 2_000.0)),
+        ("", (2_000.0, 5_000.0)),
+        ("--bound 1", (1_000.0,)),
+        ("--bound 2s --bound 500ms --bound 2", (500.0, 2_000.0)),
     ],
 )
-def test_bounds_are_those_that_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch, typed: list[str], bounds_ms: tuple[float, ...]
-) -> None:
-    def search(*given: object) -> None:
-        *_, pace, _start_per_s, _of = given
-        assert isinstance(pace, PhaseDurations)
-        assert pace.bounds_ms == bounds_ms
-        raise UsageError("It was asked.")
-
-    monkeypatch.setattr(capacity_search, "CapacitySearch", search)
-    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, *typed])
-    assert "It was asked." in result.output
+def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) -> None:
+    search = Searches(**{EXAMPLE: [(20_000, "ok")]})
+    options = f"--start 48k --warm-up 3m --within 25m {typed}"
+    result = invoke(f"limit {EXAMPLE} {options}", CapacitySearch=search)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("This takes 25 minutes at most")
+    ((engine, durations, start_per_s, of),) = search.began
+    assert (engine, start_per_s, of) == (EXAMPLE, 48_000, "pageviews")
+    assert (durations.warm_up_most_s, durations.within_s) == (180, 1_500)
+    assert durations.bounds_ms == bounds_ms
 
 
 @pytest.mark.parametrize(
     ("outcome", "code"), [("ok", 0), ("no time for more", 1), ("Void: others.", 5)]
 )
-def test_the_search_goes_as_asked_and_its_numbers_are_said(
-    monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
-) -> None:
-    began: list[tuple[str, float, float, int, str]] = []
-
-    class Search:
-        """Finds this at once."""
-
-        folder = Path("logs/found")
-
-        def __init__(self, engine: str, *given: object) -> None:
-            *_, pace, start_per_s, of = given
-            assert (
-                isinstance(pace, PhaseDurations)
-                and isinstance(start_per_s, int)
-                and isinstance(of, str)
-            )
-            began.append((engine, pace.warm_up_most_s, pace.within_s, start_per_s, of))
-
-        def run(self) -> LimitRecord:
-            self.record = LimitRecord(
-                engine=EXAMPLE,
-                runtime="native",
-                machine=Machine(),
-                outcome=outcome,
-                capacity=Capacity(per_s=20_000, low=19_000, high=21_000),
-                runs=(
-                    worked(20_500, 1_000_000, 120.2, is_warm=False),
-                    worked(19_500, 9_040_000),
-                ),
-                sustainable=(
-                    SustainableRate(bound_ms=2_000, held_per_s=18_000, failed_per_s=19_000),
-                ),
-            )
-            return self.record
-
-    monkeypatch.setattr(capacity_search, "CapacitySearch", Search)
-    typed = ["limit", EXAMPLE, "--start", "48k", "--warm-up", "3m", "--within", "25m"]
-    result = CliRunner().invoke(cli.race, typed)
+def test_the_result_is_printed_and_its_outcome_is_the_exit_code(outcome: str, code: int) -> None:
+    search = Searches(**{EXAMPLE: [(20_000, outcome)]})
+    result = invoke(f"limit {EXAMPLE}", CapacitySearch=search)
     assert result.exit_code == code, result.output
-    assert began == [(EXAMPLE, 180.0, 1_500.0, 48_000, "pageviews")]
-    said = result.output.splitlines()
-    assert said[0].startswith("This takes 25 minutes at most")
-    assert (f"{EXAMPLE}: {outcome}" in said) == (code != 0)
-    assert said[-4:] == [
-        f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s",
-        (
-            f"{EXAMPLE}: measured 20,500/s after 1.0 million (CPU per event not flat after 120 s"
-            " of warm-up), 19,500/s after 9.0 million pageviews"
-        ),
-        f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
-        "  logs/found",
-    ]
+    lines = result.output.splitlines()
+    assert (f"{EXAMPLE}: {outcome}" in lines) == (code != 0)
+    assert f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s" in lines
+    assert lines[-1] == "  logs/found"
 
 
-def test_engines_take_turns_and_say_in_the_end_how_far_their_searches_agree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
     one, other = TWO
-    found: dict[str, Iterator[float | RacetrackError]] = {
-        one: iter([98, 102, 100]),
-        other: iter([50, RacetrackError("Its engine ended."), 60]),
-    }
-    order: list[str] = []
-
-    class Search:
-        """Finds what stands above."""
-
-        folder = Path("logs/found")
-
-        def __init__(self, engine: str, *_: object) -> None:
-            order.append(engine)
-            self.record = LimitRecord(engine=engine, runtime="native", machine=Machine())
-
-        def run(self) -> LimitRecord:
-            per_s = next(found[self.record.engine])
-            if isinstance(per_s, RacetrackError):
-                raise per_s
-            self.record.capacity = Capacity(per_s=per_s, low=per_s, high=per_s)
-            self.record.outcome = "ok"
-            return self.record
-
-    monkeypatch.setattr(capacity_search, "CapacitySearch", Search)
-    result = CliRunner().invoke(cli.race, ["limit", one, other, "--repeat", "3"])
+    ended = RacetrackError("Its engine ended.")
+    of_one: list[Outcome] = [(98, "ok"), (102, "ok"), (100, "ok")]
+    search = Searches(**{one: of_one, other: [(50, "ok"), ended, (60, "ok")]})
+    result = invoke(f"limit {one} {other} --repeat 3", CapacitySearch=search)
     assert result.exit_code == 1, result.output
-    assert order == [one, other] * 3
-    said = result.output.splitlines()
-    assert said[0].startswith("Each of 6 searches takes 15 minutes at most")
-    assert "Error: Its engine ended." in said
-    assert f"== search 6 of 6: {other}" in said
-    assert [line.split("; mean")[0] for line in said[-2:]] == [
-        f"{one}: 3 searches: capacity 98 to 102, half-range 2.0 % of midpoint",
-        f"{other}: 2 searches: capacity 50 to 60, half-range 9.1 % of midpoint",
+    assert [engine for engine, *_ in search.began] == [one, other] * 3
+    lines = result.output.splitlines()
+    assert "Error: Its engine ended." in lines
+    assert [line.split(", half")[0] for line in lines[-2:]] == [
+        f"{one}: 3 searches: capacity 98 to 102",
+        f"{other}: 2 searches: capacity 50 to 60",
     ]
 
 
-def test_no_engine_has_its_turn_before_all_are_known_to_be_searchable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(capacity_search, "CapacitySearch", pytest.fail)
-    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--of", "unheard of"])
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("--of unknown", "unknown: the workload"),
+        ("--within 25", "'25' is shorter than 60 s; minutes are written as 25m"),
+    ],
+)
+def test_an_impossible_search_is_refused_before_any_begins(typed: str, says: str) -> None:
+    search = Searches()
+    result = invoke(f"limit {EXAMPLE} {typed}", CapacitySearch=search)
     assert result.exit_code == 2
-    assert "unheard of: the workload" in result.output
-
-
-def test_a_search_of_25_seconds_is_refused_since_25_used_to_be_minutes() -> None:
-    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--within", "25"])
-    assert result.exit_code == 2
-    assert "'25' is shorter than 60 s; minutes are written as 25m" in result.output
+    assert says in result.output
+    assert not search.began

@@ -48,8 +48,8 @@ def test_without_folders_it_makes_the_page_only(tmp_path: Path, a_run: Path) -> 
 
 
 def test_a_run_that_failed_is_nothing_to_publish(tmp_path: Path, a_run: Path) -> None:
-    told = json.loads((a_run / "run.json").read_text())
-    (a_run / "run.json").write_text(json.dumps(merged(told, {"outcome": "Void: other programs"})))
+    record = json.loads((a_run / "run.json").read_text())
+    (a_run / "run.json").write_text(json.dumps(merged(record, {"outcome": "Void: other programs"})))
     result = publish(tmp_path, a_run)
     assert result.exit_code == 2
     assert "There is nothing to publish" in result.output
@@ -84,10 +84,3 @@ def test_a_guarantee_follows_its_setting() -> None:
         for value in values:
             guarantee = engine.guarantee(config.load({name.upper(): value}))
             assert value.startswith(guarantee.replace(" ", "_")), name
-
-
-def test_defaults_are_those_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = config.defaults()
-    monkeypatch.setenv("KAFKA_HEAP", "7g")
-    assert config.load().kafka_heap == "7g"
-    assert config.defaults() == before

@@ -29,11 +29,11 @@ def nothing_is_run(*_: object) -> Path:
 
 
 def by_position(arguments: Sequence[str], make_run: MakeRun = nothing_is_run) -> Result:
-    return CliRunner().invoke(run_experiment, arguments, obj=make_run)
+    return CliRunner().invoke(run_experiment, arguments, obj={"run_once": make_run})
 
 
 def run(typed: str, make_run: MakeRun = nothing_is_run) -> Result:
-    return CliRunner().invoke(cli.race, ["run", *typed.split()], obj=make_run)
+    return CliRunner().invoke(cli.race, ["run", *typed.split()], obj={"run_once": make_run})
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,6 @@ def test_an_option_that_can_not_be_used_is_named_before_anything_runs(
     assert says in result.output
 
 
-def test_the_former_name_is_gone() -> None:
-    assert CliRunner().invoke(cli.race, ["experiment", *POSITIONAL]).exit_code == 2
-
-
 class Made:
     """Makes runs that end `ok` at once; `runs` has engine, arguments and workload of each."""
 
@@ -142,7 +138,7 @@ def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> N
 
 def run_with_load(load: str, *options: str, make_run: MakeRun = nothing_is_run) -> Result:
     typed = ["run", EXAMPLE, "--load", load, *options]
-    return CliRunner().invoke(cli.race, typed, obj=make_run)
+    return CliRunner().invoke(cli.race, typed, obj={"run_once": make_run})
 
 
 def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(made: Made) -> None:
@@ -237,9 +233,13 @@ def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
 def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) -> None:
     table = tmp_path / "run.md"
     result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}", made)
-    told = json.loads(result.stdout)
-    (record,) = told["records"]
-    assert (told["schema_version"], told["kind"], record["outcome"]) == (1, "runs", "ok")
+    run_record = json.loads(result.stdout)
+    (record,) = run_record["records"]
+    assert (run_record["schema_version"], run_record["kind"], record["outcome"]) == (
+        1,
+        "runs",
+        "ok",
+    )
     columns = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
     assert columns == list(record)
     assert table.read_text().startswith("| engine | asked_pageviews_per_s | outcome | verdict |")
@@ -262,7 +262,7 @@ def test_samples_are_printed_if_asked_for(ended: Ended, option: str, printed: st
         ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY has no effect"),
     ],
 )
-def test_what_can_not_be_used_is_said_while_another_run_has_the_machine(
+def test_what_can_not_be_used_is_reported_while_another_run_has_the_machine(
     arguments: str, settings: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in settings.items():

@@ -1,20 +1,17 @@
-"""`./race verify`: the load pauses while views are compared and goes on whatever was found."""
+"""`./race verify`: the load pauses while views are compared, and continues in any case."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from racetrack import cli, engines
 from racetrack.errors import RacetrackError
-from racetrack.probes import broker, loadgen
 from racetrack.results.verification import Verified
-from racetrack.stack import runtime
 from racetrack.stack.contract import RunningStack
-from racetrack.verify import verification
+from tests.cli.conftest import invoke
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -23,11 +20,10 @@ RATES = {"pageviews": 500.0}
 
 
 class Generator:
-    """A control port that notes when the load pauses and goes on."""
+    """A control server that records when the load pauses and continues."""
 
-    did: list[object]
-
-    def __init__(self, *_: object) -> None: ...
+    def __init__(self) -> None:
+        self.did: list[object] = []
 
     def __enter__(self) -> "Generator":
         return self
@@ -46,78 +42,65 @@ class Generator:
 
 
 class Broker:
-    """It has all that was handed over."""
-
-    def __init__(self, *_: object) -> None: ...
+    """Has everything that was handed over."""
 
     def end_offsets_reaching(self, handed_over: list[int], _within_s: float) -> list[int]:
         return handed_over
 
 
-class Found:
-    """A verification that finds this, or fails."""
+class Verification:
+    """Finds these views, or fails if there are none."""
 
-    views: dict[str, dict[str, Any]]
-
-    def __init__(self, *_: object) -> None: ...
+    def __init__(self, views: Mapping[str, dict[str, Any]]) -> None:
+        self._views = views
 
     def run(self) -> Verified:
-        if not self.views:
+        if not self._views:
             raise RacetrackError("a source can't be read")
-        return Verified.model_validate(verified(**self.views))
-
-
-@pytest.fixture
-def up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A stack stands, and the load is as it was when the command has ended."""
-    Generator.did = []
-    standing = (
-        MadeUpStack(),
-        RunningStack("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {}),
-    )
-    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
-    monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(runtime, "running_stack", lambda _: standing)
-    monkeypatch.setattr(loadgen, "Control", Generator)
-    monkeypatch.setattr(broker, "TopicOffsets", Broker)
-    monkeypatch.setattr(verification, "Verification", Found)
-    yield
-    assert Generator.did == ["pause", RATES]
+        return Verified.model_validate(verified(**self._views))
 
 
 def verify(**views: dict[str, Any]) -> Result:
-    Found.views = views
-    return CliRunner().invoke(cli.race, ["verify"])
+    """Run `./race verify` on a fake stack; the load is afterwards as it was before."""
+    generator = Generator()
+    up = RunningStack("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {})
+    result = invoke(
+        "verify",
+        find_engine=lambda _: MadeUpEngine(),
+        running_stack=lambda _: (MadeUpStack(), up),
+        Control=lambda *_: generator,
+        TopicOffsets=lambda *_: Broker(),
+        Verification=lambda *_: Verification(views),
+    )
+    assert generator.did == ["pause", RATES]
+    return result
 
 
-def test_views_that_are_right(up: None, tmp_path: Path) -> None:
+def test_the_findings_are_recorded(tmp_path: Path) -> None:
     result = verify(users=RIGHT)
     assert result.exit_code == 0, result.output
     assert "Made Up: every view is right" in result.output
-    (file,) = tmp_path.glob("*_UTC_made-up_verify/verified.json")
+    (file,) = tmp_path.glob("logs/*_UTC_made-up_verify/verified.json")
     assert json.loads(file.read_text())["views"]["users"]["status"] == "right"
 
 
-def test_a_view_that_is_wrong_fails_it(up: None) -> None:
-    result = verify(users=RIGHT, items=WRONG)
+@pytest.mark.parametrize(
+    ("views", "says"),
+    [
+        ({"users": RIGHT, "items": WRONG}, "items"),
+        ({"users": ABSENT, "items": ABSENT}, "the demo is not loaded there.\n  IDE: there"),
+        ({}, "a source can't be read"),
+    ],
+)
+def test_a_wrong_view_no_view_and_a_failure_have_exit_code_1(
+    views: dict[str, dict[str, Any]], says: str
+) -> None:
+    result = verify(**views)
     assert result.exit_code == 1
-    assert "items" in result.output
+    assert says in result.output
 
 
-def test_without_the_demo_it_says_how_to_load_it(up: None) -> None:
-    result = verify(users=ABSENT, items=ABSENT)
-    assert result.exit_code == 1
-    assert "the demo is not loaded there.\n  IDE: there" in result.output
-
-
-def test_a_verification_that_fails_leaves_the_load_as_it_was(up: None) -> None:
-    result = verify()
-    assert result.exit_code == 1
-    assert "a source can't be read" in result.output
-
-
-def test_without_a_stack_there_is_nothing_to_verify(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "running_stack", lambda _: None)
-    result = verify(users=RIGHT)
+def test_without_a_stack_there_is_nothing_to_verify() -> None:
+    result = invoke("verify", running_stack=lambda _: None)
     assert result.exit_code == 2
     assert "No stack is up" in result.output
