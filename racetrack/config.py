@@ -340,13 +340,14 @@ def known_names() -> frozenset[str]:
     return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)
 
 
-def refuse_unknown_in_files() -> None:
-    """Check that `.env` and the engines' `.env` files contain known names only.
+def refuse_unknown_in_files(files: Iterable[Path] | None = None) -> None:
+    """Check that files contain known names only. By default, check `.env` and the engines' `.env`
+    files.
 
     Raises:
         UsageError: a name is unknown.
     """
-    for file in filter(Path.exists, (ENV_FILE, *plugins.env_files())):
+    for file in filter(Path.exists, files or (ENV_FILE, *plugins.env_files())):
         for name in dotenv_values(file, interpolate=False):
             if name in ENVIRONMENT_ONLY:
                 raise UsageError(f"{name} in {file}: it is read from the environment only.")

@@ -15,7 +15,7 @@ from racetrack.probes import write_check
 from racetrack.results.run import RunArguments
 from racetrack.stack import applicability, resources
 from racetrack.stack.contract import DataFolder, Say, Stack
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import Workload, find_workload
 
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -59,7 +59,11 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     stack.prepare(services_of(engine, stack.settings), say)
 
 
-def require_raced_on(engine: Engine, settings: Settings) -> None:
+def require_raced_on(
+    engine: Engine,
+    settings: Settings,
+    find_workload: Callable[[str], Workload] = find_workload,
+) -> None:
     """Check that the engine has a script for the workload, and that the workload has all optional
     events that the settings enable.
 

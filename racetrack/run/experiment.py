@@ -233,6 +233,7 @@ def watch_until_decided(
     asked_per_s: float,
     within_s: float,
     watch: Watch,
+    now_ms: Callable[[], int] = now_ms,
 ) -> int:
     """Keep the load running after the sampling window until the verdicts on the engine's count and
     on each view are decided, for at most `within_s`. `folders` are those of the engines. Return

@@ -1,6 +1,7 @@
 """Choice of the runtime of a stack: containers or plain processes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from racetrack.config import Settings
 from racetrack.errors import SetupError, UsageError
@@ -8,11 +9,31 @@ from racetrack.stack import processes
 from racetrack.stack.contract import RunningStack, Say, Stack, Unmeasurable
 from racetrack.stack.lifetime import UpFile
 
+if TYPE_CHECKING:
+    from racetrack.stack.compose.stack import ComposeStack
+
 NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 
 
+def open_compose(settings: Settings) -> "ComposeStack":
+    """Return the stack of containers, as far as a usable Docker engine answers.
+
+    Raises:
+        NoDocker: there is no usable Docker.
+    """
+    from racetrack.stack.compose.engine import find
+    from racetrack.stack.compose.stack import ComposeStack
+
+    return ComposeStack(settings, find(airgap=settings.airgap))
+
+
 def open_stack(
-    settings: Settings, services: Sequence[str], say: Say, *, to_play: bool = False
+    settings: Settings,
+    services: Sequence[str],
+    say: Say,
+    *,
+    to_play: bool = False,
+    open_compose: Callable[[Settings], "ComposeStack"] = open_compose,
 ) -> Stack:
     """Return a stack for these settings that can run these services; start nothing.
 
@@ -27,12 +48,10 @@ def open_stack(
     """
     if settings.runtime == "native":
         return _native(settings)
-    from racetrack.stack.compose.engine import NoDocker, find
-    from racetrack.stack.compose.stack import ComposeStack
+    from racetrack.stack.compose.engine import NoDocker
 
     try:
-        docker = find(airgap=settings.airgap)
-        stack = ComposeStack(settings, docker)
+        stack = open_compose(settings)
         if missing := ", ".join(stack.missing(services)):
             where = "docker-compose.airgap.yml" if settings.airgap else "docker-compose.yml"
             raise _NotThere(f"{where} has no service {missing}")
@@ -44,7 +63,7 @@ def open_stack(
         say(f"Runtime native: {reason.why}.")
         return _native(settings)
     if settings.runtime == "auto":
-        say(f"Runtime compose: Docker {docker.version} answers.")
+        say(f"Runtime compose: Docker {stack.docker_version} answers.")
     return stack
 
 
@@ -76,7 +95,7 @@ def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
     runtime = UpFile(processes.work_root(settings.stack_name)).runtime()
     if runtime is None:
         return None
-    stack = _native(settings) if runtime == "native" else _compose(settings)
+    stack = _native(settings) if runtime == "native" else open_compose(settings)
     running = stack.running()
     if running is None:
         return None
@@ -84,26 +103,21 @@ def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
     return stack, running
 
 
-def possible_stacks(settings: Settings) -> list[Stack]:
+def possible_stacks(
+    settings: Settings, open_compose: Callable[[Settings], "ComposeStack"] = open_compose
+) -> list[Stack]:
     """Return one stack for each runtime in which a stack of this name may be running."""
     if settings.runtime == "native":
         return [_native(settings)]
     from racetrack.stack.compose.engine import NoDocker
 
     try:
-        compose = [_compose(settings)]
+        compose = [open_compose(settings)]
     except NoDocker:
         if _must_be_compose(settings):
             raise
         compose = []
     return [*compose, *([] if _must_be_compose(settings) else [_native(settings)])]
-
-
-def _compose(settings: Settings) -> Stack:
-    from racetrack.stack.compose.engine import find
-    from racetrack.stack.compose.stack import ComposeStack
-
-    return ComposeStack(settings, find(airgap=settings.airgap))
 
 
 class _NotThere(UsageError):

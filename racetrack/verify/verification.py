@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import duckdb
@@ -77,8 +77,8 @@ class Inputs:
 class Limits:
     """How long a verification waits, in seconds; see the constants."""
 
-    drain_within_s: float = field(default_factory=lambda: DRAIN_WITHIN_S)
-    again_within_s: float = field(default_factory=lambda: AGAIN_WITHIN_S)
+    drain_within_s: float = DRAIN_WITHIN_S
+    again_within_s: float = AGAIN_WITHIN_S
     cdc_quiet_s: float = CDC_QUIET_S
     look_every_s: float = LOOK_EVERY_S
 

@@ -68,32 +68,30 @@ def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
     assert record.measured.watched_until_ms is None
 
 
-def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> None:
+def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> None:
     """The clock is past all looks of a played-back run; here the window ends now."""
     race = synthetic.SyntheticRun(window_s=10, recorded_after_ms=121_000)
     synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
-    said: list[str] = []
+    lines: list[str] = []
     now_ms = START_MS + 10_000
 
     def watch(seconds: float, what: str) -> None:
         nonlocal now_ms
         now_ms += round(1000 * seconds)
-        said.append(what)
+        lines.append(what)
 
-    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "now_ms", lambda: now_ms)
-        until_ms = experiment.watch_until_decided(
-            [tmp_path],
-            START_MS - 5_000,
-            window,
-            asked_per_s=4_000,
-            within_s=120,
-            watch=watch,
-        )
+    until_ms = experiment.watch_until_decided(
+        [tmp_path],
+        START_MS - 5_000,
+        Window(start_ms=START_MS, end_ms=START_MS + 10_000),
+        asked_per_s=4_000,
+        within_s=120,
+        watch=watch,
+        now_ms=lambda: now_ms,
+    )
     assert now_ms == until_ms + experiment.ROWS_WITHIN_MS
-    assert said[0] == "looking whether it kept up"
-    assert said[1] == "undecided, watching on for 105 s at most; next look"
+    assert lines[0] == "looking whether it kept up"
+    assert lines[1] == "undecided, watching on for 105 s at most; next look"
 
 
 def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What is looked at before a stack is started: settings that do nothing are refused."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -42,25 +41,13 @@ def test_a_setting_of_this_run_that_does_nothing_is_refused(
     assert refusal.value.exit_code == 2
 
 
-def test_a_workload_that_an_engine_has_no_script_for_is_refused(
-    ready: MakeReady, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plugins, "SCRIPTS", Path("/nowhere"))
-    with pytest.raises(UsageError, match=r"can't race on the workload .*: there is no scripts/"):
-        ready(EXAMPLE, "native")
-    assert ready(CALIBRATION, "native")  # which counts the main topic of any
-
-
 @pytest.mark.parametrize("rate", OPTIONAL_RATES)
-def test_a_rate_that_the_workload_does_not_have_is_refused(
-    rate: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rate_that_the_workload_does_not_have_is_refused(rate: str) -> None:
     workload = replace(find_workload(plugins.default_workload()), rates=())
-    monkeypatch.setattr(checks, "find_workload", lambda _: workload)
     engine = find_engine(CALIBRATION)
-    checks.require_raced_on(engine, load())
+    checks.require_raced_on(engine, load(), lambda _: workload)
     with pytest.raises(UsageError, match=f"{rate.upper()} does nothing: the workload"):
-        checks.require_raced_on(engine, load({rate.upper(): "3"}))
+        checks.require_raced_on(engine, load({rate.upper(): "3"}), lambda _: workload)
 
 
 def of_others(engine: str) -> dict[str, str]:

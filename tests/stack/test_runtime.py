@@ -1,156 +1,118 @@
-"""Which runtime is chosen, and what is said of it."""
+"""Which runtime is chosen, and what is printed about it."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from racetrack.config import Settings, load
 from racetrack.errors import RacetrackError
 from racetrack.stack import runtime
-from racetrack.stack.compose import engine
-from racetrack.stack.compose import stack as compose
-from racetrack.stack.contract import Stack, Unmeasurable
+from racetrack.stack.compose.engine import NoDocker
+from racetrack.stack.compose.stack import ComposeStack
+from racetrack.stack.contract import Unmeasurable
+from tests.run.made_up import MadeUpStack
 
-NOT_THERE = engine.NoDocker("no Docker engine answers", "Start it")
 IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
 
 
-@pytest.fixture
-def chosen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str]]]:
-    """The runtime for a setting on a machine that has Docker or not, and what was said."""
+class Containers(MadeUpStack):
+    """A stack of containers that lacks only the service swiftd."""
 
-    def choose(
-        setting: str,
-        services: Sequence[str] = ("mysql",),
-        *,
-        docker: bool,
-        virtual: bool = False,
-        to_play: bool = False,
-    ) -> tuple[str, list[str]]:
-        found = Answering(virtual)
-        monkeypatch.setattr(engine, "find", (lambda **_: found) if docker else raise_no_docker)
-        said: list[str] = []
-        stack: Stack = runtime.open_stack(
-            load({"RUNTIME": setting, "AIRGAP": "false"}), services, said.append, to_play=to_play
+    docker_version = "99.1"
+
+    def missing(self, services: Sequence[str]) -> list[str]:
+        return [name for name in services if name == "swiftd"]
+
+
+class Machine:
+    """A machine with Docker, in a virtual machine or not, or without it."""
+
+    def __init__(self, *, docker: bool = True, virtual: bool = False) -> None:
+        self._docker, self._virtual = docker, virtual
+
+    def open_compose(self, settings: Settings) -> ComposeStack:
+        if not self._docker:
+            raise NoDocker("no Docker engine answers", "Start it")
+        stack = Containers(settings, "compose")
+        stack.unmeasurable = IN_A_MACHINE if self._virtual else None
+        return cast(ComposeStack, stack)
+
+    def chosen(self, setting: str, *services: str, to_play: bool = False) -> tuple[str, list[str]]:
+        """The runtime for a setting, and the printed lines."""
+        lines: list[str] = []
+        stack = runtime.open_stack(
+            load({"RUNTIME": setting, "AIRGAP": "false"}),
+            ["mysql", *services],
+            lines.append,
+            to_play=to_play,
+            open_compose=self.open_compose,
         )
-        return stack.runtime, said
+        return stack.runtime, lines
 
-    class Answering:
-        client = None
-        version = "99.1"
-
-        def __init__(self, virtual: bool) -> None:
-            self.unmeasurable = IN_A_MACHINE if virtual else None
-
-    monkeypatch.setattr(
-        compose.ComposeStack, "missing", lambda _, names: [n for n in names if n == "swiftd"]
-    )
-    return choose
-
-
-Chosen = Callable[..., tuple[str, list[str]]]
-
-
-def test_auto_goes_by_what_there_is_and_says_why(chosen: Chosen) -> None:
-    assert chosen("auto", docker=True) == ("compose", ["Runtime compose: Docker 99.1 answers."])
-    assert chosen("auto", docker=False) == ("native", ["Runtime native: no Docker engine answers."])
-
-
-def test_a_choice_by_hand_needs_no_words(chosen: Chosen) -> None:
-    assert chosen("native", docker=True) == ("native", [])
-    assert chosen("compose", docker=True) == ("compose", [])
-
-
-def test_compose_by_hand_where_there_is_none(chosen: Chosen) -> None:
-    with pytest.raises(
-        RacetrackError, match=r"No Docker engine answers. Start it, or set RUNTIME="
-    ):
-        chosen("compose", docker=False)
-
-
-def test_a_service_that_has_no_container(chosen: Chosen) -> None:
-    wanted = ["mysql", "swiftd"]
-    assert chosen("auto", wanted, docker=True) == (
-        "native",
-        ["Runtime native: docker-compose.yml has no service swiftd."],
-    )
-    with pytest.raises(RacetrackError, match=r"has no service swiftd. Set RUNTIME=native"):
-        chosen("compose", wanted, docker=True)
-
-
-def test_what_may_stand(monkeypatch: pytest.MonkeyPatch, chosen: Chosen) -> None:
-    def runtimes(setting: str) -> list[str]:
+    def possible(self, setting: str) -> list[str]:
+        """The runtimes in which a stack may be running."""
         settings: Settings = load({"RUNTIME": setting, "AIRGAP": "false"})
-        return [stack.runtime for stack in runtime.possible_stacks(settings)]
-
-    chosen("auto", docker=True)
-    assert runtimes("auto") == ["compose", "native"]
-    assert runtimes("compose") == ["compose"]
-    chosen("auto", docker=False)
-    assert runtimes("auto") == runtimes("native") == ["native"]
+        found = runtime.possible_stacks(settings, self.open_compose)
+        return [stack.runtime for stack in found]
 
 
-@pytest.fixture
-def mac(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all that a Mac is, what the choice goes by."""
-    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+LINUX, WITHOUT_DOCKER, VIRTUAL = Machine(), Machine(docker=False), Machine(virtual=True)
 
 
-def test_what_can_not_be_measured_is_refused_or_run_natively(chosen: Chosen) -> None:
-    assert chosen("auto", docker=True, virtual=True) == (
-        "native",
-        ["Runtime native: It is in a machine of its own."],
-    )
+def test_auto_chooses_compose_if_docker_answers_and_prints_why() -> None:
+    answers = "Runtime compose: Docker 99.1 answers."
+    assert LINUX.chosen("auto") == ("compose", [answers])
+    missing = "Runtime native: no Docker engine answers."
+    assert WITHOUT_DOCKER.chosen("auto") == ("native", [missing])
+    no_service = "Runtime native: docker-compose.yml has no service swiftd."
+    assert LINUX.chosen("auto", "swiftd") == ("native", [no_service])
+    virtual = "Runtime native: It is in a machine of its own."
+    assert VIRTUAL.chosen("auto") == ("native", [virtual])
+
+
+def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
+    assert LINUX.chosen("native") == ("native", [])
+    assert LINUX.chosen("compose") == ("compose", [])
+    with pytest.raises(RacetrackError, match=r"answers. Start it, or set RUNTIME="):
+        WITHOUT_DOCKER.chosen("compose")
+    with pytest.raises(RacetrackError, match=r"has no service swiftd. Set RUNTIME=native"):
+        LINUX.chosen("compose", "swiftd")
     with pytest.raises(
         RacetrackError,
         match=r"machine of its own: CPU .* nothing has been started\. Go inside, or set RUNTIME="
         r"native\. To try it .* `./race up ENGINE`",
     ) as refusal:
-        chosen("compose", docker=True, virtual=True)
+        VIRTUAL.chosen("compose")
     assert refusal.value.exit_code == 3
 
 
-def test_to_play_it_is_taken_where_it_is_wanted(chosen: Chosen) -> None:
-    assert chosen("compose", docker=True, virtual=True, to_play=True) == ("compose", [])
-    # Who leaves it open gets what can be measured, too.
-    assert chosen("auto", docker=True, virtual=True, to_play=True)[0] == "native"
+def test_a_stack_that_can_not_be_measured_is_accepted_to_play_if_compose_is_requested() -> None:
+    assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
+    assert VIRTUAL.chosen("auto", to_play=True)[0] == "native"
 
 
-def test_a_mac_has_containers_to_play_with_and_nothing_else(chosen: Chosen, mac: None) -> None:
-    assert chosen("auto", docker=True, virtual=True, to_play=True) == (
-        "compose",
-        ["Runtime compose: Docker 99.1 answers."],
-    )
-    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To try it"):
-        chosen("auto", docker=True, virtual=True)
-    with pytest.raises(RacetrackError, match=r"no service swiftd\. Run it on Linux, or describe"):
-        chosen("auto", ["swiftd"], docker=True, virtual=True)
-    for to_play in (False, True):
-        with pytest.raises(RacetrackError, match="No Docker engine answers"):
-            chosen("auto", docker=False, to_play=to_play)
-        with pytest.raises(
-            RacetrackError, match=r"from Debian, and this is not Linux\. Use Docker"
-        ):
-            chosen("native", docker=False, to_play=to_play)
+def test_stacks_may_run_in_each_runtime_that_the_setting_allows() -> None:
+    assert LINUX.possible("auto") == ["compose", "native"]
+    assert LINUX.possible("compose") == ["compose"]
+    assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
 
 
-def test_what_may_stand_on_a_mac(
-    monkeypatch: pytest.MonkeyPatch, chosen: Chosen, mac: None
+def test_a_mac_has_containers_to_play_with_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings: Settings = load({"RUNTIME": "auto", "AIRGAP": "false"})
-    chosen("auto", docker=True, virtual=True, to_play=True)
-    assert [each.runtime for each in runtime.possible_stacks(settings)] == ["compose"]
-    monkeypatch.setattr(engine, "find", raise_no_docker)
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    answers = "Runtime compose: Docker 99.1 answers."
+    assert VIRTUAL.chosen("auto", to_play=True) == ("compose", [answers])
+    assert VIRTUAL.possible("auto") == ["compose"]
+    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To try it"):
+        VIRTUAL.chosen("auto")
+    with pytest.raises(RacetrackError, match=r"no service swiftd\. Run it on Linux, or describe"):
+        VIRTUAL.chosen("auto", "swiftd")
+    with pytest.raises(RacetrackError, match=r"^No Docker engine answers\. Start it\.$"):
+        WITHOUT_DOCKER.chosen("auto", to_play=True)
     with pytest.raises(RacetrackError, match="No Docker engine answers"):
-        runtime.possible_stacks(settings)
-
-
-def raise_no_docker(**_: object) -> None:
-    raise NOT_THERE
-
-
-def test_native_is_no_way_out_on_a_mac(mac: None) -> None:
-    assert str(engine.NoDocker("no Docker engine answers", "Start it")) == (
-        "No Docker engine answers. Start it."
-    )
+        WITHOUT_DOCKER.possible("auto")
+    with pytest.raises(RacetrackError, match=r"from Debian, and this is not Linux\. Use Docker"):
+        LINUX.chosen("native")

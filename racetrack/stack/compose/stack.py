@@ -58,6 +58,11 @@ class ComposeStack:
         self._started: _Started | None = None
 
     @property
+    def docker_version(self) -> str:
+        """Version of the Docker engine."""
+        return self._docker.version
+
+    @property
     def data_in_memory(self) -> bool:
         """True: the compose files mount a tmpfs at each data folder."""
         return True

@@ -5,6 +5,7 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
 from racetrack.stack import processes
-from racetrack.verify import verification
+from racetrack.verify.verification import Limits, Verification
 from tests.e2e.shared import Door, nc, stack_up
 
 pytestmark = pytest.mark.e2e
@@ -69,7 +70,7 @@ def session(up: Door, settings: Settings) -> Iterator[Session]:
     session.close()
 
 
-def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
+def test_it_names_where_to_play(up: Door, settings: Settings) -> None:
     assert f":{DeephavenSettings.of(settings).deephaven_port}/ide/" in up.output
     assert "scripts/demo.py" in up.output
 
@@ -79,7 +80,7 @@ def test_it_wrote_a_record_of_its_own(up: Door, settings: Settings) -> None:
     assert broker.end_offsets() == [1]
 
 
-def test_status_knows_every_service(up: Door) -> None:
+def test_status_lists_every_service(up: Door) -> None:
     status = Door("race", "status")
     assert status.wait() == 0
     for service in ("mysql", "broker", "registry", "debezium", "deephaven", "loadgen"):
@@ -160,15 +161,14 @@ def test_a_stack_that_is_up_is_right_and_its_load_goes_on(
 
 
 def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
-    session: Session, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    session: Session, settings: Settings
 ) -> None:
     with database(settings, unseen=True) as cursor:
         cursor.execute("UPDATE purchases SET purchase_price = purchase_price + 1 WHERE id = 20")
         cursor.execute("DELETE FROM purchases WHERE id = 21")
-    # It never comes right, however long that is waited for.
-    monkeypatch.setattr(verification, "DRAIN_WITHIN_S", 6.0)
-    monkeypatch.setattr(verification, "AGAIN_WITHIN_S", 6.0)
-    result = CliRunner().invoke(cli.race, ["verify"])
+    # It never comes right, however long a verification waits.
+    impatient = partial(Verification, limits=Limits(drain_within_s=6.0, again_within_s=6.0))
+    result = CliRunner().invoke(cli.race, ["verify"], obj={"Verification": impatient})
     found = found_by(result.output)
     assert result.exit_code == 1
     assert wrong(found) == set(), "the engine is right about what CDC delivered"
