@@ -47,10 +47,10 @@ def seen(curves: Curves) -> Work:
 
 @pytest.mark.parametrize("update_interval_ms", [100.0, 1_000.0, 7_000.0])
 def test_work_is_counted_from_update_to_update(update_interval_ms: float) -> None:
-    told = seen(overloaded(update_interval_ms=update_interval_ms))
-    assert told.per_s == pytest.approx(9_000, rel=1e-3)
-    assert len(told.batches_per_s) == 5
-    assert told.is_capacity
+    recorded = seen(overloaded(update_interval_ms=update_interval_ms))
+    assert recorded.per_s == pytest.approx(9_000, rel=1e-3)
+    assert len(recorded.batches_per_s) == 5
+    assert recorded.is_capacity
 
 
 def works(per_s: float, idle_share: float = 0.0) -> Work:
@@ -74,32 +74,32 @@ def test_a_view_without_backlog_does_not_limit_the_capacity() -> None:
 
 
 def test_batches_show_how_work_wavers() -> None:
-    told = seen(overloaded(wavers=0.2))
+    recorded = seen(overloaded(wavers=0.2))
     half_a_wave = 9_000 * 0.2 * 2 / np.pi
-    assert max(told.batches_per_s) == pytest.approx(9_000 + half_a_wave, rel=0.01)
-    assert min(told.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
+    assert max(recorded.batches_per_s) == pytest.approx(9_000 + half_a_wave, rel=0.01)
+    assert min(recorded.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
 
 
 def test_the_age_of_the_backlog_is_measured() -> None:
     # 90,000 due before the recording began would have no age, so look at its later part.
     curves = overloaded(backlog=60_000)
-    told = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
-    assert told.backlog_min_s == pytest.approx(10, abs=0.2)
-    assert told.backlog_max_s == pytest.approx(11, abs=0.2)
+    recorded = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
+    assert recorded.backlog_min_s == pytest.approx(10, abs=0.2)
+    assert recorded.backlog_max_s == pytest.approx(11, abs=0.2)
 
 
 def test_an_engine_that_had_nothing_to_do_shows_no_capacity() -> None:
-    told = seen(overloaded(backlog=0))
-    assert told.idle_share > 0.9
-    assert not told.is_capacity
+    recorded = seen(overloaded(backlog=0))
+    assert recorded.idle_share > 0.9
+    assert not recorded.is_capacity
 
 
 def test_one_idle_partition_is_enough_to_doubt_it() -> None:
     curves = overloaded()
     caught_up = Curve(curves.published[1].at_ms, curves.published[1].count - 100_000 / PARTITIONS)
     published = (curves.published[0], caught_up, curves.published[2])
-    told = seen(Curves(curves.partitions, curves.due, curves.due, published, curves.processed))
-    assert told.idle_share > 0.9
+    recorded = seen(Curves(curves.partitions, curves.due, curves.due, published, curves.processed))
+    assert recorded.idle_share > 0.9
 
 
 def test_fewer_than_two_updates_give_no_rate() -> None:

@@ -46,7 +46,7 @@ def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
             assert true_ms <= ms <= true_ms + EVERY_MS
 
 
-def test_broker_and_debezium_are_told_apart(tmp_path: Path) -> None:
+def test_broker_and_debezium_are_distinguished(tmp_path: Path) -> None:
     write(tmp_path, 10, 300, 1_200, sent_ms=700)
     found = views.cdc_path(tmp_path, WINDOW)
     assert found

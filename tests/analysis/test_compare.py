@@ -27,16 +27,6 @@ def test_one_run_has_a_mean_but_no_interval() -> None:
         mean([])
 
 
-def test_the_ratio_is_welchs_on_logarithms() -> None:
-    found = ratio([20.0, 40.0], [10.0, 20.0])
-    assert found is not None and found.low is not None
-    assert found.ratio == pytest.approx(2)
-    # Equal spread, n = 2 each: 2 degrees of freedom, standard error sqrt(2 * (ln 2)^2 / 2 / 2).
-    half = 4.30265 * math.log(2) / math.sqrt(2)
-    assert math.log(found.low) == pytest.approx(math.log(2) - half, rel=1e-5)
-    assert found.conclusion == "no difference shown"
-
-
 def test_the_ratios_interval_is_scipys_welch() -> None:
     a, b = [3.1, 2.7, 2.9, 3.6], [1.1, 1.9, 1.4]
     found = ratio(a, b)
@@ -92,15 +82,15 @@ def test_the_intervals_miss_the_truth_about_once_in_twenty() -> None:
 def test_a_line_is_found_with_an_interval_that_holds_it() -> None:
     rng = np.random.default_rng(7)
     rates = np.repeat([500.0, 2_000, 10_000, 30_000], 3)
-    held = 0
+    rows = 0
     for _ in range(400):
         cores = 0.218 + 12.1e-6 * rates + rng.normal(0, 0.02, len(rates))
         found = fit_cost(rates.tolist(), cores.tolist())
         assert found
-        held += abs(found.base_pct - 21.8) <= found.base_half_pct
-        held += abs(found.per_million_s - 12.1) <= found.per_million_half_s
+        rows += abs(found.base_pct - 21.8) <= found.base_half_pct
+        rows += abs(found.per_million_s - 12.1) <= found.per_million_half_s
     # 95 % of 800, give or take three standard deviations.
-    assert 740 <= held <= 780
+    assert 740 <= rows <= 780
 
 
 # A sweep of 2026-11-21: pageviews per second that were processed, CPU seconds per million.

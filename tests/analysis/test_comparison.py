@@ -93,7 +93,7 @@ def test_what_the_harness_does_not_resolve_is_a_tie() -> None:
     assert answer([Side("a", alike(10)), Side("b", alike(60))], LAG_P99).leaders == ("a",)
 
 
-def test_a_lower_bound_is_not_said_to_be_less() -> None:
+def test_a_lower_bound_is_not_called_less() -> None:
     def side_of(label: str, per_s: float, *, is_bound: bool) -> Side:
         figures: dict[tuple[str, int | None], Summary] = {
             ("capacity_per_s", None): summary([per_s, per_s * 1.01])

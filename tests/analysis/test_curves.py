@@ -34,13 +34,13 @@ def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
 
 def test_nothing_after_a_step_back_is_trusted() -> None:
     run = replace(QUIET, delay_ms=300)
-    told = synthetic.set_back(curves_of(run), START_MS + 20_000, 5_000)
-    cut = trusted(told)
+    recorded = synthetic.set_back(curves_of(run), START_MS + 20_000, 5_000)
+    cut = trusted(recorded)
     step = cut.step
     assert step is not None
     assert step.to_ms == pytest.approx(START_MS + 15_000, abs=300)
     assert step.from_ms - step.to_ms == pytest.approx(5_000, abs=150)
-    series = lag_series(told, *run.window)
+    series = lag_series(recorded, *run.window)
     assert series.end_ms == pytest.approx(START_MS + 15_000, abs=300)
     assert np.all(np.diff(series.at_ms) > 0)
     for name in curves.NAMES:
@@ -48,9 +48,9 @@ def test_nothing_after_a_step_back_is_trusted() -> None:
 
 
 def test_rows_a_little_out_of_order_are_no_step() -> None:
-    told = one_partition(curve((1_000, 900), (2_000, 1_900), (1_990, 1_950), (3_000, 2_900)))
-    assert trusted(told).step is None
-    assert np.all(np.diff(lag_series(told, 0, 4_000).at_ms) > 0)
+    recorded = one_partition(curve((1_000, 900), (2_000, 1_900), (1_990, 1_950), (3_000, 2_900)))
+    assert trusted(recorded).step is None
+    assert np.all(np.diff(lag_series(recorded, 0, 4_000).at_ms) > 0)
 
 
 def test_throughput() -> None:
@@ -67,12 +67,12 @@ def test_throughput() -> None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    told = curves_of(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
-    synthetic.write(told, tmp_path)
+    recorded = curves_of(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
+    synthetic.write(recorded, tmp_path)
     read = curves.read(tmp_path)
-    assert read.partitions == told.partitions
+    assert read.partitions == recorded.partitions
     for name in curves.NAMES:
-        for there, here in zip(getattr(read, name), getattr(told, name), strict=True):
+        for there, here in zip(getattr(read, name), getattr(recorded, name), strict=True):
             assert np.array_equal(there.at_ms, here.at_ms)
             assert np.array_equal(there.count, here.count)
     assert not len(read.processed[1].at_ms)
@@ -106,7 +106,7 @@ def test_an_invalid_file_is_rejected(tmp_path: Path, text: str | None, expected:
 
 
 def test_the_recording_ends_with_its_shortest_curve() -> None:
-    told = one_partition(curve((1, 1)))
-    shorter = replace(told, published=(curve((0, 0), (700, 600)),))
-    assert curves.recorded_until_ms(told) == 10_000
+    recorded = one_partition(curve((1, 1)))
+    shorter = replace(recorded, published=(curve((0, 0), (700, 600)),))
+    assert curves.recorded_until_ms(recorded) == 10_000
     assert curves.recorded_until_ms(shorter) == 700

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from racetrack.analysis import figures, raw
 from racetrack.results import folder as runfolder
@@ -120,15 +118,6 @@ def test_top_is_kept_beside_the_kernels_account_of_the_same_seconds(folder: Path
     assert steadyd.kernel_cpu_pct == pytest.approx(100 * 1.25 / 30, abs=0.01)
 
 
-def test_a_run_leaves_top_s_samples_in_a_file(tmp_path: Path) -> None:
-    lines = (folders.run(tmp_path, RunSpec()) / "top_summary.log").read_text().splitlines()
-    assert [line.split(", mean=")[0] for line in lines] == [
-        f"name={name}, tag={tag}"
-        for name in ("steadyd", "broker")
-        for tag in ("CPU_PCT", "RES_GiB")
-    ]
-
-
 def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) -> None:
     recorded = read_run(folder)
     recorded["engine_services"] = ["steadyd", "broker"]
@@ -236,14 +225,6 @@ def test_what_was_not_measured_is_none() -> None:
     assert figures.spread([1.0]).sd is None
 
 
-@given(st.lists(st.floats(0, 1000), min_size=2, max_size=50))
-def test_the_standard_error_shrinks_with_the_square_root_of_n(samples: list[float]) -> None:
-    spread = figures.spread(samples)
-    assert spread.sd is not None and spread.mean is not None and spread.max is not None
-    assert spread.sem == pytest.approx(spread.sd / len(samples) ** 0.5, abs=1e-3)
-    assert min(samples) - 1e-3 <= spread.mean <= spread.max + 1e-3
-
-
 def test_a_run_with_tracer_events_has_view_lags(tmp_path: Path) -> None:
     results = read_run(folders.run(tmp_path, RunSpec(delay_ms=20, view_delay_ms=1_250)))["results"]
     assert [view["name"] for view in results["views"]] == [
@@ -265,8 +246,3 @@ def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_pat
     assert verdict["kind"] == "fell behind"
     assert verdict["reason"].startswith("Fell behind: lag grows by")
     assert verdict["reason"].endswith("the slowest view decides: item_summary.pageviews")
-
-
-def test_a_run_without_tracer_events_has_no_view_lags(tmp_path: Path) -> None:
-    run = read_run(folders.run(tmp_path, RunSpec()))
-    assert run["results"].get("views", []) == run.get("traced_views", []) == []

@@ -1,7 +1,6 @@
 """`judge` on runs with a known truth: error rates, and reasons."""
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -262,11 +261,6 @@ def test_a_long_update_interval_is_not_falling_behind(window_s: float, delay_ms:
         assert found.shortest_window_s in range(124, 134)
 
 
-def test_the_reason_has_the_update_interval() -> None:
-    run = SyntheticRun(cycle_ms=16_000, warm_up_ms=60_000)
-    assert "the engine updates every 1" in verdict(run).reason
-
-
 def test_a_long_update_interval_does_not_explain_a_lag_of_many_cycles() -> None:
     """An update every 8 s, and none in a window of 12 s in which it is 40 s behind."""
     run = SyntheticRun(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
@@ -366,15 +360,3 @@ def test_a_recording_that_ends_early_is_warned_of() -> None:
     recorded = synthetic.curves(SyntheticRun(), np.random.default_rng(1))
     found = judge(recorded, START_MS, START_MS + 40_000)
     assert any("recording ends" in warning for warning in found.warnings)
-
-
-def test_a_verdict_is_a_function_of_its_data() -> None:
-    assert verdict(SyntheticRun()) == verdict(SyntheticRun())
-
-
-def test_a_minute_of_16_partitions_is_judged_within_half_a_second() -> None:
-    run = SyntheticRun(window_s=60, partitions=16, cycle_ms=100, leak=0.01)
-    recorded = synthetic.curves(run, np.random.default_rng(1))
-    began = time.process_time()
-    judge(recorded, *run.window)
-    assert time.process_time() - began < 0.5

@@ -95,24 +95,6 @@ def test_shared_cores_give_a_warning(mib_per_s: float | None, warns: bool) -> No
     assert any("The cores ran at 72 % of the speed" in one for one in recorded) is warns
 
 
-def test_only_what_was_in_the_time_counts() -> None:
-    quiet, loud = rows(0.0, seconds=10), rows(1.0, seconds=10)
-    late = [
-        replace(
-            row,
-            at_ms=row.at_ms + 10_000,
-            busy_s=row.busy_s + 5.2,
-            programs_s=3e5 + 5.2 + 1.52 * s,
-            services_s=75 + 0.5 * s,
-        )
-        for s, row in enumerate(loud)
-    ]
-    both = [*quiet, *(replace(row, harness_s=row.harness_s + 0.2) for row in late[1:])]
-    before, after = over(both, 0, 10), over(both, 10, 20)
-    assert before and after
-    assert (before.foreign_cpu_pct, after.foreign_cpu_pct) == (0.0, 100.0)
-
-
 def test_what_the_kernel_does_for_an_engine_is_no_other_program() -> None:
     """Some engines wake up twenty thousand times a second, which costs a tenth of a core."""
     found = over(rows(foreign=0.01, kernel=0.12), 0, 30)
@@ -152,16 +134,10 @@ def test_unknown_values_are_none() -> None:
     assert found and found.foreign_cpu_pct is None
 
 
-def test_where_there_is_no_record_there_is_no_noise(tmp_path: Path) -> None:
-    assert raw.noise(tmp_path) == []
-    assert Gate.of({}) is None
-    assert noise.warnings(record()) == []
-
-
 def test_a_row_is_read_as_the_probe_writes_it(tmp_path: Path) -> None:
     assert {f"waited_for_{name}_s" for name in RESOURCES} < set(COLUMNS)
-    held = {**dict.fromkeys(COLUMNS, "1.5"), "at_ms": "17", "mhz": "", "services_s": ""}
-    lines = [",".join(COLUMNS), ",".join(held.values())]
+    content = {**dict.fromkeys(COLUMNS, "1.5"), "at_ms": "17", "mhz": "", "services_s": ""}
+    lines = [",".join(COLUMNS), ",".join(content.values())]
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     (row,) = raw.noise(tmp_path)
     assert (row.at_ms, row.busy_s, row.mhz, row.services_s) == (17, 1.5, None, None)

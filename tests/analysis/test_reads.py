@@ -1,7 +1,6 @@
 """Answers: how long they took and how old they were, against reads whose truth is known, in the
 files as a run writes them."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -83,11 +82,6 @@ def test_answers_of_an_untraced_view_have_no_age(folder: Path) -> None:
     assert answers(folder)[WHOLE].age is None
 
 
-def test_without_tracer_events_answers_have_no_age(folder: Path) -> None:
-    (folder / "tracer_events.csv").unlink()
-    assert all(one.age is None and one.time for one in answers(folder).values())
-
-
 def test_reads_that_were_due_and_never_answered_take_without_end(folder: Path) -> None:
     """The last of a client that still waits when the run ends."""
     due, file = due_in_window(folder, SOME), folder / "reads.csv"
@@ -131,10 +125,3 @@ def test_without_any_answer_every_query_has_none(folder: Path) -> None:
     found = answers(folder)
     assert list(found) == list(ASKED)
     assert all((one.due, one.answered, one.time) == (0, 0, None) for one in found.values())
-
-
-def test_without_reads_there_are_no_answers(folder: Path) -> None:
-    (folder / "reads.csv").unlink()
-    recorded = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**recorded, "queries": []}))
-    assert answers(folder) == {}

@@ -129,7 +129,7 @@ def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
     )
 
 
-def test_recovery_from_a_spike_counts_from_its_end_with_the_backlog_meanwhile(
+def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
     tmp_path: Path,
 ) -> None:
     found = recovery.load_effect(tmp_path, write_spike(tmp_path))

@@ -27,7 +27,7 @@ def curves(folder: Path, view: TracedViewRecord) -> Curves:
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 @pytest.mark.parametrize("partition", range(PARTITIONS))
-def test_the_marks_of_a_partition_are_numbered_as_they_come(
+def test_the_tracer_events_of_a_partition_are_numbered_as_they_come(
     view: TracedViewRecord, partition: int
 ) -> None:
     found = [views.number_of(view.parity, nth, partition, PARTITIONS) + 1 for nth in range(50)]
@@ -36,7 +36,7 @@ def test_the_marks_of_a_partition_are_numbered_as_they_come(
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 @pytest.mark.parametrize("delay_ms", [20, 1_250])
-def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
+def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     tmp_path: Path, view: TracedViewRecord, delay_ms: int
 ) -> None:
     """Its age rises to the delay, then falls by the interval between tracer events."""
@@ -66,7 +66,7 @@ def test_a_view_that_does_not_is_kept_up_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
-def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
+def test_tracer_events_from_before_the_recording_are_known_by_the_rate_of_those_after(
     tmp_path: Path, view: TracedViewRecord
 ) -> None:
     write(tmp_path, [view], 8_000)
@@ -122,10 +122,6 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
     assert before and after
     assert after.view_rows == before.view_rows
     assert len(after.at_ms) == len(before.at_ms)
-
-
-def test_without_marks_there_is_nothing_to_read(tmp_path: Path) -> None:
-    assert views.read_tracer_events(tmp_path) is None
 
 
 @pytest.mark.parametrize(

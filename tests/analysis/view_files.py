@@ -46,7 +46,7 @@ def write_reads(
     times_s = itertools.islice(poisson.due_s(per_s), count)
     for since_s, (query, view) in zip(times_s, itertools.cycle(asked.items()), strict=False):
         asked_ms = from_ms + 10_000 + round(1000 * since_s)
-        held = ""
+        rows = ""
         if view:
             there = [
                 [
@@ -56,9 +56,9 @@ def write_reads(
                 ]
                 for p in range(partitions)
             ]
-            said = [due_ms(max(n, default=0), from_ms) if view.is_time else len(n) for n in there]
-            held = ";".join(f"{value:.0f}" for value in said)
-        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{query},20,{held},")
+            values = [due_ms(max(n, default=0), from_ms) if view.is_time else len(n) for n in there]
+            rows = ";".join(f"{value:.0f}" for value in values)
+        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{query},20,{rows},")
     (folder / "reads.csv").write_text("\n".join(lines) + "\n")
 
 
