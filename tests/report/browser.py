@@ -75,10 +75,10 @@ def look(page: str, probe: str, tmp_path: Path, width: int, *options: str) -> Se
     )
     found = re.search(r'<script type="application/json" id="seen">(.*?)</script>', done.stdout)
     assert found, f"the probe saw nothing: {done.stderr[-2000:]}"
-    told = json.loads(html.unescape(found[1]))
-    assert "error" not in told, told["error"]
+    record = json.loads(html.unescape(found[1]))
+    assert "error" not in record, record["error"]
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return Seen(told, console)
+    return Seen(record, console)
 
 
 def contrast(one: str, other: str) -> float:

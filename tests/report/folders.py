@@ -344,8 +344,8 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
 
 def edit(path: Path, **changes: Any) -> None:
     """Change `run.json` as an older version, or a hostile hand, would have written it."""
-    told = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps({**told, **changes}))
+    record = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps({**record, **changes}))
 
 
 def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
@@ -357,9 +357,9 @@ def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
         path = run(logs, RunSpec(engine=engine, window_s=5.0))
         tags.append(path.name)
         described = runfolder.read_run(path)
-        told = json.loads((path / "run.json").read_text())
-        del told["results"]
-        (path / "run.json").write_text(json.dumps(told))
+        run_record = json.loads((path / "run.json").read_text())
+        del run_record["results"]
+        (path / "run.json").write_text(json.dumps(run_record))
     saturation = SaturationWindow(
         window=window,
         counted_before=20_000_000,

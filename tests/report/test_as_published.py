@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.report import tables
 from racetrack.report.collect import collect
-from racetrack.results.reference import Article, published
+from racetrack.results.reference import Article
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 
@@ -69,18 +69,3 @@ def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
     line = row(lines, "90,000", "steady")
     assert "240.0" in line and "not offered" in line
     assert not re.search(r" (39|40)\.\d", line)
-
-
-def test_machines_and_versions_are_told(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    assert "2022: sixteen cores." in text
-    assert "here: native: " in text
-    assert "don't compute ratios" in text
-
-
-def test_the_article_s_table_is_whole() -> None:
-    article = published().article
-    assert len(article.results) == 11
-    rates = [r.pageviews_per_s for r in article.results if r.engine == article.engines[1]]
-    assert rates == [50, 5_000, 35_000, 100_000, 145_000, 160_000, 200_000]
-    assert (article.wait_s, article.samples, article.delay_s) == (20, 10, 1)

@@ -101,59 +101,59 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
 ) -> None:
     seen = look(page, PROBE, tmp_path, 390)
     assert seen.console == []
-    told = seen.told
-    assert told["width"] <= 390
-    swift, steady = told["first"]
+    found = seen.told
+    assert found["width"] <= 390
+    swift, steady = found["first"]
     assert swift[0].startswith("Swift <b>&") and steady[0].startswith("Steady Stream")
     assert re.search(r"^[\d,]+ ms [\d,]+ to [\d,]+$", swift[1])
     assert (swift[2], swift[3], swift[5], swift[6]) == ("best", "not checked", "exactly once", "3")
     assert re.match(r"[1-9][\d.]+ ×", steady[2])
     assert steady[3] == "✓ 2 verified"
-    freshest, furthest, cheapest = told["answers"]
+    freshest, furthest, cheapest = found["answers"]
     assert freshest.startswith("Freshest at 4,000 events/s: Swift")
     assert furthest.startswith("Goes furthest: Steady Stream, capacity 90,900 events/s (")
     assert cheapest.startswith("Cheapest at 4,000 events/s: Swift")
-    assert told["isFocused"] and told["sorted"] == "descending"
-    assert [name.split()[0] for name in told["byName"]] == ["Steady", "Swift"]
-    assert told["byNameDown"] == told["byName"][::-1]
-    best, other = told["capacity"]
+    assert found["isFocused"] and found["sorted"] == "descending"
+    assert [name.split()[0] for name in found["byName"]] == ["Steady", "Swift"]
+    assert found["byNameDown"] == found["byName"][::-1]
+    best, other = found["capacity"]
     assert best[0].startswith("Steady") and other[2] == "0.333 ×"
-    assert told["slow"][0][0].startswith("Swift")
-    assert (told["before"], told["after"]) == (2, 1)
+    assert found["slow"][0][0].startswith("Swift")
+    assert (found["before"], found["after"]) == (2, 1)
 
 
 def test_each_row_leads_to_its_record_and_its_command(
     page: str, root: Path, tmp_path: Path
 ) -> None:
-    told = look(page, PROBE, tmp_path, 1200).told
+    found = look(page, PROBE, tmp_path, 1200).told
     for engine in ("steady", "swift"):
-        assert any(of.startswith(f"./race sweep {engine} --rates") for of in told["records"])
-        assert any(of.startswith(f"./race limit {engine} ") for of in told["records"])
-    assert len(told["links"]) == 2
-    for link in told["links"]:
+        assert any(of.startswith(f"./race sweep {engine} --rates") for of in found["records"])
+        assert any(of.startswith(f"./race limit {engine} ") for of in found["records"])
+    assert len(found["links"]) == 2
+    for link in found["links"]:
         assert (root / link.removeprefix("../results/").replace("%40", "@")).is_file()
 
 
 def test_charts_have_tables_and_values_under_the_pointer(page: str, tmp_path: Path) -> None:
-    told = look(page, PROBE, tmp_path, 1200).told
-    titles = [chart["title"] for chart in told["charts"]]
+    found = look(page, PROBE, tmp_path, 1200).told
+    titles = [chart["title"] for chart in found["charts"]]
     assert titles == [
         "Lag against rate",
         "CPU against rate",
         "How lag is distributed at 1,000 events/s",
     ]
-    for chart in told["charts"]:
+    for chart in found["charts"]:
         assert "table" in chart["label"] and chart["cells"] > 3 and chart["width"] > 300
-    assert sum(bool(re.search(r"\d", value)) for value in told["legend"]) > 4
+    assert sum(bool(re.search(r"\d", value)) for value in found["legend"]) > 4
 
 
 def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
     for file in root.rglob("steady*.json"):
-        told = json.loads(file.read_text())
-        told["noise"] = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
+        record = json.loads(file.read_text())
+        record["noise"] = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
         copy = tmp_path / "results" / file.relative_to(root)
         copy.parent.mkdir(parents=True)
-        copy.write_text(json.dumps(told))
+        copy.write_text(json.dumps(record))
     (row,) = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).told["rows"]
     assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
 

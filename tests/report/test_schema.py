@@ -52,9 +52,9 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
     ],
 )
 def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
-    told = read_run(run(tmp_path, spec))
-    VALIDATOR.validate(told)
-    assert "results" in told  # the whole of it was looked at
+    record = read_run(run(tmp_path, spec))
+    VALIDATOR.validate(record)
+    assert "results" in record  # the whole of it was looked at
 
 
 def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:

@@ -1,21 +1,18 @@
 """What a verification found, on the terminal, on the page and in the table of runs."""
 
-import csv
-import io
 from pathlib import Path
 
 import pytest
 
 from racetrack.report import summary
-from racetrack.report.collect import collect, tables
+from racetrack.report.collect import collect
 from racetrack.report.figures import Grade, count_views, view_caveats, warnings_of
 from racetrack.report.summary import describe_wrong_view
-from racetrack.report.write import write
 from racetrack.results import folder as runfolder
 from racetrack.results.verification import Miscounted, ViewFinding, ViewStatus
 from tests.records import record, verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
-from tests.report.test_report import words
+from tests.report.test_report import report_on
 from tests.run_json import read_run
 
 FOUND = verified(users=RIGHT, item_summary=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)
@@ -27,39 +24,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_with_a_wrong_view_is_not_ok(folder: Path) -> None:
-    told = read_run(folder)
-    assert told["outcome"] == "Views are wrong: item_summary, purchases"
-    assert [step["name"] for step in told["steps"]][-2:] == [
+    run_record = read_run(folder)
+    assert run_record["outcome"] == "Views are wrong: item_summary, purchases"
+    assert [step["name"] for step in run_record["steps"]][-2:] == [
         "compare every view with the sources",
         "stop everything",
     ]
 
 
-def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
-    told = read_run(run(tmp_path, RunSpec(window_s=10.0)))
-    assert len(told["steps"]) == 6
-    assert "verified" not in told
-
-
 def test_the_terminal_names_view_and_row(folder: Path) -> None:
-    told = "\n".join(summary.describe_run(runfolder.read_run(folder), folder))
-    assert "1 of 3 right (3 of 4 views): 14 rows compared with 34 of 2 sources" in told
-    assert "WRONG       item_summary: 1 different" in told
-    assert "source  item_id=7, revenue=12.5" in told
-    assert "engine  item_id=7, revenue=<b>13</b>" in told
-    assert "WRONG       purchases: unreadable: it is gone" in told
-    assert "not in this engine's demo: hvu_test" in told
-    assert "1.2 s after the pause" in told
+    run_record = "\n".join(summary.describe_run(runfolder.read_run(folder), folder))
+    assert "1 of 3 right (3 of 4 views): 14 rows compared with 34 of 2 sources" in run_record
+    assert "WRONG       item_summary: 1 different" in run_record
+    assert "source  item_id=7, revenue=12.5" in run_record
+    assert "engine  item_id=7, revenue=<b>13</b>" in run_record
+    assert "WRONG       purchases: unreadable: it is gone" in run_record
+    assert "not in this engine's demo: hvu_test" in run_record
+    assert "1.2 s after the pause" in run_record
 
 
 def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> None:
-    collection = collect([folder])
-    write(tmp_path, collection, tables(collection.runs), None)
-    page = (tmp_path / "report.html").read_text()
-    assert "item_summary ✗ wrong 7 1 different" in words(page)
-    assert "source 12.5 , engine <b>13</b>" in words(page)
-    assert "<b>13</b></b>" not in page  # what an engine holds is text, not markup
-    (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    report = report_on([folder], tmp_path)
+    assert "item_summary ✗ wrong 7 1 different" in report.words
+    assert "source 12.5 , engine <b>13</b>" in report.words
+    assert "<b>13</b></b>" not in report.html  # an engine's values are text, not markup
+    (row,) = report.rows.values()
     assert (row["views_there"], row["views_of_workload"]) == ("3", "4")
     assert row["views_right"] == "1"
     assert row["views_wrong"] == "item_summary purchases"
@@ -79,7 +68,7 @@ def test_a_folder_of_race_verify_is_no_run(folder: Path, tmp_path: Path) -> None
         ((26_486, 0, 7, True), "36 different; 7 of 26,486 events not counted yet"),
     ],
 )
-def test_what_was_counted_twice_or_lost_is_told_in_events(
+def test_what_was_counted_twice_or_lost_is_reported_in_events(
     miscounted: tuple[int, int, int, bool], says: str
 ) -> None:
     events, twice, lost, still = miscounted
@@ -88,7 +77,7 @@ def test_what_was_counted_twice_or_lost_is_told_in_events(
     assert describe_wrong_view(view) == says
 
 
-def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
+def test_an_engine_that_lacks_views_is_reported_with_how_many_it_has() -> None:
     some = record({"workload_views": 17, "absent_views": ["hvu_test", "items"]})
     (caveat,) = view_caveats(some)
     assert "has 15 of 17 views, not hvu_test, items" in caveat
@@ -98,24 +87,16 @@ def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
     assert count_views(verified_too) == (3, 4)
 
 
-def test_nothing_is_said_of_one_that_has_all_or_has_no_script() -> None:
-    assert view_caveats(record({"workload_views": 17})) == []
-    assert count_views(record({"workload_views": 17})) == (17, 17)
-    assert view_caveats(record()) == []
-    assert count_views(record()) is None
-
-
 def test_a_run_notes_which_views_its_engine_can_not_express(tmp_path: Path) -> None:
     folder = run(tmp_path, RunSpec(window_s=10.0, absent=("hvu_test",)))
     assert count_views(runfolder.read_run(folder)) == (16, 17)
-    collection = collect([folder])
-    write(tmp_path, collection, tables(collection.runs), None)
-    assert "16 of 17 views, not hvu_test" in words((tmp_path / "report.html").read_text())
-    (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    report = report_on([folder], tmp_path / "out")
+    assert "16 of 17 views, not hvu_test" in report.words
+    (row,) = report.rows.values()
     assert (row["views_there"], row["views_of_workload"]) == ("16", "17")
 
 
-def test_cdc_and_engine_are_told_apart_and_long_values_cut(tmp_path: Path) -> None:
+def test_cdc_and_engine_are_distinguished_and_long_values_cut(tmp_path: Path) -> None:
     row = {"finding": "different", "source": {"id": 1, "email": "é" * 500}, "engine": {"id": 1}}
     of_cdc = {"status": "wrong", "compared": 20, "different": 20, "first": [row]}
     found = {
@@ -128,21 +109,19 @@ def test_cdc_and_engine_are_told_apart_and_long_values_cut(tmp_path: Path) -> No
         "unfit": {"pageviews": {"count": 7, "first": ["partition 0, offset 3: no value"]}},
     }
     folder = run(tmp_path, RunSpec(window_s=10.0, verified=found))
-    told = read_run(folder)["outcome"]
-    assert told.startswith("CDC delivered 20 rows that differ from MySQL, in users;")
-    assert told.endswith("Messages are unfit: pageviews (7)")
-    said = summary.describe_run(runfolder.read_run(folder), folder)
-    text = "\n".join(said)
+    run_record = read_run(folder)["outcome"]
+    assert run_record.startswith("CDC delivered 20 rows that differ from MySQL, in users;")
+    assert run_record.endswith("Messages are unfit: pageviews (7)")
+    lines = summary.describe_run(runfolder.read_run(folder), folder)
+    text = "\n".join(lines)
     assert "CDC         1 of 2 topics equal MySQL" in text
     assert "DIFFERS     users: 20 different" in text
     assert "sent no message: TRUNCATE TABLE users (binlog.000001, position 4)" in text
     assert (
         "UNFIT       7 in pageviews, left out: partition 0, offset 3: no value; and 6 more" in text
     )
-    assert max(map(len, said)) < 300
-    collection = collect([folder])
-    write(tmp_path, collection, tables(collection.runs), None)
-    page = (tmp_path / "report.html").read_text()
+    assert max(map(len, lines)) < 300
+    page = report_on([folder], tmp_path / "out").html
     assert "CDC delivered 20 rows that differ" in page
     assert "TRUNCATE TABLE users" in page
     assert "é" * 101 not in page
