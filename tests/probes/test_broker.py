@@ -68,7 +68,7 @@ def test_one_that_stays_negative_is_no_answer() -> None:
         topic((3, NOT_TOLD)).end_offsets(within_s=0.1)
 
 
-def test_what_the_broker_refuses_is_said_with_its_reason() -> None:
+def test_what_the_broker_refuses_is_reported_with_its_reason() -> None:
     with pytest.raises(broker.OffsetsError, match="UNKNOWN_TOPIC_OR_PART"):
         topic((3, REFUSED)).end_offsets()
 
@@ -77,6 +77,6 @@ def test_an_error_that_passes_is_retried() -> None:
     assert topic((FENCED, FENCED), (3, FENCED), (4, 5)).end_offsets() == [4, 5]
 
 
-def test_one_that_does_not_pass_in_time_is_said() -> None:
+def test_one_that_does_not_pass_in_time_is_reported() -> None:
     with pytest.raises(broker.OffsetsError, match="FENCED_LEADER_EPOCH"):
         topic((3, FENCED)).end_offsets(within_s=0.2)

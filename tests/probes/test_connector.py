@@ -80,12 +80,12 @@ def failure_of(probe: ConnectorProbe) -> str:
 
 def test_a_failed_task_is_reported_with_its_reason_cut(connect: Connect) -> None:
     connect.task, connect.trace = "FAILED", TRACE
-    said = failure_of(ConnectorProbe(connect.url, "shop"))
-    first, *more = said.splitlines()
+    message = failure_of(ConnectorProbe(connect.url, "shop"))
+    first, *more = message.splitlines()
     assert first == "Debezium's task failed:"
-    assert "RecordTooLargeException: The message is 2097540 bytes" in said
-    assert "WorkerSourceTask.java" not in said
-    assert len(said) < 1_000 and len(more) <= 5
+    assert "RecordTooLargeException: The message is 2097540 bytes" in message
+    assert "WorkerSourceTask.java" not in message
+    assert len(message) < 1_000 and len(more) <= 5
 
 
 @pytest.mark.parametrize("state", ["FAILED", "PAUSED", "STOPPED"])
@@ -104,8 +104,8 @@ def test_one_that_runs_is_no_failure(connect: Connect) -> None:
 
 def test_connect_may_be_silent_but_not_for_ever(connect: Connect) -> None:
     connect.code = 503
-    said = failure_of(ConnectorProbe(connect.url, "shop", silent_for_s=0.1))
-    assert "HTTP 503" in said
+    message = failure_of(ConnectorProbe(connect.url, "shop", silent_for_s=0.1))
+    assert "HTTP 503" in message
 
 
 def test_connect_that_is_away_on_purpose_may_be_silent(connect: Connect) -> None:

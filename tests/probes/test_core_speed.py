@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 
@@ -11,15 +10,6 @@ from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 def best() -> float:
     """Of twenty looks: a core that another machine shares for a while is slower then."""
     return max(core_mib_per_s() for _ in range(20))
-
-
-def test_a_look_takes_hardly_any_time_and_finds_the_same_speed_again() -> None:
-    core_mib_per_s()
-    began_s = time.thread_time()
-    first = best()
-    assert time.thread_time() - began_s < 20 * 0.003
-    assert first > 20
-    assert 0.7 < best() / first < 1.4
 
 
 def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
@@ -38,7 +28,7 @@ def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
     assert beside > 0.7 * alone
 
 
-def test_one_core_after_the_other_is_looked_at_and_their_mean_told() -> None:
+def test_one_core_after_the_other_is_looked_at_and_their_mean_reported() -> None:
     anywhere = os.sched_getaffinity(0)
     looked_at = list[int]()
 

@@ -36,17 +36,7 @@ def peer(*says: bytes, hangs_up: bool = False) -> Iterator[int]:
 GREETING = b"LOADGEN Connected.\n"
 
 
-def test_a_dialogue_is_said_as_it_goes() -> None:
-    said: list[str] = []
-    with (
-        peer(GREETING, b"pageviews_per_second: 50 -> 10\r\n") as port,
-        Control("127.0.0.1", port, said.append) as control,
-    ):
-        control.ask("set pageviews_per_second 10")
-    assert said == ["> set pageviews_per_second 10", "< pageviews_per_second: 50 -> 10"]
-
-
-def test_somebody_else_on_the_port_is_told_apart() -> None:
+def test_somebody_else_on_the_port_is_recognized() -> None:
     with peer(b"SSH-2.0-OpenSSH\n") as port, pytest.raises(LoadgenError, match="SSH"):
         Control("127.0.0.1", port)
 
@@ -134,12 +124,12 @@ def test_what_mysql_has_not_taken_yet_is_waited_for() -> None:
         control.settled_counts()
 
 
-def test_pausing_takes_away_what_there_is_and_says_no_more() -> None:
-    said: list[str] = []
+def test_pausing_takes_away_what_there_is_and_prints_no_more() -> None:
+    lines: list[str] = []
     answers = (GREETING, stats(10, 10), b"done\n", b"done\n", b"done\n")
-    with peer(*answers) as port, Control("127.0.0.1", port, said.append) as control:
+    with peer(*answers) as port, Control("127.0.0.1", port, lines.append) as control:
         control.pause()
-    assert [line for line in said if line.startswith(">")] == [
+    assert [line for line in lines if line.startswith(">")] == [
         "> set updates_per_second 0",
         "> set purchases_per_second 0",
         "> set pageviews_per_second 0",

@@ -60,10 +60,10 @@ def test_what_two_processes_share_counts_once() -> None:
     with running(SHARING) as parent:
         assert parent.stdout
         pids = [parent.pid, int(parent.stdout.readline())]
-        held, resident = memory_of(pids, []), usage_of(pids)
+        rows, resident = memory_of(pids, []), usage_of(pids)
         parent.communicate()
-    assert held.pss is not None
-    assert BIG_MIB <= held.pss / MIB < BIG_MIB + 30
+    assert rows.pss is not None
+    assert BIG_MIB <= rows.pss / MIB < BIG_MIB + 30
     assert resident.rss_gib * 1024 >= 2 * BIG_MIB
 
 
@@ -96,15 +96,6 @@ def test_a_process_that_has_ended_holds_nothing() -> None:
     with running("pass") as process:
         process.communicate()
     assert memory_of([process.pid], []).pss == 0
-
-
-def test_what_may_not_be_looked_at_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> str:
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "read_text", refuse)
-    held = memory_of([os.getpid()], [])
-    assert (held.pss, held.tmpfs) == (None, None)
 
 
 def test_each_look_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path) -> None:

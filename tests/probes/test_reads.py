@@ -21,7 +21,7 @@ def probe(tmp_path: Path) -> ReadsProbe:
     return ReadsProbe(engine, stack.as_stack(), RunFolder.create(tmp_path, engine.name, "100"))
 
 
-def test_a_reader_that_ends_is_told_with_its_last_words(probe: ReadsProbe) -> None:
+def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> None:
     probe.start()
     give_up = time.monotonic() + WITHIN_S
     with pytest.raises(RacetrackError, match=r"(?s)view reader can't be read any more.*made-up"):

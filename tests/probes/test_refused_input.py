@@ -85,8 +85,8 @@ def test_an_ordinary_message_has_no_fault() -> None:
 @pytest.mark.parametrize("reason", HOSTILE)
 def test_what_is_no_message_of_the_topic_is_found_behind_what_was_counted(reason: str) -> None:
     early, bad = pageview(3, 1, b"counted"), Message("pageviews", 3, 812, HOSTILE[reason])
-    said = "Flink's job failed: JsonParseException: it is odd\n at [Source: REDACTED]"
-    assert line([said], early, pageview(0, 900), bad, counted={0: 900, 3: 810}) == (
+    message = "Flink's job failed: JsonParseException: it is odd\n at [Source: REDACTED]"
+    assert line([message], early, pageview(0, 900), bad, counted={0: 900, 3: 810}) == (
         f"An Engine can't take pageviews/3 at offset 812: {reason} (JsonParseException: it is odd)"
     )
 
@@ -117,32 +117,34 @@ def test_of_several_bad_messages_the_one_that_came_first_is_named() -> None:
 def test_a_place_that_the_engine_names_is_taken(said: str) -> None:
     other, bad = pageview(0, 1, b"another"), pageview(3, 812, b"hello")
     log = f"INFO topic=internal, partition=9, offset=9\n{said}\nCaused by: a.b.Odd: odd\n"
-    found = str(line(["it ended", log], other, bad))
-    assert found.startswith("An Engine can't take pageviews/3 at offset 812: not JSON: 'hello' (")
-    assert found.endswith("odd)")
+    text = str(line(["it ended", log], other, bad))
+    assert text.startswith("An Engine can't take pageviews/3 at offset 812: not JSON: 'hello' (")
+    assert text.endswith("odd)")
 
 
 def test_a_value_of_a_table_that_the_engine_names_is_shown() -> None:
     bad = change("purchases", 12, quantity=None, user_id=3)
-    said = "RACETRACK refused topic=mysql.shop.purchases, partition=0, offset=12"
+    message = "RACETRACK refused topic=mysql.shop.purchases, partition=0, offset=12"
     chain = 'cannot map null into int (through chain: Shop$Purchase["quantity"])'
-    assert line([f"{said}, field=, reason={chain}"], bad) == (
+    assert line([f"{message}, field=, reason={chain}"], bad) == (
         f"An Engine can't take mysql.shop.purchases/0 at offset 12, field quantity: NULL ({chain})"
     )
 
 
 def test_a_change_with_the_value_that_the_engine_complains_of_is_found() -> None:
     fine, bad = change("purchases", 11, item_id=3), change("purchases", 12, item_id=None)
-    said = "Flink's job failed: TableException: Column 'item_id' is NOT NULL, however, a null value"
-    assert str(line([said], pageview(0, 0), fine, bad)).startswith(
+    message = (
+        "Flink's job failed: TableException: Column 'item_id' is NOT NULL, however, a null value"
+    )
+    assert str(line([message], pageview(0, 0), fine, bad)).startswith(
         "An Engine can't take mysql.shop.purchases/0 at offset 12, field item_id: NULL (Table"
     )
 
 
 def test_a_null_is_found_though_the_engine_calls_its_column_otherwise() -> None:
     fine, bad = change("purchases", 11, user_id=3), change("purchases", 12, user_id=None)
-    said = "Flink's job failed: TableException: Column 'id' is NOT NULL, however, a null value"
-    assert str(line([said], change("users", 1, id=3), fine, bad)).startswith(
+    message = "Flink's job failed: TableException: Column 'id' is NOT NULL, however, a null value"
+    assert str(line([message], change("users", 1, id=3), fine, bad)).startswith(
         "An Engine can't take mysql.shop.purchases/0 at offset 12, field user_id: NULL (Table"
     )
 
@@ -155,19 +157,19 @@ def test_a_change_that_is_not_avro_is_found() -> None:
 
 
 def test_an_engine_that_failed_for_another_reason_is_not_explained() -> None:
-    said = ["it ended: exit code 3", "java.lang.OutOfMemoryError: Java heap space"]
-    assert line(said, pageview(0, 0), change("users", 0, email=None)) is None
+    texts = ["it ended: exit code 3", "java.lang.OutOfMemoryError: Java heap space"]
+    assert line(texts, pageview(0, 0), change("users", 0, email=None)) is None
 
 
 def test_it_is_one_short_line_whatever_the_reason() -> None:
     reason = "failed: odd\n" + 300 * "very long "
-    found = str(line([reason.replace("\n", " ")], pageview(0, 0, b"a\nb" + 500 * b"c")))
-    assert "\n" not in found
-    said = "failed: java.io.UncheckedIOException: com.a.b2.OddException: odd at a.b.C"
-    assert str(line([said], pageview(0, 0, b"a"))).endswith(
+    text = str(line([reason.replace("\n", " ")], pageview(0, 0, b"a\nb" + 500 * b"c")))
+    assert "\n" not in text
+    message = "failed: java.io.UncheckedIOException: com.a.b2.OddException: odd at a.b.C"
+    assert str(line([message], pageview(0, 0, b"a"))).endswith(
         "not JSON: 'a' (UncheckedIOException: OddException: odd at a.b.C)"
     )
-    assert len(found) < 320
+    assert len(text) < 320
 
 
 def test_messages_are_read_from_kafka(tmp_path: Path) -> None:

@@ -91,6 +91,6 @@ def test_the_first_message_of_another_type_is_named(registry: str) -> None:
                 FakeRegistry.answered.acquire(timeout=0.01)
     finally:
         probe.stop()
-    said = str(failed.value)
-    assert "refused topic=mysql.shop.items, partition=0, offset=1, field=price, reason=its" in said
-    assert "is now DECIMAL(9, 4), and was DECIMAL(9, 2)" in said
+    text = str(failed.value)
+    assert "refused topic=mysql.shop.items, partition=0, offset=1, field=price, reason=its" in text
+    assert "is now DECIMAL(9, 4), and was DECIMAL(9, 2)" in text

@@ -77,15 +77,3 @@ def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
     taken = top.take(now, 3, 0.2, folder, "tests", meanwhile, changing=lambda: now)
     assert taken["engine"][-1].rss_gib > 0.001
     assert [sample.rss_gib for sample in taken["dead"]] == [0, 0, 0]
-
-
-def test_a_personal_configuration_of_top_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "procps").mkdir()
-    (tmp_path / "procps/toprc").write_text("top would end at once with this\n")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    own = {"it": [os.getpid()]}
-    folder = RunFolder.create(tmp_path, "it", "1")
-    taken = top.take(own, 1, 0.1, folder, "test-top", lambda: None)
-    assert len(taken["it"]) == 1

@@ -19,13 +19,14 @@ AT_MS = 1_795_000_000_000
 
 
 class Telling:
-    """An engine that tells this, one answer after the other; an error ends what it tells."""
+    """An engine that reports this, one answer after the other; an error ends it."""
 
     title = "Teller"
 
     def __init__(self, *answers: Seen | Exception) -> None:
         self._answers = list(answers)
         self.asked: list[Sequence[TracedView]] = []
+        self.ended = threading.Event()
 
     def seen(
         self, _stack: object, traced: Sequence[TracedView], _stop: threading.Event
@@ -36,6 +37,7 @@ class Telling:
             if isinstance(answer, Exception):
                 raise answer
             yield answer
+        self.ended.set()
 
 
 class Shop:
@@ -51,7 +53,9 @@ def rows_of(engine: Telling, folder: RunFolder, *, excused: bool = False) -> lis
     away_until_s = time.monotonic() + (0.2 if excused else 0)
     probe = ViewsProbe(given, stack, folder, lambda since_s: since_s < away_until_s)
     probe.start()
-    probe._thread.join(10)
+    while not engine.ended.wait(0.01):
+        probe.check()
+    probe.stop()
     probe.check()
     return (folder.path / "views.csv").read_text().splitlines()
 

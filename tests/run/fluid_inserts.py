@@ -105,9 +105,9 @@ class FluidInserts(OnClock):
     def _tell_views(self, at_ms: int) -> None:
         """The view holds the marks that were due when the newest insert was that it holds."""
         times_s, due = zip(*self._due, strict=True)
-        held = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
+        rows = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
         for partition in range(self._partitions):
-            count = sum(n // 2 % self._partitions == partition for n in range(held))
+            count = sum(n // 2 % self._partitions == partition for n in range(rows))
             self._seen[VIEW, partition] = count
             self._views.write(f"{at_ms},{VIEW},{partition},{count}\n")
 

@@ -133,7 +133,7 @@ class FluidSession(OnClock):
     def _let_pass(self, seconds: float) -> None:
         queue = self._queue
         for _ in range(max(1, round(seconds / STEP_S))):
-            done, told = queue.done, queue.reported
+            done, found = queue.done, queue.reported
             queue.most_handed_over_per_s = self.hands_over_per_s
             queue.step()
             self._clock.now_s += STEP_S
@@ -153,7 +153,7 @@ class FluidSession(OnClock):
             self._write("published", queue.handed_over)
             due, handed_over = int(queue.due), int(queue.handed_over)
             self._arrivals.write(f"{self._clock.now_ms()},{due},{handed_over}\n")
-            if queue.reported != told:
+            if queue.reported != found:
                 self._write("processed", queue.reported)
                 at_ms, total = self._clock.now_ms(), int(queue.reported)
                 self._delays.write(

@@ -1,22 +1,7 @@
 """The cases of the calibration, each defect alone, and the table of what was measured."""
 
-from racetrack.analysis.calibration import Finding
 from racetrack.results.defects import NO_PARTITION
-from racetrack.run import calibration
 from racetrack.run.calibration import CASES, NOISY
-
-GOOD = Finding("delay of 0 ms", "median lag 6 ms", "± 25 ms", within=True)
-BAD = Finding("delay of 250 ms", "the [broker] ended", "± 25 ms", within=False)
-
-
-def test_the_table_shows_every_row_as_it_is() -> None:
-    lines = calibration.table([GOOD, BAD]).splitlines()
-    good = next(line for line in lines if "delay of 0 ms" in line)
-    bad = next(line for line in lines if "delay of 250 ms" in line)
-    assert "median lag 6 ms" in good
-    assert good.split("│")[-2].strip() == "yes"
-    assert "the [broker] ended" in bad
-    assert bad.split("│")[-2].strip() == "NO"
 
 
 def test_the_whole_of_it_takes_less_than_six_minutes() -> None:

@@ -36,7 +36,7 @@ def test_nothing_is_followed_that_was_not_asked_for(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_marks_are_followed_in_views_and_on_their_way_through_cdc(tmp_path: Path) -> None:
+def test_tracer_events_are_followed_in_views_and_through_cdc(tmp_path: Path) -> None:
     assert names(tmp_path, TRACER_EVENTS_PER_SECOND="12") == ["ViewsProbe", "PurchasesProbe"]
 
 

@@ -71,9 +71,3 @@ def test_the_peak_of_a_spike_is_recorded(folder: RunFolder) -> None:
         True,
         True,
     ]
-
-
-def test_it_ends_when_it_is_stopped(folder: RunFolder) -> None:
-    driver, offered = driven(Steps((1_000, 2_000), 60.0), folder, 1)
-    assert offered == [1_000]
-    assert not driver.is_over

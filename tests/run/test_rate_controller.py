@@ -62,11 +62,11 @@ def test_an_engine_that_stands_still_is_offered_little_more() -> None:
 def is_warm_after(costs_s: list[float]) -> list[bool]:
     """Whether it is taken for warm, each 10 s, with this CPU time per pageview in each of them."""
     warmth = WarmUpDetector(bin_s=10)
-    used_s, told = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
+    used_s, found = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
     for number, cost_s in enumerate(costs_s, start=1):
         used_s += 1_000 * cost_s
-        told.append(warmth.is_flat(LoadSample(10 * number, 0, 1_000 * number, used_s)))
-    return told
+        found.append(warmth.is_flat(LoadSample(10 * number, 0, 1_000 * number, used_s)))
+    return found
 
 
 def test_an_engine_is_warm_once_its_cost_is_flat() -> None:
@@ -76,8 +76,3 @@ def test_an_engine_is_warm_once_its_cost_is_flat() -> None:
 
 def test_a_cost_that_still_falls_is_not_flat() -> None:
     assert not any(is_warm_after([8e-4 * 0.8**n for n in range(8)]))
-
-
-def test_an_engine_that_counts_nothing_is_not_warm() -> None:
-    warmth = WarmUpDetector(bin_s=10)
-    assert not any(warmth.is_flat(LoadSample(10 * n, 0, 0, float(n))) for n in range(9))

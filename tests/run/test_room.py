@@ -66,7 +66,7 @@ def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
     assert failed.value.exit_code == 1
 
 
-def test_a_full_disk_of_run_folders_ends_the_run_and_says_what_to_do(
+def test_a_full_disk_of_run_folders_ends_the_run_and_reports_what_to_do(
     tmp_path: Path, disk: Disk
 ) -> None:
     disk.free = {str(tmp_path): 9 * MIB}

@@ -70,12 +70,6 @@ def test_one_rate_is_enough_for_who_sustains_nearly_all() -> None:
     assert engine.asked == [0.95]
 
 
-def test_rates_are_tried_afresh_before_the_engine_has_had_so_much_to_do() -> None:
-    engine = Engine(0.97, 0.99)
-    engine.limit()
-    assert engine.did == ["begin", "work", "begin", "hold for 5,000 ms", "work"]
-
-
 @pytest.mark.parametrize("share", SHARES[1:])
 def test_the_rate_is_found_to_a_twentieth_of_the_capacity(share: float) -> None:
     engine = Engine(share, share)
@@ -134,14 +128,6 @@ def test_what_is_known_stands_if_the_second_run_fails() -> None:
     assert [(one.held, one.failed) for one in found.sustained] == [(8_000, 8_500), (9_000, 9_500)]
     assert not found.is_whole
     assert str(found.failed) == "out of memory"
-
-
-def test_nothing_is_known_if_the_first_run_fails() -> None:
-    engine = Engine(0.80, 0.90)
-    engine.works[0] = RacetrackError("out of memory")
-    with pytest.raises(RacetrackError, match="out of memory"):
-        engine.limit()
-    assert engine.did == ["begin", "work"]
 
 
 @pytest.mark.parametrize("run", [0, 1])

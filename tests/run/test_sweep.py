@@ -12,7 +12,6 @@ from racetrack.errors import UsageError
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
-from racetrack.stack.applicability import why_ignored
 from racetrack.terminal import Screen
 from tests.records import run_json
 from tests.some_engines import CALIBRATION, EXAMPLE
@@ -60,7 +59,7 @@ def carry_out(folder: Path, run_once: sweep.RunOnce) -> bool:
         return sweep.carry_out(folder, Screen(), guard, run_once)
 
 
-def test_engines_take_turns() -> None:
+def test_engines_alternate() -> None:
     order = [(run.engine, run.pageviews_per_s) for run in sweep.planned(PLAN).runs]
     one_repeat = [("steady", 50), ("swift", 50), ("steady", 500), ("swift", 500)]
     assert order == one_repeat * 2
@@ -124,30 +123,6 @@ def test_the_published_experiment_has_its_own_rates_and_settings(
 def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
     with pytest.raises(UsageError, match=f"{CALIBRATION}: not in the published experiment"):
         sweep.as_published([EXAMPLE, CALIBRATION], 120)
-
-
-@pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs"])
-def test_a_setting_that_would_do_nothing_is_not_varied(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting.upper()} has no effect .* natively: "):
-        sweep.require_applicable(setting, EXAMPLE, load({"RUNTIME": "native"}))
-
-
-def test_a_setting_that_does_something_is_varied() -> None:
-    sweep.require_applicable("CONNECT_HEAP", EXAMPLE, load({"RUNTIME": "native"}))
-
-
-@pytest.mark.parametrize(
-    ("setting", "airgap", "heeded"),
-    [
-        ("KAFKA_HEAP", False, False),
-        ("KAFKA_HEAP", True, True),
-        ("REDPANDA_SMP", False, True),
-        ("REDPANDA_SMP", True, False),
-        ("KAFKA_RETENTION_BYTES", False, True),
-    ],
-)
-def test_which_images_heed_a_setting(setting: str, airgap: bool, heeded: bool) -> None:
-    assert (why_ignored(setting, "compose", airgap=airgap) == "") == heeded
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
