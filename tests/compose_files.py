@@ -83,8 +83,8 @@ def described(*files: str, profile: str = "*", **variables: str) -> dict[str, An
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr, "a variable is not set, or a key is not known"
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    record: dict[str, Any] = json.loads(done.stdout)
+    return record
 
 
 def service(name: str, *files: str, **variables: str) -> dict[str, Any]:

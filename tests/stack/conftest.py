@@ -21,8 +21,8 @@ PORTS = tuple(name for name in racetrack_settings.every_setting() if name.endswi
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """The repository's settings, with ports where nothing listens."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
+    with contextlib.ExitStack() as rows:
+        sockets = [rows.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
         free = {name: s.getsockname()[1] for name, s in zip(PORTS, sockets, strict=True)}
     return racetrack_settings.load().model_copy(update=free)
 

@@ -52,9 +52,9 @@ def test_a_process_and_its_child_are_ended(stack_name: str) -> None:
     start(WITH_CHILD, processes.mark(stack_name, "loadgen"))
     assert [member.service for member in processes.members(stack_name)] == ["loadgen"] * 2
     processes.work_root(stack_name).mkdir()
-    said = processes.clear(stack_name)
-    assert said is not None
-    assert "2 processes (loadgen)" in said
+    message = processes.clear(stack_name)
+    assert message is not None
+    assert "2 processes (loadgen)" in message
     assert processes.members(stack_name) == []
     assert not processes.work_root(stack_name).exists()
 
@@ -126,5 +126,5 @@ def test_data_that_stays_is_an_error_in_the_end(tmp_path: Path) -> None:
         processes.remove(tmp_path, refused, within_s=0.05)
 
 
-def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:
+def test_nothing_left_is_reported_as_nothing(stack_name: str) -> None:
     assert processes.clear(stack_name) is None

@@ -1,13 +1,10 @@
 """What lies in memory: on this machine, and in a container by the kernel's list of its mounts."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-from racetrack import config as settings
-from racetrack.stack import processes, resources
-from racetrack.stack.native.stack import NativeStack
+from racetrack.stack import resources
 
 # Of a container: its own are the data, /tmp and /dev/shm.
 MOUNTS = """\
@@ -44,7 +41,7 @@ def test_a_process_that_has_just_ended_sees_none() -> None:
     assert resources.tmpfs_of(process.pid) == []
 
 
-def test_a_folder_of_this_machine_is_told_by_its_device(tmp_path: Path) -> None:
+def test_a_folder_of_this_machine_is_recognized_by_its_device(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     shown = f"{os.major(device)}:{os.minor(device)}"
     (tmp_path / "self").mkdir()
@@ -52,15 +49,3 @@ def test_a_folder_of_this_machine_is_told_by_its_device(tmp_path: Path) -> None:
         line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
         (tmp_path / "self/mountinfo").write_text(line)
         assert resources.is_on_tmpfs(tmp_path, tmp_path) == is_in_memory
-
-
-def test_natively_it_is_the_services_own_folder(tmp_path: Path) -> None:
-    stack = NativeStack(settings.load({"STACK_NAME": f"tmpfs-{os.getpid()}"}))
-    root = processes.work_root(stack.settings.stack_name)
-    (root / "broker").mkdir(parents=True)
-    try:
-        expected = [root / "broker"] if resources.is_on_tmpfs(root) else []
-        assert stack.folders_in_memory("broker") == expected
-        assert stack.folders_in_memory("elsewhere") == []
-    finally:
-        shutil.rmtree(root)

@@ -82,8 +82,3 @@ def test_processes_that_can_not_be_seen_are_not_looked_for() -> None:
     assert (live.runs(), live.pids(), live.group) == (True, [], None)
     answers.removed = True
     assert not live.runs()
-
-
-def test_one_that_has_ended_unseen() -> None:
-    client: docker.DockerClient = Answers("mysql:8.4.10", {}, runs=False)  # type: ignore[assignment]
-    assert not Containers(client, "racetrack", visible=False).live("c").runs()

@@ -209,16 +209,6 @@ def test_one_on_another_machine_by_its_context(
         find_far_away()
 
 
-def test_a_context_that_there_is_not(
-    compose: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
-    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    monkeypatch.setenv("DOCKER_CONTEXT", "colima")
-    with pytest.raises(engine.NoDocker, match=r"context colima can't be found\. Choose one"):
-        find_far_away()
-
-
 def test_no_compose_and_one_that_is_too_old(find_docker: Any) -> None:
     assert "There is no `docker compose` (the plugin, version 2). Install it" in find_docker(
         compose=None

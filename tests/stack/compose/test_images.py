@@ -27,10 +27,10 @@ class Registry:
 
 
 def pulled(*events: dict[str, Any] | Exception, report_every_s: float = 10.0) -> list[str]:
-    said: list[str] = []
+    lines: list[str] = []
     client: docker.DockerClient = Registry(*events)  # type: ignore[assignment]
-    preparation.pull(client, "registry.example/mysql:8.4.10", said.append, report_every_s)
-    return said
+    preparation.pull(client, "registry.example/mysql:8.4.10", lines.append, report_every_s)
+    return lines
 
 
 def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
     return {"status": "Downloading", "id": layer, "progressDetail": detail}
 
 
-def test_it_says_how_far_it_is() -> None:
-    said = pulled(
+def test_it_reports_how_far_it_is() -> None:
+    lines = pulled(
         {"status": "Pulling from mysql", "id": "8.4.10"},
         downloading("a", 1_000_000, 30_000_000),
         downloading("b", 2_000_000, 10_000_000),
@@ -47,9 +47,9 @@ def test_it_says_how_far_it_is() -> None:
         report_every_s=-1.0,
     )
     image = "registry.example/mysql:8.4.10"
-    assert said[0] == f"  pulling {image}"
-    assert said[-2] == f"  {image}: 32 of 40 MB"
-    assert said[-1].startswith(f"  pulled {image}, 40 MB in ")
+    assert lines[0] == f"  pulling {image}"
+    assert lines[-2] == f"  {image}: 32 of 40 MB"
+    assert lines[-1].startswith(f"  pulled {image}, 40 MB in ")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_it_says_how_far_it_is() -> None:
     ],
     ids=["in the middle", "at once"],
 )
-def test_it_says_why_and_what_to_do(failure: dict[str, Any] | Exception) -> None:
+def test_it_reports_why_and_what_to_do(failure: dict[str, Any] | Exception) -> None:
     with pytest.raises(SetupError, match=r"can't be pulled: no route to host\..*`./race images`"):
         pulled(downloading("a", 1, 2), failure)

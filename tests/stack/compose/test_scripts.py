@@ -72,7 +72,7 @@ def test_debezium_is_healthy_when_the_changes_of_all_tables_flow(run: Run) -> No
     ],
     ids=["not registered", "no task", "failed", "no registry", "a schema is missing"],
 )
-def test_debezium_says_why_it_is_not(
+def test_debezium_reports_why_it_is_not(
     run: Run, answers: Path, name: str, answer: str | None, why: str
 ) -> None:
     (answers / name).unlink()
@@ -98,7 +98,7 @@ def test_the_connector_is_registered_as_soon_as_connect_takes_it(run: Run, answe
     assert json.loads(Path(file).read_text())["topic.prefix"] == "mysql"
 
 
-def test_the_container_is_what_it_was_told_to_run(run: Run, answers: Path) -> None:
+def test_the_container_is_what_it_was_started_with(run: Run, answers: Path) -> None:
     (answers / "config").write_text("{}")
     done = run("debezium/start.sh", "echo", "instead of Kafka Connect")
     assert (done.returncode, done.stderr) == (0, "")

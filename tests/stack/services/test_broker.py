@@ -14,7 +14,7 @@ from tests.stack.conftest import Answer
 @pytest.mark.parametrize(
     ("bind", "advertised"), [("127.0.0.1", "127.0.0.1"), ("192.0.2.7", "192.0.2.7")]
 )
-def test_listeners_and_what_clients_are_told(bind: str, advertised: str, context: Context) -> None:
+def test_listeners_and_advertised_addresses(bind: str, advertised: str, context: Context) -> None:
     port, controller = context.settings.kafka_port, context.settings.kafka_controller_port
     settings = context.settings.model_copy(update={"bind_address": bind})
     rendered = broker.server_properties(Context(settings, context.work, context.parts))
@@ -22,20 +22,6 @@ def test_listeners_and_what_clients_are_told(bind: str, advertised: str, context
         f"CLIENT://{advertised}:{port},CONTROLLER://{advertised}:{controller}"
     )
     assert rendered["advertised.listeners"] == f"CLIENT://{advertised}:{port}"
-
-
-def test_clients_are_told_the_address_that_was_set(context: Context) -> None:
-    elsewhere = {"bind_address": "0.0.0.0", "kafka_advertised_address": "a.example"}  # noqa: S104
-    settings = context.settings.model_copy(update=elsewhere)
-    rendered = broker.server_properties(Context(settings, context.work, context.parts))
-    assert rendered["advertised.listeners"] == f"CLIENT://a.example:{settings.kafka_port}"
-
-
-def test_clients_are_never_told_the_wildcard(context: Context) -> None:
-    everywhere = {"bind_address": "0.0.0.0"}  # noqa: S104
-    settings = context.settings.model_copy(update=everywhere)
-    rendered = broker.server_properties(Context(settings, context.work, context.parts))
-    assert rendered["advertised.listeners"] == f"CLIENT://127.0.0.1:{settings.kafka_port}"
 
 
 def test_nothing_is_thrown_away_unless_asked(context: Context) -> None:
@@ -47,11 +33,11 @@ def test_the_folder_is_formatted_with_ids_of_its_own(context: Context) -> None:
     broker.SERVICE.launch(context)
     data = context.work / "data"
     assert (data / "bootstrap.checkpoint").read_text() == "9.9\n"
-    told = dict(line.split("=", 1) for line in (data / "meta.properties").read_text().splitlines())
-    assert told["cluster.id"] == broker.cluster_id_file(context).read_text()
+    lines = dict(line.split("=", 1) for line in (data / "meta.properties").read_text().splitlines())
+    assert lines["cluster.id"] == broker.cluster_id_file(context).read_text()
     for name in ("cluster.id", "directory.id"):
-        assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", told[name])
-    assert told["cluster.id"] != told["directory.id"]
+        assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", lines[name])
+    assert lines["cluster.id"] != lines["directory.id"]
 
 
 @pytest.mark.parametrize("leaders", [(1, 1), (1, -1)])

@@ -38,13 +38,13 @@ def test_loadgen_is_ready_when_it_greets(context: Context, answer: Answer) -> No
     find_service("loadgen").check(context)
 
 
-def test_loadgen_that_says_something_else(context: Context, answer: Answer) -> None:
+def test_loadgen_that_is_reportedmething_else(context: Context, answer: Answer) -> None:
     answer(context.settings.loadgen_port, b"SSH-2.0-OpenSSH\n")
     with pytest.raises(NotReady, match=r"SSH-2\.0"):
         find_service("loadgen").check(context)
 
 
-def test_redis_that_says_something_else(context: Context, answer: Answer) -> None:
+def test_redis_that_is_reportedmething_else(context: Context, answer: Answer) -> None:
     answer(context.settings.redis_port, b"-LOADING\r\n")
     with pytest.raises(NotReady, match="-LOA"):
         find_service("redis").check(context)

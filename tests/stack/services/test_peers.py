@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack import net
 from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, debezium, registry
 
@@ -25,13 +24,6 @@ def inside(context: Context) -> Context:
     return replace(context, settings=context.settings.model_copy(update=PEERS))
 
 
-def test_natively_all_peers_are_on_this_machine(context: Context) -> None:
-    settings = context.settings
-    assert net.kafka(settings) == f"127.0.0.1:{settings.kafka_port}"
-    assert registry.url(settings) == f"http://127.0.0.1:{settings.schema_registry_port}"
-    assert net.mysql_host(settings) == "127.0.0.1"
-
-
 def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
     assert debezium.connector_config(inside)["database.hostname"] == "mysql"
     worker = debezium.worker_properties(inside)
@@ -42,10 +34,6 @@ def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
     )
 
 
-def test_who_writes_to_redis_goes_there_by_name(inside: Context) -> None:
-    assert net.redis(inside.settings) == f"redis:{inside.settings.redis_port}"
-
-
 def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:
     rendered = broker.server_properties(inside)
     assert rendered["advertised.listeners"] == (
@@ -53,10 +41,6 @@ def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:
     )
     assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
     assert "OUTSIDE:PLAINTEXT" in rendered["listener.security.protocol.map"].split(",")
-
-
-def test_settings_for_containers_are_no_part_of_a_record(inside: Context) -> None:
-    assert not set(PEERS) - {"bind_address"} & set(inside.settings.model_dump())
 
 
 def test_nginx_gives_the_api_at_the_root_and_apicurio_s_paths_as_they_are(tmp_path: Path) -> None:
@@ -76,8 +60,3 @@ def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
     configuration = (context.work / "nginx.conf").read_text()
     assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
     assert f"server {registry.BEHIND}:{port};" in configuration
-
-
-def test_a_registry_that_was_killed_is_launched_again(context: Context) -> None:
-    find_service("registry").launch(context)
-    find_service("registry").launch(context)

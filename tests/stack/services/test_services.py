@@ -37,24 +37,13 @@ def context(context: Context) -> Context:
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
-def test_a_service_is_called_like_its_module(name: str) -> None:
-    assert find_service(name).name == name
-
-
-@pytest.mark.parametrize("name", LAUNCHED)
-def test_every_announced_port_moves_with_its_setting(name: str, context: Context) -> None:
-    for setting, port in find_service(name).ports(context.settings).items():
-        assert port == getattr(context.settings, setting.lower())
-
-
-@pytest.mark.parametrize("name", LAUNCHED)
 def test_ports_and_address_reach_the_process(name: str, context: Context) -> None:
     started = launch(name, context)
-    told = "\n".join([*started.argv, *started.env.values(), written(context)])
+    text = "\n".join([*started.argv, *started.env.values(), written(context)])
     for port in find_service(name).ports(context.settings).values():
-        assert str(port) in told
-    assert "127.0.0.1" in told
-    assert "0.0.0.0" not in told  # noqa: S104
+        assert str(port) in text
+    assert "127.0.0.1" in text
+    assert "0.0.0.0" not in text  # noqa: S104
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
@@ -84,7 +73,7 @@ def test_versions_are_those_of_the_parts(context: Context) -> None:
     found: dict[str, str] = {}
     for name in LAUNCHED:
         found.update(find_service(name).versions(context))
-    assert found == {part: said for facts in FACTS for part, said in facts.versions.items()}
+    assert found == {part: message for facts in FACTS for part, message in facts.versions.items()}
 
 
 def test_class_path_has_every_library_once(context: Context) -> None:
