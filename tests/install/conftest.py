@@ -24,16 +24,16 @@ def site(tmp_path: Path) -> Site:
     folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
     for path in (folder, scratch):
         path.mkdir()
-    said: list[str] = []
+    lines: list[str] = []
     runner = Runner(
         "part",
         log=tmp_path / "log",
         scratch=scratch,
-        say=said.append,
+        say=lines.append,
         children=Children(),
         backoff_s=BACKOFF_S,
     )
-    return Site(folder, final, scratch, runner, said.append)
+    return Site(folder, final, scratch, runner, lines.append)
 
 
 def small_recipe(build: Callable[[Site], str], content: bytes = b"1") -> Recipe:

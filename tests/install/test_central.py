@@ -52,7 +52,7 @@ def test_any_difference_is_refused_and_named(
     assert "a.jar" not in str(failure.value)
 
 
-def test_a_version_without_a_list_is_said(site: Site, part: MavenPart, tmp_path: Path) -> None:
+def test_a_version_without_a_list_is_reported(site: Site, part: MavenPart, tmp_path: Path) -> None:
     central.check(site, part, {"KAFKA_VERSION": "5.0.0"}, fetched(tmp_path, z=b"z"))
     (line,) = site.say.__self__  # type: ignore[attr-defined]
     assert "KAFKA_VERSION=5.0.0 is not the locked version (KAFKA_VERSION=4.3.1)" in line

@@ -21,7 +21,9 @@ def test_a_command_that_fails_once_is_tried_again(site: Site, tmp_path: Path) ->
     assert "no route" in (tmp_path / "log").read_text()
 
 
-def test_a_command_that_always_fails_tells_its_last_lines(site: Site, tmp_path: Path) -> None:
+def test_a_command_that_always_fails_is_reported_with_its_last_lines(
+    site: Site, tmp_path: Path
+) -> None:
     script = "echo line >> tries; for i in $(seq 20); do echo cause $i; done; exit 7"
     with pytest.raises(SetupError) as failure:
         site.run("bash", "-c", script, doing="fetching", cwd=tmp_path)
@@ -43,11 +45,11 @@ def test_the_callers_environment_does_not_leak(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("UNWANTED", "set")
-    told = site.run(
+    done = site.run(
         "bash",
         "-c",
         'echo "$PYTHONPATH,$UNWANTED,$WANTED,$TMPDIR"',
         doing="echo",
         env={"UNWANTED": None, "WANTED": "yes"},
     )
-    assert told == f",,yes,{site.scratch}\n"
+    assert done == f",,yes,{site.scratch}\n"

@@ -96,13 +96,6 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
     assert list(cache.packages().rglob("tiny/tests"))
 
 
-@pytest.mark.slow
-def test_a_package_can_be_taken_apart(python_site: Site, shelf: Path) -> None:
-    (wheel,) = shelf.glob("*.whl")
-    lock = lock_for(shelf, hashlib.sha256(wheel.read_bytes()).hexdigest())
-    assert (pypi.unpacked(python_site, lock) / "tiny" / "tests" / "__init__.py").exists()
-
-
 @pytest.mark.parametrize(
     ("settings", "environ", "expected"),
     [
@@ -150,11 +143,11 @@ def test_a_package_can_be_taken_apart(python_site: Site, shelf: Path) -> None:
         ),
     ],
 )
-def test_uv_is_told_what_pip_is(
+def test_uv_gets_pips_configuration(
     settings: Mapping[str, str], environ: Mapping[str, str], expected: Mapping[str, str | None]
 ) -> None:
-    told = pip.uv_environment(settings, environ)
-    assert {name: told.get(name) for name in expected} == expected
+    found = pip.uv_environment(settings, environ)
+    assert {name: found.get(name) for name in expected} == expected
 
 
 def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
@@ -164,15 +157,6 @@ def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
         "cert": "/home/me/ca.pem",
         "timeout": "20",
     }
-
-
-def test_a_build_is_told_where_packages_are_but_no_path_of_this_machine() -> None:
-    assert pip.for_build(pip.parse(LISTED)) == (
-        "[global]\n"
-        "cert = /etc/ssl/certs/ca-certificates.crt\n"
-        "index-url = https://b.example/simple\n"
-        "timeout = 20\n"
-    )
 
 
 @pytest.mark.slow
@@ -187,12 +171,6 @@ def test_pips_configuration_is_what_pip_itself_reports(
     found = pip.settings()
     assert found["index-url"] == "https://a.example/%20"
     assert found["retries"] == "7"
-
-
-def test_what_a_lock_pins() -> None:
-    assert pypi.pinned(pypi.LIBRDKAFKA_LOCK, "confluent-kafka").startswith("2.")
-    with pytest.raises(SetupError, match="does not pin no-such"):
-        pypi.pinned(pypi.LIBRDKAFKA_LOCK, "no-such")
 
 
 def test_the_locks_hold_every_dependency_of_the_project() -> None:

@@ -8,9 +8,7 @@ from dotenv import dotenv_values
 from racetrack import plugins
 from racetrack.errors import UsageError
 from racetrack.install.versions import (
-    OF_THE_STACK,
     REPO,
-    in_env_files,
     names,
     parse_env_file,
     read_versions,
@@ -53,10 +51,3 @@ def test_a_missing_version_is_named() -> None:
     missing = ", ".join(name for name in names() if name != "KAFKA_VERSION")
     with pytest.raises(UsageError, match=f"given for {missing}:"):
         read_versions({"KAFKA_VERSION": "4.3.1"}, {})
-
-
-def test_engines_bring_versions_of_their_own() -> None:
-    """They follow those of the stack, and each stands in a file of settings."""
-    assert names()[: len(OF_THE_STACK)] == OF_THE_STACK
-    assert len(names()) > len(OF_THE_STACK)
-    assert set(names()) <= in_env_files().keys()

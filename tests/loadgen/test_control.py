@@ -164,13 +164,6 @@ def test_commands_sent_at_once_are_answered_in_order(server: Server) -> None:
         assert all_from(client) == "Flushed 7 messages\npageviews_per_second 50\nGoodbye.\n"
 
 
-def test_ten_thousand_flushes_in_one_packet(server: Server) -> None:
-    server.load.flush_at_once = True
-    with server.connect() as client:
-        client.sendall(b"flush\n" * 10_000 + b"quit\n")
-        assert all_from(client) == "Flushed 0 messages\n" * 10_000 + "Goodbye.\n"
-
-
 def test_watch_goes_on_until_another_line_comes(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"watch\n")
@@ -178,14 +171,6 @@ def test_watch_goes_on_until_another_line_comes(server: Server) -> None:
             assert json.loads(line_from(client))["now_ms"] == 1
         client.sendall(b"quit\n")
         assert all_from(client).endswith("Goodbye.\n")
-
-
-def test_watch_of_a_client_that_has_closed_its_sending_side(server: Server) -> None:
-    with server.connect() as client:
-        client.sendall(b"watch\n")
-        client.shutdown(socket.SHUT_WR)
-        for _ in range(5):
-            assert json.loads(line_from(client))["now_ms"] == 1
 
 
 def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
@@ -214,15 +199,6 @@ def test_a_line_of_a_megabyte_is_answered_and_closed(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"x" * 1_000_000 + b"\n")
         assert all_from(client) == "Error: a line may have 1000 bytes. Goodbye.\n"
-
-
-def test_binary_junk_is_answered(server: Server) -> None:
-    with server.connect() as client:
-        client.sendall(bytes(range(256)) + b"\nget pageviews_per_second\n")
-        client.shutdown(socket.SHUT_WR)
-        answers = all_from(client).splitlines()
-    assert answers[0].startswith("Error")
-    assert answers[-1] == "pageviews_per_second 50"
 
 
 FETCH = (
@@ -265,7 +241,7 @@ def test_a_request_that_comes_in_pieces_changes_nothing(server: Server) -> None:
     assert server.load.milli == FakeLoad().milli
 
 
-def test_what_a_client_says_before_it_speaks_http_is_its_own(server: Server) -> None:
+def test_what_a_client_sends_before_it_speaks_http_is_its_own(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"set pageviews_per_second 7\n" + FETCH + CHANGE)
         wait_until(lambda: bool(server.logged), "word of the change")
@@ -282,12 +258,6 @@ def test_a_flood_of_requests_is_one_line_in_the_log() -> None:
     assert len(server.logged) == 1
 
 
-def test_commands_that_only_look_like_http_are_answered(server: Server) -> None:
-    with server.connect() as client:
-        for line in ("HTTP/1.1", "get HTTP/1.1", "POST it"):
-            assert ask(client, line).startswith("Error")
-
-
 def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) -> None:
     server.load.stats_bytes = 20_000
     deaf = server.connect()
@@ -298,37 +268,7 @@ def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) 
     deaf.close()
 
 
-def test_a_client_that_asks_without_reading_is_dropped(server: Server) -> None:
-    deaf = server.connect()
-    deaf.setblocking(False)
-    with server.connect() as other:
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while not any("does not read" in line for line in server.logged):
-            assert time.monotonic() < deadline_s, "the client was never dropped"
-            try:
-                deaf.send(b"help\n" * 10_000)
-            except BlockingIOError:
-                time.sleep(0.001)
-            except ConnectionError:
-                break
-        assert ask(other, "get pageviews_per_second") == "pageviews_per_second 50"
-    deaf.close()
-
-
-def test_a_hundred_clients_watch_at_once(server: Server) -> None:
-    clients = [server.connect() for _ in range(100)]
-    for client in clients:
-        client.sendall(b"watch\n")
-    for client in clients:
-        for _ in range(3):
-            assert json.loads(line_from(client))["now_ms"] == 1
-    for client in clients:
-        client.close()
-    with server.connect() as client:
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
-
-
-def test_one_client_too_many_is_told_so() -> None:
+def test_one_client_too_many_is_refused() -> None:
     with (
         serving(max_clients=2) as server,
         server.connect(),
@@ -373,9 +313,3 @@ def test_bad_commands_are_errors_that_change_nothing(line: str) -> None:
     load = FakeLoad()
     assert Commands(load).execute(line.encode()).text.startswith("Error: ")
     assert load.milli == FakeLoad().milli
-
-
-def test_help_names_every_command() -> None:
-    text = Commands(FakeLoad()).execute(b"help").text
-    for word in ("set", "get", "stats", "watch", "flush", "quit"):
-        assert f"\n  {word}" in text

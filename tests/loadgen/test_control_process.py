@@ -74,7 +74,7 @@ def generator() -> Iterator[Generator]:
     running.end()
 
 
-def test_what_clients_say_reaches_the_generator(generator: Generator) -> None:
+def test_what_clients_send_reaches_the_generator(generator: Generator) -> None:
     with generator.connect() as client:
         assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
         assert ask(client, "set pageviews_per_second 9").endswith(
@@ -124,7 +124,7 @@ def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> No
         assert line_from(client) == "LOADGEN Connected."
 
 
-def test_a_process_that_dies_is_replaced_and_knows_the_rates(generator: Generator) -> None:
+def test_a_process_that_dies_is_replaced_and_has_the_rates(generator: Generator) -> None:
     with generator.connect() as client:
         ask(client, "set pageviews_per_second 9")
         client.sendall(b"flush\n")

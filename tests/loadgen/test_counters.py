@@ -39,11 +39,6 @@ def test_a_class_holds_its_lateness_within_four_percent(lateness_us: int) -> Non
     assert max(lateness_us, 0) <= top_us <= max(lateness_us, 0) * 1.04
 
 
-@given(st.integers(2**36, 2**62))
-def test_absurd_lateness_goes_into_the_last_class(lateness_us: int) -> None:
-    assert c.class_of(lateness_us) == c.CLASSES - 1
-
-
 @given(st.lists(st.integers(0, 10**7), min_size=1))
 def test_quantiles_are_never_too_good(sample_us: list[int]) -> None:
     histogram = [0] * c.CLASSES
@@ -61,8 +56,3 @@ def test_the_window_shows_recent_rate_and_lateness() -> None:
         window.add(Sample(tick * 100 * NS_PER_MS, (tick + 1) * 100, list(histogram)))
     assert window.achieved_per_s() == 1000.0
     assert window.lateness_ms()["max"] == pytest.approx(1.0, rel=0.04)
-
-
-def test_an_empty_window_shows_zeros() -> None:
-    assert Window().achieved_per_s() == 0.0
-    assert Window().lateness_ms() == {"p50": 0.0, "p99": 0.0, "max": 0.0}

@@ -42,13 +42,9 @@ def test_equal_popularity_is_the_even_pick(random32: int, count: int) -> None:
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=50))
 def test_the_table_holds_the_probabilities_of_the_weights(weights: list[float]) -> None:
     popularity = Popularity(weights)
-    held = [0.0] * len(weights)
+    rows = [0.0] * len(weights)
     for number, threshold in enumerate(popularity.thresholds):
-        held[number] += threshold / 2**32
-        held[popularity.others[number]] += 1 - threshold / 2**32
-    for share, weight in zip(held, weights, strict=True):
+        rows[number] += threshold / 2**32
+        rows[popularity.others[number]] += 1 - threshold / 2**32
+    for share, weight in zip(rows, weights, strict=True):
         assert share / len(weights) == pytest.approx(weight / sum(weights), rel=1e-6, abs=1e-7)
-
-
-def test_nothing_to_draw_from_is_no_error() -> None:
-    assert Popularity([]).count == 0

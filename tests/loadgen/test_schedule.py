@@ -105,15 +105,6 @@ def test_forgetting_what_is_settled_changes_no_answer_about_the_rest(
     assert short.due_by(last_ns + NS_PER_S) == whole.due_by(last_ns + NS_PER_S)
 
 
-@given(rates, changes)
-def test_a_schedule_survives_the_way_to_a_worker(first: int, later: list[tuple[int, int]]) -> None:
-    schedule, last_ns = built(first, later)
-    copy = Schedule(schedule.denominator, list(schedule.segments))
-    copy.change(last_ns + 1, 5)
-    assert copy.due_by(last_ns) == schedule.due_by(last_ns)
-    assert len(copy.segments) > len(schedule.segments)
-
-
 @given(
     st.lists(st.integers(min_value=0, max_value=3000), min_size=1, max_size=20).filter(any),
     st.integers(min_value=0, max_value=1_000_000),

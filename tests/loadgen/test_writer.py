@@ -118,7 +118,7 @@ def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
     assert bench.shop.tried[1] == bench.shop.tried[0]
 
 
-def test_beyond_the_backlog_purchases_are_refused_and_it_is_said() -> None:
+def test_beyond_the_backlog_purchases_are_refused_and_reported() -> None:
     bench = Bench(backlog=5)
     bench.shop.go_on.clear()
     bench.writer.start()
@@ -168,7 +168,7 @@ def test_what_is_due_first_is_written_first_whatever_it_is() -> None:
     assert (bench.purchases.done, bench.updates.done, bench.deletes.done) == (3, 3, 1)
 
 
-def test_a_change_that_finds_no_row_is_refused_and_it_is_said() -> None:
+def test_a_change_that_finds_no_row_is_refused_and_reported() -> None:
     bench = Bench()
     bench.shop.empty = True
     bench.deletes.schedule.change(bench.start_ns, 10_000)

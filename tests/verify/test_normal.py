@@ -88,8 +88,3 @@ def test_a_column_that_is_not_there_is_named(db: duckdb.DuckDBPyConnection) -> N
     view = View("some_view", ("x",), {"x": INTEGER, "y": TEXT})
     with pytest.raises(compare.WrongColumns, match="some_view has no column y; it has x"):
         compare.normalize_engine(db, pa.table({"x": [1]}), view, "taken")
-
-
-def test_only_nulls_are_nulls_of_any_kind(db: duckdb.DuckDBPyConnection) -> None:
-    for kind in ColumnType:
-        assert in_one_form(db, kind, pa.nulls(2)) == [None, None]

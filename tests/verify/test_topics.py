@@ -86,7 +86,7 @@ def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) 
         ("count = 1" + line(VIEW), "Partition 0 of 'pageviews' gave 1 messages of 3"),
     ],
 )
-def test_what_goes_wrong_is_said(
+def test_what_goes_wrong_is_reported(
     db: duckdb.DuckDBPyConnection, kcat: Path, body: str, says: str
 ) -> None:
     play(kcat, body)
@@ -100,7 +100,7 @@ def test_one_that_never_ends_is_ended(db: duckdb.DuckDBPyConnection, kcat: Path)
         sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka(within_s=0.5))
 
 
-def test_without_kcat_it_says_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
+def test_without_kcat_it_reports_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     with pytest.raises(SetupError, match="apt-get install kcat"):
         sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka())
 
@@ -157,7 +157,7 @@ for n, value in enumerate({texts!r}):
     rows = db.execute('SELECT "offset", user_id FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 7), (6, 7), (7, 7)]
     assert unfit.count == 5
-    assert [said.split(":")[0] for said in unfit.first] == [
+    assert [message.split(":")[0] for message in unfit.first] == [
         f"partition 0, offset {n}" for n in range(1, 6)
     ]
     assert "tombstone" in unfit.first[0]
