@@ -49,13 +49,6 @@ def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
     assert after_tau == pytest.approx(np.exp(-1), abs=0.03)
 
 
-def test_swings_that_would_be_cut_at_nothing_leave_the_mean_as_it_is() -> None:
-    wild = replace(NOISE, noise_pct=50, noise_tau_s=0.5)
-    counted = grown(wild, 1, STEP_S, 20_000)
-    assert counted.min() >= 0
-    assert np.mean(counted) / STEP_S == pytest.approx(wild.mean_capacity_per_s, rel=0.01)
-
-
 def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
     ends = [0.0, *(s for s, _ in takewhile(lambda told: told[0] < 50_000, stretches(PAUSES, 5)))]
     lengths = np.diff(ends)
@@ -65,14 +58,10 @@ def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
     assert np.std(working) == pytest.approx(9.5, rel=0.05)  # as of an exponential distance
 
 
-def test_a_seed_says_which_swings_and_pauses_they_are() -> None:
+def test_a_seed_determines_which_swings_and_pauses_they_are() -> None:
     first, again, other = (grown(BOTH, seed, 1.0, 60) for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-def test_without_noise_and_pauses_it_is_the_same_at_any_time() -> None:
-    assert grown(InjectedDefect(capacity_per_s=8_000), 1, 0.7, 700) == pytest.approx(5_600)
 
 
 @given(looks_ms=st.lists(st.integers(1, 400), min_size=1, max_size=60), seed=st.integers(1, 10_000))
@@ -88,16 +77,6 @@ def test_while_something_waits_the_integral_of_the_capacity_is_counted(
         counting.count(now_ms, now_ms / 1000)
         due = programmed.work_by(now_ms / 1000)
         assert due - 1.001 < sum(counting.total) < due + 0.001
-
-
-def test_no_credit_is_gathered_while_nothing_waits() -> None:
-    defect = replace(BOTH, capacity_per_s=1_000)
-    counting, programmed = Counting(1, defect), Capacity(defect, defect.seed)
-    counting.count(100_000, 100.0)
-    before = programmed.work_by(100.0)
-    counting.add(0, [0] * 100_000)
-    counting.count(130_000, 130.0)
-    assert counting.total[0] == pytest.approx(programmed.work_by(130.0) - before, abs=1.001)
 
 
 def test_the_settings_reach_what_they_start(context: Context) -> None:

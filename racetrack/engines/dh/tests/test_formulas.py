@@ -1,6 +1,5 @@
 """Compiled formulas are kept for later starts."""
 
-import os
 import zipfile
 from pathlib import Path
 
@@ -30,10 +29,6 @@ def compiled(session: Path, name: str) -> str:
     file.parent.mkdir(parents=True)
     file.write_bytes(name.encode())
     return CLASS.format(name)
-
-
-def test_none_are_kept_at_first(formulas: Path) -> None:
-    assert server.kept_formulas(formulas) == set()
 
 
 def test_what_was_compiled_is_kept(session: Path, formulas: Path) -> None:
@@ -66,29 +61,8 @@ def test_a_damaged_file_is_replaced(session: Path, formulas: Path, damage: bytes
     assert server.kept_formulas(formulas) == {name}
 
 
-def test_a_file_with_a_damaged_class_is_not_used(session: Path, formulas: Path) -> None:
-    (session / compiled(session, "a")).write_bytes(b"bytecode")
-    server.keep_formulas(formulas, session)
-    formulas.write_bytes(formulas.read_bytes().replace(b"bytecode", b"bitecode"))
-    assert server.kept_formulas(formulas) == set()
-
-
 def test_the_file_does_not_grow_for_ever(session: Path, formulas: Path) -> None:
     compiled(session, "a")
     compiled(session, "b")
     server.keep_formulas(formulas, session, at_most=1)
     assert not formulas.exists()
-
-
-def test_a_folder_that_takes_no_file_changes_nothing(session: Path, tmp_path: Path) -> None:
-    compiled(session, "a")
-    (tmp_path / "made").write_text("in the way")
-    server.keep_formulas(tmp_path / "made" / "formulas.zip", session)
-    assert (tmp_path / "made").read_text() == "in the way"
-
-
-def test_the_newest_session_is_the_server_s(session: Path, tmp_path: Path) -> None:
-    newer = session.with_name("after-a-kill")
-    newer.mkdir()
-    os.utime(session, (0, 0))
-    assert server.session_folder({"DEEPHAVEN_DATA": str(tmp_path / "data")}) == newer

@@ -38,10 +38,10 @@ def listening(server: Server) -> dict[str, Any]:
         server.variables[name] = Table(name)
     server.variables["traced_views"] = dh._traced_views(load())
     exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), server.variables)  # noqa: S102
-    return {table: told for table, (told, _) in server.listening.items() if ": " in table}
+    return {table: found for table, (found, _) in server.listening.items() if ": " in table}
 
 
-def test_it_listens_to_the_marks_rows_of_each_view(listening: dict[str, Any]) -> None:
+def test_it_listens_to_the_tracer_rows_of_each_view(listening: dict[str, Any]) -> None:
     items = "item_summary where item_id >= 1001 && item_id <= 1006"
     owners = "profile_views_enriched where owner_id >= 10001 && owner_id <= 10006"
     assert list(listening) == [
@@ -51,9 +51,7 @@ def test_it_listens_to_the_marks_rows_of_each_view(listening: dict[str, Any]) ->
     ]
 
 
-def test_it_tells_of_each_partition_that_got_more(
-    listening: dict[str, Any], server: Server
-) -> None:
+def test_it_reports_each_partition_that_got_more(listening: dict[str, Any], server: Server) -> None:
     _, orders, newest = listening.values()
     orders(Update({"partition": [0, 2], "value": [3, 4]}, {}), True)
     orders(Update({}, {"partition": [2, 1], "value": [5, 1]}), False)

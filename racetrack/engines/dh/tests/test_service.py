@@ -10,12 +10,6 @@ from tests.stack.services.test_peers import inside
 __all__ = ["answer", "context", "inside", "settings"]  # fixtures
 
 
-def test_nothing_listens_yet(context: Context) -> None:
-    port = DeephavenSettings.of(context.settings).deephaven_port
-    with pytest.raises(NotReady, match=f"nothing answers on port {port}"):
-        find_service("deephaven").check(context)
-
-
 def test_it_serves_its_ide(context: Context, answer: Answer) -> None:
     answer(DeephavenSettings.of(context.settings).deephaven_port, http(b"<html>"))
     find_service("deephaven").check(context)
@@ -27,7 +21,7 @@ def test_it_serves_no_ide(context: Context, answer: Answer) -> None:
         find_service("deephaven").check(context)
 
 
-def test_it_is_told_the_registry_s_root(inside: Context) -> None:
+def test_it_gets_the_registry_s_root(inside: Context) -> None:
     env = find_service("deephaven").launch(inside).env
     port = inside.settings.schema_registry_port
     assert env["SCHEMA_REGISTRY_URL"] == f"http://redpanda:{port}"

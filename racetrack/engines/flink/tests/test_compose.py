@@ -11,7 +11,7 @@ from racetrack.engines.flink.services import flink
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context
-from tests.compose_files import Only, image_of, service
+from tests.compose_files import Only, service
 from tests.image_facts import IMAGES
 
 START = Path(flink.__file__).parents[1] / "start.sh"
@@ -29,14 +29,14 @@ SETTINGS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE"
 )
 def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str]) -> None:
     settings = load(overrides)
-    told = subprocess.run(
+    done = subprocess.run(
         ["bash", str(START), "printenv", "FLINK_PROPERTIES"],
         env={"PATH": "/usr/bin:/bin", **environment(settings)},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    ours = dict(line.split(": ", 1) for line in told.splitlines())
+    ours = dict(line.split(": ", 1) for line in done.splitlines())
     native = flink.configured(Context(settings, tmp_path, {}))
     places = re.compile(r"address|bind|\.host$|\.port$|dirs?$|idle-timeout")
     assert {name: value for name, value in ours.items() if not places.search(name)} == {
@@ -60,9 +60,3 @@ def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> No
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
     needed = {f"FLINK_{name}": "1" for name in (*SETTINGS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
     Only(tmp_path).run(IMAGES["flink"], "bash", str(START), "bash", "-c", "true", **needed)
-
-
-def test_its_image_is_built_here_on_the_published_one() -> None:
-    described = service("flink")
-    assert "build" in described
-    assert image_of(described) is IMAGES["flink"]

@@ -13,11 +13,9 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import checkpoint, engine, script
 from racetrack.engines.flink.engine import _addresses
-from racetrack.engines.flink.gateway import Gateway, root_cause
+from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog
-from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
-from racetrack.stack.applicability import why_ignored
 from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
@@ -99,18 +97,6 @@ def test_a_refused_statement_is_shown_with_its_root_cause(gateway: str) -> None:
     assert FakeGateway.statements[-1] == "SELECT * FROM nowhere"
 
 
-@pytest.mark.parametrize(
-    ("trace", "cause"),
-    [
-        (TRACE, CAUSE),
-        ("java.io.IOException: gone\n\tat a.B.c(B.java:1)\n", "java.io.IOException: gone"),
-        ("no trace at all", "no trace at all"),
-    ],
-)
-def test_the_root_cause_of_a_trace(trace: str, cause: str) -> None:
-    assert root_cause(trace) == cause
-
-
 def test_a_script_is_taken_apart_at_its_semicolons_only() -> None:
     sql = """
 -- A comment; with the demo's semicolon
@@ -141,12 +127,6 @@ def test_a_script_that_breaks_off_is_not_run_in_part(sql: str) -> None:
         script.statements(sql)
 
 
-def test_only_what_flink_writes_is_made() -> None:
-    own = script.own_topics(SQL)
-    assert "high_value_users_sink" in own
-    assert not {"pageviews", "dd_flagged_profiles", "mysql.shop.users"} & set(own)
-
-
 def test_the_scripts_templates_get_the_stacks_addresses() -> None:
     lines = _addresses(stack(), SQL).splitlines()
     assert [line.split()[2] for line in lines] == [
@@ -157,17 +137,6 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
     assert all(f"'{KAFKA}'" in line and line.endswith(");") for line in lines)
     assert sum(line.count(f"'{REGISTRY}'") for line in lines) == 3
     assert "redpanda" not in "".join(lines)
-
-
-def test_where_to_play_can_be_pasted() -> None:
-    said = "\n".join(FLINK.usage_hints(stack()))
-    assert f"/parts/flink/bin/sql-client.sh gateway --endpoint 127.0.0.1:{port()}" in said
-    assert _addresses(stack(), SQL) in said
-    assert "demo.flink.sql" in said
-
-
-def port() -> int:
-    return FlinkSettings.of(settings.load()).flink_port
 
 
 def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:
@@ -231,7 +200,3 @@ def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:
         )
     with pytest.raises(DemoError, match="Object 'nowhere' not found"):
         log.check()
-
-
-def test_the_published_image_heeds_its_settings() -> None:
-    assert why_ignored("FLINK_PARALLELISM", "compose", airgap=False) == ""

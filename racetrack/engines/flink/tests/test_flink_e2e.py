@@ -104,9 +104,9 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
     up: Door, settings: Settings, wait_until: Callable[..., None]
 ) -> None:
     """As `./race up` says it: the client, the addresses, the script; then every view is right."""
-    said = up.output.splitlines()
-    client = next(line for line in said if line.startswith("SQL client: "))
-    addresses = [line for line in said if line.startswith("CREATE TABLE at_")]
+    lines = up.output.splitlines()
+    client = next(line for line in lines if line.startswith("SQL client: "))
+    addresses = [line for line in lines if line.startswith("CREATE TABLE at_")]
     assert len(addresses) == 3
     script = (REPO / "scripts" / "demo.flink.sql").read_text()
     typed = "\n".join([*addresses, script, "SHOW TABLES;", "QUIT;", ""])

@@ -33,7 +33,7 @@ EVENTS = [
 ]
 
 
-def test_every_statement_is_one_that_materialize_knows() -> None:
+def test_every_statement_is_one_that_materialize_accepts() -> None:
     kinds = {known_kind(statement) for statement in statements(SCRIPT)}
     assert kinds == {"CREATE CONNECTION", "CREATE SOURCE", exp.Create}
 

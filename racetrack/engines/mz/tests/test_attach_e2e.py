@@ -135,12 +135,12 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert schemas(postgres) == []
     assert psutil.pid_exists(postgres.pid)
     folder = run_folder(run.output)
-    told = read_run(folder)
-    Draft202012Validator(json.loads((REPO / "docs/run.schema.json").read_text())).validate(told)
-    assert (told["outcome"], told["runtime"]) == ("ok", "native")
-    assert told["versions"]["materialize"] == "v0 (of the tests)"
-    assert any("found at MZ_URL" in caveat for caveat in told["caveats"])
-    results = told["results"]
+    record = read_run(folder)
+    Draft202012Validator(json.loads((REPO / "docs/run.schema.json").read_text())).validate(record)
+    assert (record["outcome"], record["runtime"]) == ("ok", "native")
+    assert record["versions"]["materialize"] == "v0 (of the tests)"
+    assert any("found at MZ_URL" in caveat for caveat in record["caveats"])
+    results = record["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
     # Nobody brings it what is in the database, so there are no items to join.
     (view,) = results["views"]
@@ -157,7 +157,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     services = {path.stem for path in (folder / "stack").glob("*.log")}
     assert services == {"mysql", "broker", "registry", "debezium", "loadgen", "reader"}
     assert f"its objects are in the schema {schema}" in run.output
-    for text in (run.output, json.dumps(told), (folder / "start.log").read_text()):
+    for text in (run.output, json.dumps(record), (folder / "start.log").read_text()):
         assert PASSWORD not in text
     _delays_and_progress_agree(folder)
 
@@ -191,9 +191,9 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
     nothing_left()
     assert schemas(postgres) == []
     folder = run_folder(run.output)
-    told = read_run(folder)
-    assert told["outcome"] == "interrupted by SIGINT"
-    assert any("another machine" in caveat for caveat in told["caveats"])
+    record = read_run(folder)
+    assert record["outcome"] == "interrupted by SIGINT"
+    assert any("another machine" in caveat for caveat in record["caveats"])
     used = {line.split(",")[1] for line in (folder / "usage.csv").read_text().splitlines()[1:]}
     assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none is the engine's
 

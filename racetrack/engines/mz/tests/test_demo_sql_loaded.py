@@ -65,15 +65,17 @@ def test_the_whole_script_runs_before_the_sink_has_written_anything(
     """It can't take the schemas of the sink's topic from the registry, which has none yet; so it
     names those that the sink will register."""
     with running_materialize(postgres, made_up(SINK_TOPIC)) as materialize:
-        told = pasted(materialize, schema)
-    assert (told.returncode, told.stdout) == (0, ""), told.stderr
-    assert "ERROR" not in told.stderr
+        done = pasted(materialize, schema)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "ERROR" not in done.stderr
     assert materialize.statements.seeds == {"hvu_test_upserts": (KEY, VALUE)}
 
 
-def test_without_the_sinks_topic_it_ends_there_and_says_so(postgres: Postgres, schema: str) -> None:
+def test_without_the_sinks_topic_it_ends_there_and_is_reported(
+    postgres: Postgres, schema: str
+) -> None:
     with running_materialize(postgres) as materialize:
-        told = pasted(materialize, schema)
-    assert told.returncode == 3
-    assert "ERROR:  Topic does not exist" in told.stderr
-    assert "STATEMENT:  CREATE SOURCE hvu_test_upserts" in told.stderr
+        done = pasted(materialize, schema)
+    assert done.returncode == 3
+    assert "ERROR:  Topic does not exist" in done.stderr
+    assert "STATEMENT:  CREATE SOURCE hvu_test_upserts" in done.stderr

@@ -4,7 +4,6 @@ schema of its own and its end, and which processes are its own."""
 # ruff: noqa: S608  # queries are made of names that stand here
 
 import json
-import os
 import re
 import subprocess
 import threading
@@ -24,20 +23,20 @@ import pytest
 from racetrack.clock import now_ms
 from racetrack.config import Settings, for_record, load
 from racetrack.engines import find_engine
-from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
+from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
 from racetrack.engines.mz.tests.materialize.wire import WELCOME
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.errors import RacetrackError, SetupError, UsageError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
-from tests.run.made_up import MakeReady, ready, refusal_of
+from tests.run.made_up import ready
 
 __all__ = ["ready"]  # a fixture
 
@@ -122,7 +121,7 @@ def taken(lines: list[str], changes: mz.Changes | None = None) -> list[tuple[int
     ]
 
 
-def test_progress_is_told_when_its_time_is_complete() -> None:
+def test_progress_is_reported_when_its_time_is_complete() -> None:
     expected = [(3, 0, 10, 1774155906900), (3, 1, 12, 1774155906950)]
     assert taken(FIRST) == expected
     assert taken(FIRST[:3]) == []
@@ -140,7 +139,7 @@ def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: tuple[
     assert taken(lines, changes) == [(2, 1, 15, 1774155907950)]
 
 
-def test_of_several_times_that_are_complete_at_once_the_newest_is_told() -> None:
+def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> None:
     lines = [
         "2000\tf\t1\t1\t30\t9",
         "2000\tf\t-1\t1\t20\t8",
@@ -151,13 +150,6 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_told() -> None
         "3001\tt\t\\N\t\\N\t\\N\t\\N",
     ]
     assert taken(lines) == [(5, 1, 30, 9), (6, 1, 40, 9)]
-
-
-def test_rows_that_came_at_one_time_are_all_told() -> None:
-    lines = ["1000\tf\t1\t10001\t9", "1000\tf\t-1\t10001\t3", "1000\tf\t1\t10001\t8"]
-    changes = mz.Changes()
-    assert [changes.take(line) for line in lines] == [[], [], []]
-    assert changes.take("1001\tt\t\\N\t\\N\t\\N") == [(10001, 8), (10001, 9)]
 
 
 # ---- psql ----------------------------------------------------------------------------------------
@@ -173,13 +165,13 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
             engine.load_demo(attached)
     finally:
         engine.unload(attached)
-    told = str(refused.value)
+    text = str(refused.value)
     server = Server.at(materialize.url, "MZ_URL")
-    assert told.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
-    assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in told
-    assert "STATEMENT:  SELECT a\n  FROM not_there;" in told
-    assert "division by zero" not in told
-    assert PASSWORD not in told
+    assert text.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
+    assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in text
+    assert "STATEMENT:  SELECT a\n  FROM not_there;" in text
+    assert "division by zero" not in text
+    assert PASSWORD not in text
 
 
 def test_materializes_banner_is_kept_out_and_other_options_are_kept(
@@ -198,14 +190,14 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
     )
     engine = mz.Materialize(script)
     monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
-    for url, said in (
+    for url, message in (
         (materialize.url, "00"),  # the user's own PGOPTIONS change nothing
         (f"{materialize.url}&options=--statement_timeout%3D7s", "7s0"),
     ):
         where = stack(MZ_URL=url)
         try:
             with pytest.raises(
-                DemoError, match=f"exit code 3\\):\n{said}\npsql:.*division by zero"
+                DemoError, match=f"exit code 3\\):\n{message}\npsql:.*division by zero"
             ):
                 engine.load_demo(where)
         finally:
@@ -279,7 +271,7 @@ def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
     engine.unload(attached)  # once more does no harm
 
 
-def test_what_an_earlier_run_left_is_said_and_left_alone(
+def test_what_an_earlier_run_left_is_reported_and_left_alone(
     attached: Stack, postgres: Postgres, script: Path
 ) -> None:
     old = "racetrack_20260101_000000_1"
@@ -297,7 +289,7 @@ def test_what_an_earlier_run_left_is_said_and_left_alone(
     postgres.rows(f"DROP SCHEMA {old}, racetrackers")
 
 
-def test_a_clean_up_that_fails_says_what_is_left(
+def test_a_clean_up_that_fails_reports_what_is_left(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
@@ -305,16 +297,10 @@ def test_a_clean_up_that_fails_says_what_is_left(
         mz.Materialize().unload(gone)
 
 
-def test_in_the_stack_there_is_nothing_to_clean_up() -> None:
-    engine = mz.Materialize()
-    engine.unload(stack("compose"))  # where nothing listens
-    assert engine.remarks(stack("compose")) == []
-
-
 # ---- Before anything starts ----------------------------------------------------------------------
 
 
-def test_without_an_image_the_native_runtime_says_what_to_do() -> None:
+def test_without_an_image_the_native_runtime_reports_what_to_do() -> None:
     with pytest.raises(UsageError, match=r"as packages.*RUNTIME=compose.*MZ_URL=postgres://"):
         find_engine("mz").check(stack("native"))
     with pytest.raises(UsageError, match="can pull images"):
@@ -338,7 +324,7 @@ def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], sai
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
-def test_what_does_not_answer_is_told_without_the_password(postgres: Postgres) -> None:
+def test_what_does_not_answer_is_reported_without_the_password(postgres: Postgres) -> None:
     mz.Materialize().check(stack(MZ_URL=postgres.url))
     with pytest.raises(
         UsageError, match=r"MZ_URL: 127\.0\.0\.1:1/materialize can't be connec"
@@ -348,16 +334,6 @@ def test_what_does_not_answer_is_told_without_the_password(postgres: Postgres) -
     wrong = postgres.url.replace(PASSWORD, "guessed")
     with pytest.raises(RacetrackError, match="authentication failed"):
         mz.Materialize().check(stack(MZ_URL=wrong))
-
-
-def test_pids_without_a_url_and_a_missing_psql_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="set MZ_URL too"):
-        mz.Materialize().check(stack("compose", MZ_PID="1"))
-    with pytest.raises(UsageError, match="MZ_PID"):
-        load({"MZ_PID": "1;2"})
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SetupError, match="apt-get install postgresql-client"):
-        mz.Materialize().check(stack("compose"))
 
 
 # ---- Cost, and what a reader is told -------------------------------------------------------------
@@ -384,26 +360,6 @@ def test_the_processes_are_those_that_were_named_and_their_descendants(postgres:
     finally:
         sleeper.kill()
         sleeper.wait()
-
-
-def test_the_reader_is_told_which_materialize_it_was(postgres: Postgres) -> None:
-    engine = mz.Materialize()
-    (image,) = engine.caveats(load())
-    assert "Not indicative of true Materialize performance" in image
-    away = engine.caveats(load({"MZ_URL": postgres.url}))
-    assert len(away) == 2 and "another machine" in away[1]
-    here = engine.caveats(load({"MZ_URL": postgres.url, "MZ_PID": str(os.getpid())}))
-    assert here == away[:1]
-
-
-def test_a_person_is_told_what_to_type(attached: Stack) -> None:
-    lines = "\n".join(mz.Materialize().usage_hints(attached))
-    assert (
-        "SQL: psql 'connect_timeout=10 user=materialize" in lines
-        and "\\i " in lines
-        and PASSWORD not in lines
-    )
-    assert "\\set kafka 'inside:9092'" in lines
 
 
 # ---- Progress and delay --------------------------------------------------------------------------
@@ -438,7 +394,7 @@ def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
         ("SELECT 1", "nothing"),
     ],
 )
-def test_a_copy_that_is_refused_or_breaks_says_so(
+def test_a_copy_that_is_refused_or_breaks_is_reported(
     postgres: Postgres, statement: str, said: str
 ) -> None:
     with Server.at(postgres.url, "").connect() as connection:
@@ -449,22 +405,7 @@ def test_a_copy_that_is_refused_or_breaks_says_so(
                 wait_for([copy.socket])
 
 
-@pytest.mark.slow
-def test_a_poll_asks_on_time_and_does_not_queue_behind_a_slow_answer(postgres: Postgres) -> None:
-    answers: list[list[str | None]] = []
-    with Server.at(postgres.url, "").connect() as connection:
-        poll = Poll(connection, "SELECT 'x', NULL, clock_timestamp(), pg_sleep(1)", 0.1)
-        began = time.monotonic()
-        while len(answers) < 3:
-            took = time.monotonic()
-            answers += list(poll.take())
-            assert time.monotonic() - took < 0.9, "it waited for an answer"
-            wait_for([poll.socket])
-        assert time.monotonic() - began >= 2.9
-    assert [row[:2] for row in answers] == [["x", None]] * 3
-
-
-def test_a_poll_that_fails_or_is_cut_off_says_so(postgres: Postgres) -> None:
+def test_a_poll_that_fails_or_is_cut_off_is_reported(postgres: Postgres) -> None:
     def ask(query: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         with Server.at(postgres.url, "").connect() as connection:
             poll = Poll(connection, query, 0.01)
@@ -533,33 +474,6 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
 
 
-@pytest.mark.slow
-def test_progress_does_not_wait_for_a_slow_query(
-    attached: Stack, postgres: Postgres, script: Path
-) -> None:
-    """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
-    lines are recorded when they come nevertheless."""
-    slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
-        $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
-    script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
-    engine = mz.Materialize(script)
-    stop = threading.Event()
-    try:
-        engine.load_demo(attached)
-        updates = engine.updates(attached, stop)
-        rows = f"{mz.SCHEMA}.pageviews_progress"
-        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
-        began = time.monotonic()
-        first = next(updates)
-        assert time.monotonic() - began < 5.5
-        second = next(updates)
-        stop.set()
-        assert list(updates) is not None
-    finally:
-        engine.unload(attached)
-    assert isinstance(first, Progress) and isinstance(second, Summary)
-
-
 # ---- Views ---------------------------------------------------------------------------------------
 
 
@@ -597,12 +511,6 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
     assert first["received_at"].timestamp() == 1774155907.25
     assert set(second.values()) == {2, None}
     assert empty.num_rows == 0 and empty.column_names == ["amount"]
-
-
-def test_the_size_of_one_that_runs_elsewhere_is_refused(ready: MakeReady) -> None:
-    elsewhere = {"MZ_URL": "postgres://a@b:1/c"}
-    with pytest.raises(UsageError, match=refusal_of("MATERIALIZE_WORKERS", "native")):
-        ready("mz", "native", MATERIALIZE_WORKERS="7", **elsewhere)
 
 
 def test_its_size_is_not_varied_where_it_is_not_started() -> None:

@@ -12,10 +12,8 @@ import pytest
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
-from racetrack.engines.pg.feed import plan
 from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.tests.brought import NOW_MS, Message, OnlySettings, bring, rows
-from racetrack.errors import UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 
@@ -65,16 +63,6 @@ def test_the_script_makes_every_view_with_its_columns(loaded: Connection, ads: S
         assert table.num_rows == 0
 
 
-def test_the_consumer_is_told_what_to_read(loaded: Connection) -> None:
-    told = plan.read(loaded)
-    assert {topic: (of.how, of.table, of.key) for topic, of in told.items()} == {
-        "ad-events": (plan.EVENTS, "ad_events", ""),
-        "mysql.ads.ads": (plan.ROWS, "ads", "ad_id"),
-        "mysql.ads.campaigns": (plan.ROWS, "campaigns", "campaign_id"),
-    }
-    assert told["ad-events"].fields.names == ["ad_id", "event_type", "event_time"]
-
-
 def test_views_are_counted_by_campaign_and_window(loaded: Connection, ads: Stack) -> None:
     bring(
         loaded,
@@ -103,31 +91,20 @@ def test_an_ad_counts_where_it_belongs_however_late_that_is_known(
     assert windows(ads) == {("d", FIRST, 2)}
 
 
-def test_its_progress_is_told_as_the_workload_calls_it(loaded: Connection, ads: Stack) -> None:
+def test_its_progress_is_reported_as_the_workload_calls_it(loaded: Connection, ads: Stack) -> None:
     bring(loaded, event(0, "a", when=NOW_MS), event(1, "a", when=NOW_MS + 7))
     stop = threading.Event()
-    told = pg.ENGINE.updates(ads, stop)
-    stood, total = next(told), next(told)
+    events = pg.ENGINE.updates(ads, stop)
+    stood, total = next(events), next(events)
     assert isinstance(stood, Progress) and isinstance(total, Summary)
     assert (stood.partition, stood.total, stood.max_received_at_ms) == (0, 2, NOW_MS + 7)
     assert (total.total, total.max_received_at_ms) == (2, NOW_MS + 7)
     bring(loaded, event(0, "a", when=NOW_MS + 9, where=3))
-    stood, total = next(told), next(told)
+    stood, total = next(events), next(events)
     stop.set()
     assert isinstance(stood, Progress) and isinstance(total, Summary)
     assert (stood.partition, stood.total) == (3, 1)
     assert (total.total, total.max_received_at_ms) == (3, NOW_MS + 9)
-
-
-def test_triggers_that_the_script_does_not_have_are_refused(ads: Stack) -> None:
-    def asked_for(workload: str) -> Stack:
-        changed = {"workload": workload, "postgres_triggers": True}
-        return cast(Stack, OnlySettings(ads.settings.model_copy(update=changed)))
-
-    pg.ENGINE.check(ads)
-    pg.ENGINE.check(asked_for("shop"))
-    with pytest.raises(UsageError, match=r"POSTGRES_TRIGGERS does nothing: scripts/ads.pg.sql"):
-        pg.ENGINE.check(asked_for("ads"))
 
 
 def test_what_is_no_event_is_loud(loaded: Connection) -> None:

@@ -63,6 +63,6 @@ def test_what_is_not_framed_is_refused(avro: Avro) -> None:
         avro.decode(b'{"id": 1}')
 
 
-def test_a_registry_that_refuses_is_told(avro: Avro) -> None:
+def test_a_registry_that_refuses_is_reported(avro: Avro) -> None:
     with pytest.raises(RuntimeError, match="HTTP 409"):
         avro.register("other-value", feed_sink.VALUE)

@@ -11,10 +11,8 @@ from racetrack.config import REPO, load
 from racetrack.engines.pg.recipe import FEED
 from racetrack.engines.pg.services import pgfeed, postgres
 from racetrack.images.context import BuildContext
-from racetrack.stack.compose.project import Project
 from racetrack.stack.service import Context
-from tests import compose_files
-from tests.compose_files import dockerfile_of, image_of, service
+from tests.compose_files import dockerfile_of, service
 
 WHAT_IT_IMPORTS = """
 import sys, racetrack.engines.pg.feed.consumer
@@ -39,7 +37,7 @@ def test_it_is_set_up_as_natively(context: Context) -> None:
     assert options == {name: v for name, v in native.items() if name not in of_this_machine}
 
 
-def test_what_feeds_it_is_told_the_same_as_natively(context: Context) -> None:
+def test_what_feeds_it_gets_the_same_as_natively(context: Context) -> None:
     native = pgfeed.PgFeed().launch(context).env
     ours = service("pgfeed")["environment"]
     of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
@@ -83,21 +81,6 @@ def test_the_feeder_in_an_image_that_is_made_here_is_whole(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert all(Path(line).is_relative_to(tmp_path) for line in done.stdout.splitlines())
-
-
-def test_memory_that_is_counted_for_it_has_its_tmpfs_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in compose_files.plugin().items():
-        monkeypatch.setenv(name, value)
-    counted = Project(load({"POSTGRES_TMPFS": "9g"})).services()
-    assert "9g" in counted["postgres"].memory.split()
-
-
-def test_its_data_is_in_memory_where_the_image_keeps_it() -> None:
-    described = service("postgres")
-    (mount,) = described["tmpfs"]
-    image = image_of(described)
-    assert image.data
-    assert mount.partition(":")[0] == image.data.value
 
 
 def test_only_the_feeder_s_image_is_built_here() -> None:

@@ -109,7 +109,7 @@ def _wait(postgres: Postgres, server: subprocess.Popen[bytes], log: Path) -> Non
                 connection.execute("CREATE DATABASE materialize")
             return
         except psycopg.OperationalError:
-            said = log.read_text(errors="replace")
-            assert server.poll() is None, said
-            assert time.monotonic() < give_up, said
+            message = log.read_text(errors="replace")
+            assert server.poll() is None, message
+            assert time.monotonic() < give_up, message
             time.sleep(0.05)

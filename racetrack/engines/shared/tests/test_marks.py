@@ -8,7 +8,7 @@ AT_MS = 1_795_000_000_000
 
 
 def test_what_is_no_more_than_before_is_left_out_for_each_row_by_itself() -> None:
-    told = [
+    found = [
         Seen(AT_MS, "a.b", 0, 3),
         Seen(AT_MS, "a.b", 1, 3),
         Seen(AT_MS + 1, "a.b", 0, 3),
@@ -16,10 +16,10 @@ def test_what_is_no_more_than_before_is_left_out_for_each_row_by_itself() -> Non
         Seen(AT_MS + 3, "a.b", 0, 2),
         Seen(AT_MS + 4, "a.b", 0, 5),
     ]
-    assert list(only_more(told)) == [told[0], told[1], told[3], told[5]]
+    assert list(only_more(found)) == [found[0], found[1], found[3], found[5]]
 
 
-def test_a_count_is_told_as_it_is_and_a_time_in_epoch_milliseconds() -> None:
+def test_a_count_is_read_as_it_is_and_a_time_in_epoch_milliseconds() -> None:
     traced = {view.name: view for view in find_workload("shop").traced_views}
     assert value_in_sql(traced["item_summary.orders"], "max(orders)") == "max(orders)"
     newest = traced["profile_views_enriched.received_at"]

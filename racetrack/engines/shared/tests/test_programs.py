@@ -10,7 +10,6 @@ import pytest
 
 from racetrack import config as settings
 from racetrack import install
-from racetrack.engines import find_engine
 from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
 from racetrack.stack.service import Context, NotReady
 
@@ -29,17 +28,8 @@ def test_there_are_some() -> None:
     assert set(WRITE_TO_REDIS) < set(ENGINES)
 
 
-@pytest.mark.parametrize("engine", WRITE_TO_REDIS)
-def test_where_to_look_can_be_typed(engine: str) -> None:
-    shown, program = find_engine(engine).usage_hints(stack())
-    assert "redis-cli -h 127.0.0.1 -p 56379 HGETALL ad_events_progress" in shown
-    path = re.search(r"/\S+\.java", program)
-    assert path
-    assert "Yahoo's streaming benchmark" in Path(path[0]).read_text()
-
-
 @every
-def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(
+def test_it_is_ready_when_its_program_is_reported_and_not_by_an_earlier_one(
     engine: str, tmp_path: Path
 ) -> None:
     service = service_of(engine)
@@ -55,7 +45,7 @@ def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(
 
 
 @every
-def test_its_program_is_told_all_that_it_asks_for(engine: str, tmp_path: Path) -> None:
+def test_its_program_gets_all_that_it_asks_for(engine: str, tmp_path: Path) -> None:
     source = recipe_of(engine).sources[0] / "racetrack" / engine / "Settings.java"
     asked = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', source.read_text()))
     assert asked

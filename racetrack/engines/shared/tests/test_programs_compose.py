@@ -18,8 +18,7 @@ from racetrack.engines.shared.tests.programs import (
 )
 from racetrack.install import java
 from racetrack.stack.compose.project import environment
-from tests.compose_files import dockerfile_of, image_of, service
-from tests.image_facts import IMAGES
+from tests.compose_files import service
 
 every = pytest.mark.parametrize("engine", ENGINES)
 
@@ -46,7 +45,7 @@ def copied(engine: str) -> list[Path]:
 
 @every
 @pytest.mark.parametrize("is_set_otherwise", [False, True])
-def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) -> None:
+def test_it_gets_the_same_as_natively(engine: str, is_set_otherwise: bool) -> None:
     overrides = other_settings(engine) if is_set_otherwise else {}
     assert bool(overrides) == is_set_otherwise
     settings = load(overrides)
@@ -54,14 +53,6 @@ def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) ->
     native = service_of(engine).environment(settings)
     assert {name: ours[name] for name in native} == native
     assert {name: native[name] for name in overrides} == overrides
-
-
-@every
-def test_its_image_is_built_here_on_the_published_one(engine: str) -> None:
-    described = service(engine)
-    assert "build" in described
-    assert image_of(described) is IMAGES["eclipse-temurin"]
-    assert dockerfile_of(described).resolve() == DOCKERFILE
 
 
 @every
@@ -83,14 +74,6 @@ def test_what_it_is_compiled_from_gets_to_the_builder(engine: str) -> None:
     ignored = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
     kept = re.findall(r"^!(\S+)$", ignored, re.MULTILINE)
     assert set(needed) <= {path for pattern in kept for path in context.glob(pattern)}
-
-
-@every
-def test_it_is_started_as_natively(engine: str) -> None:
-    (command,) = re.findall(r"^CMD exec java (.*)$", text(engine), re.MULTILINE)
-    given = [*shlex.split(command), *options_in(engine, "JDK_JAVA_OPTIONS")]
-    assert set(service_of(engine).options(Path("/program"))) <= set(given)
-    assert given[given.index("-cp") + 2].replace("$ENGINE", engine) == service_of(engine).main
 
 
 @every

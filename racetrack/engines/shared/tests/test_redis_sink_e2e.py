@@ -8,7 +8,7 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.e2e
 
 
-def test_what_an_engine_counts_twice_is_told_in_events() -> None:
+def test_what_an_engine_counts_twice_is_reported_in_events() -> None:
     run = read_run(race(Player(twice=90), 1_000, 8))
     published = run["results"]["published_pageviews"]
     of = f"90 of {published:,}"
@@ -18,11 +18,11 @@ def test_what_an_engine_counts_twice_is_told_in_events() -> None:
     )
     verified = run["verified"]
     assert verified["drained_after_s"] is not None
-    told = {name: view.get("miscounted") for name, view in verified["views"].items()}
+    found = {name: view.get("miscounted") for name, view in verified["views"].items()}
     twice = {"events": published, "twice": 90, "lost": 0, "still_counting": False}
-    assert told["ad_events_progress"] == told["ad_events_summary"] == twice
+    assert found["ad_events_progress"] == found["ad_events_summary"] == twice
     # About a third are views.
-    windows = told["campaign_windows"]
+    windows = found["campaign_windows"]
     assert windows["lost"] == 0
     assert 0 < windows["twice"] < 90
-    assert told["ads"] is None
+    assert found["ads"] is None

@@ -17,8 +17,8 @@ def owners(rows: list[bytes]) -> list[tuple[int, int]]:
 
 def test_it_holds_the_last_row_of_each_key() -> None:
     table = Table()
-    for told in (message(1, 1, at=5), message(1, 2, at=6), message(1, 1, at=7)):
-        table.take(*told)
+    for found in (message(1, 1, at=5), message(1, 2, at=6), message(1, 1, at=7)):
+        table.take(*found)
     assert sorted(json.loads(row)["at"] for row in table.rows()) == [6, 7]
 
 

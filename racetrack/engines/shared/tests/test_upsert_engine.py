@@ -1,7 +1,6 @@
 """An engine whose views are topics: its progress, and its views as they are read."""
 
 import threading
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from racetrack.engines.contract import NoSuchView, Progress, Summary
 from racetrack.engines.shared.tests.fake_topics import AT_MS, stack, topics
 from racetrack.engines.shared.upsert.engine import UpsertEngine
-from racetrack.workloads.contract import Query
 
 PROGRESS, SUMMARY = "upsert.pageviews_progress", "upsert.pageviews_summary"
 ITEMS = "upsert.item_summary"
@@ -44,8 +42,8 @@ def engine(**values: list[bytes]) -> Upsert:
 def test_progress_is_what_the_topics_say() -> None:
     stop = threading.Event()
     stop.set()
-    told = engine(pageviews_progress=[PARTITION]).updates(stack(), stop)
-    assert sorted(told, key=lambda update: update.total) == [
+    events = engine(pageviews_progress=[PARTITION]).updates(stack(), stop)
+    assert sorted(events, key=lambda update: update.total) == [
         Progress(AT_MS, 2, 5, 1_700_000_000_040),
         Summary(AT_MS, 7, 1_700_000_000_050, 73.0),
     ]
@@ -56,12 +54,6 @@ def test_a_view_comes_back_without_loss() -> None:
     assert [row["revenue"] for row in rows] == [Decimal("12345678901234567890.10"), Decimal(0)]
     assert [row["conversion_rate"] for row in rows] == [2 / 7, None]
     assert [row["category"] for row in rows] == [None, "c"]
-
-
-def test_an_empty_view_has_its_columns() -> None:
-    table = engine(pageviews_progress=[]).read_view(stack(), "pageviews_progress")
-    assert table.num_rows == 0
-    assert set(table.column_names) == {"partition", "total", "max_received_at"}
 
 
 def test_a_view_that_it_does_not_make_is_not_an_empty_one() -> None:
@@ -81,10 +73,3 @@ def test_a_view_that_is_read_once_can_be_asked_for_by_its_key() -> None:
     upsert = engine(item_summary=[ITEM, UNSOLD])
     with upsert.reader(upsert.access(stack())) as reader:
         assert reader.rows("item_summary", "item_id", [2, 3])["name"].to_pylist() == ["b"]
-
-
-def test_a_view_without_a_topic_is_absent_for_repeated_queries_too() -> None:
-    upsert = engine()
-    there = replace(upsert.access(stack()), queries=[Query("top_viewed_items")])
-    with upsert.reader(there) as reader, pytest.raises(NoSuchView):
-        reader.rows("top_viewed_items", "", [])

@@ -140,9 +140,9 @@ def test_a_deletion_that_is_late_is_named(judge: Judge) -> None:
 
 def test_an_update_that_did_not_go_through_a_join_is_named(judge: Judge) -> None:
     truth = shop.make()
-    held = shop.views(truth)
+    rows = shop.views(truth)
     truth.users[4]["email"] = "new@example.com"
-    found = judge(truth, held)
+    found = judge(truth, rows)
     assert wrong(found) >= {"users", "profile_views_enriched"}
     assert not wrong(found) & {"profile_views", "purchases"}
 
@@ -154,14 +154,14 @@ def test_of_equals_any_may_be_among_the_last_ten(judge: Judge) -> None:
     others = truth.copy()
     for row in others.pageviews:
         row["partition"] = 2 - row["partition"]  # so that others of the equals come out last
-    held = shop.views(others)["profile_views"]
-    back = pa.array([2 - p.as_py() for p in held.column("partition")])
-    held = held.set_column(held.schema.get_field_index("partition"), "partition", back)
-    rows = {(r["partition"], r["offset"]) for r in held.to_pylist()}
+    content = shop.views(others)["profile_views"]
+    back = pa.array([2 - p.as_py() for p in content.column("partition")])
+    content = content.set_column(content.schema.get_field_index("partition"), "partition", back)
+    rows = {(r["partition"], r["offset"]) for r in content.to_pylist()}
     own = {(r["partition"], r["offset"]) for r in shop.views(truth)["profile_views"].to_pylist()}
     assert rows != own
-    assert judge(truth, {"profile_views": held})["profile_views"].right
-    eleven = pa.concat_tables([held, shop.views(truth)["profile_views"]])
+    assert judge(truth, {"profile_views": content})["profile_views"].right
+    eleven = pa.concat_tables([content, shop.views(truth)["profile_views"]])
     assert judge(truth, {"profile_views": eleven})["profile_views"].extra > 0
 
 

@@ -18,16 +18,16 @@ from tests.redis_server import running_redis
 def seed(*, deadline_s: float = 0.0, given: Mapping[str, str]) -> list[str]:
     """As the generator does; what it logs."""
     env = {"MYSQL_PASSWORD": "x", "WORKLOAD": "ads", **given}
-    said: list[str] = []
-    make(load_config(env), Reader(env)).seed_beside(deadline_s, said.append)
-    return said
+    lines: list[str] = []
+    make(load_config(env), Reader(env)).seed_beside(deadline_s, lines.append)
+    return lines
 
 
 def test_it_holds_what_mysql_holds(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         given = {"ADS_CAMPAIGNS": "70", "ADS_PER_CAMPAIGN": "30"}  # more ads than go at once
-        (said,) = seed(given={"LOADGEN_REDIS": server.endpoint, **given})
-        assert "70 campaigns" in said
+        (message,) = seed(given={"LOADGEN_REDIS": server.endpoint, **given})
+        assert "70 campaigns" in message
         campaigns, ads = seeded(load(**given))
         assert server.client.smembers("campaigns") == {name for (name,) in campaigns.rows}
         for name, campaign in ads.rows:
@@ -49,7 +49,7 @@ def test_a_redis_that_does_not_come_is_named(tmp_path: Path) -> None:
         seed(deadline_s=time.monotonic(), given={"LOADGEN_REDIS": endpoint})
 
 
-def test_what_redis_refuses_is_said(tmp_path: Path) -> None:
+def test_what_redis_refuses_is_reported(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         server.client.set(redis.CAMPAIGNS, "no set")
         with pytest.raises(SeedError, match="refused SADD: -WRONGTYPE"):

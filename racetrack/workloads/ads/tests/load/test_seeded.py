@@ -4,11 +4,7 @@ from collections import Counter
 
 import pytest
 
-from loadgen.clock import NS_PER_S
-from loadgen.config import ConfigError, Reader
-from loadgen.config import load as load_config
-from loadgen.schedule import Schedule
-from racetrack.workloads.ads.load import make
+from loadgen.config import ConfigError
 from racetrack.workloads.ads.load.database import seeded
 from racetrack.workloads.ads.load.events import AdEvents
 from racetrack.workloads.ads.load.sequence import Ids
@@ -36,15 +32,6 @@ def test_rows_go_in_few_statements() -> None:
 
 def test_every_partition_gets_as_many_events() -> None:
     assert AdEvents(load(PAGEVIEWS_PARTITIONS="3"), None).weights == [1, 1, 1]
-
-
-def test_nothing_is_asked_for_beside_the_events() -> None:
-    env = {"MYSQL_PASSWORD": "x", "WORKLOAD": "ads"}
-    config = load_config(env)
-    workload = make(config, Reader(env))
-    assert (workload.name, workload.topic, list(workload.topics)) == ("ads", "ad-events", [])
-    assert workload.sources(lambda: Schedule.starting(0, 0, NS_PER_S)) == []
-    assert (config.mysql_user, workload.database().name) == ("ads", "ads")
 
 
 @pytest.mark.parametrize("name", ["ADS_CAMPAIGNS", "ADS_PER_CAMPAIGN"])

@@ -132,7 +132,7 @@ def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
         assert view.due_ns == START_NS + (view.number + 1) * NS_PER_MS
 
 
-def test_a_mark_is_a_purchase_and_a_pageview_of_what_is_reserved_for_its_partition() -> None:
+def test_a_tracer_event_is_a_purchase_and_a_pageview_of_reserved_ids_of_its_partition() -> None:
     schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
     reserved, rows = Reserved.of(SETTINGS), TracerEvents(SETTINGS, schedule)
     seen: dict[int, list[str]] = {}

@@ -15,15 +15,6 @@ from racetrack.workloads.shop.load.settings import MAX_PAGEVIEW_BYTES, MIN_PAGEV
 from racetrack.workloads.shop.tests.load.shop_settings import load
 
 
-def test_defaults() -> None:
-    loaded = load()
-    assert loaded.purchases_milli_per_s == 3_000
-    assert (loaded.updates_milli_per_s, loaded.deletes_milli_per_s) == (0, 0)
-    assert loaded.tracer_events_milli_per_s == 0
-    assert (loaded.users, loaded.items, loaded.partitions) == (10_000, 1_000, 6)
-    assert (loaded.key_skew, loaded.pageview_bytes) == (0, 0)
-
-
 def test_both_sides_take_the_same_sizes() -> None:
     limits = (MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES)
     assert limits == (harness.MIN_PAGEVIEW_BYTES, harness.MAX_PAGEVIEW_BYTES)

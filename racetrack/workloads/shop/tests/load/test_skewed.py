@@ -64,26 +64,11 @@ def test_viewers_products_and_profiles_follow_zipf_s_law(sent: list[dict[str, An
         assert follows_zipf(Counter(int(url[2]) for url in urls if url[1] == kind), count)
 
 
-def test_channels_stay_equally_frequent(sent: list[dict[str, Any]]) -> None:
-    of_the_most_popular = Counter(v["channel"] for v in sent if v["url"] == "/products/1")
-    assert len(of_the_most_popular) == 5
-    assert chisquare(list(of_the_most_popular.values())).pvalue > 0.001
-
-
 def test_buyers_and_what_they_buy_follow_it_too() -> None:
     purchases = Purchases(SHOP, Schedule.starting(0, 0, 1000 * NS_PER_S))
     buys = [purchases.make(n, 0) for n in range(20_000)]
     assert follows_zipf(Counter(user for user, _, _ in buys), SHOP.users)
     assert follows_zipf(Counter(item for _, item, _ in buys), SHOP.items)
-
-
-def test_the_pageview_of_a_purchase_is_of_its_buyer_and_product(pageviews: Pageviews) -> None:
-    purchases = Purchases(SHOP, Schedule.starting(0, 0, 1000 * NS_PER_S))
-    for n in range(500):
-        buyer, product, _ = purchases.make(n, 0)
-        partition, (user, page) = pageviews.derived(Purchases.name, n)
-        assert (user, page // 5 + 1) == (buyer, product)
-        assert buyer in USERS[partition]
 
 
 def test_a_partition_without_users_gets_nothing_and_one_with_few_gets_a_little() -> None:

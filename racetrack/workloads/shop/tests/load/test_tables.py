@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 from racetrack.workloads.shop.load import tables as shop
-from racetrack.workloads.shop.load.topics import flagged_profiles
 
 SEED, USERS, ITEMS = 42, 2_500, 120
 
@@ -23,12 +22,6 @@ def test_rows_go_in_few_statements_with_as_many_values_as_placeholders() -> None
         assert sql.startswith("INSERT INTO shop.users (id, email, is_vip) VALUES (%s, %s, %s)")
         assert sql.count("%s") == len(values)
     assert sum(len(values) for _, values in statements) == USERS * 3
-
-
-def test_ids_run_from_one_and_emails_differ() -> None:
-    rows = shop.seed_users(SEED, USERS).rows
-    assert [row[0] for row in rows] == list(range(1, USERS + 1))
-    assert len({row[1] for row in rows}) == USERS
 
 
 def test_prices_are_exact_and_within_the_demo_s_range() -> None:
@@ -63,11 +56,3 @@ def test_a_vip_has_the_address_of_one() -> None:
 def test_a_shop_of_one_user_and_one_item_works() -> None:
     assert len(shop.seed_users(SEED, 1).rows) == 1
     assert {row[1] for row in shop.seed_purchases(SEED, 1, 1).rows} == {1}
-
-
-def test_flagged_profiles_are_distinct_users() -> None:
-    flagged = flagged_profiles(SEED, 100, 50)
-    assert len(set(flagged)) == 50
-    assert set(flagged) <= set(range(1, 101))
-    assert flagged == flagged_profiles(SEED, 100, 50)
-    assert sorted(flagged_profiles(SEED, 100, 100)) == list(range(1, 101))
