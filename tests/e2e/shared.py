@@ -286,46 +286,46 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
     assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output
     is_right = views["hvu_test"]["extra"] == 0
-    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is told first
+    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is reported first
         assert (run["outcome"] == "ok") is is_right, door.output
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
 
 
 def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per_s: float) -> None:
-    """Each view that shows marks, and that the engine makes, was seen to take them in, nearly all
-    of them by the end of the run, and its lag is told."""
+    """Check that each traced view of the engine showed nearly all tracer events by the end of the
+    run, and that its lag is reported."""
     found = {view["name"]: view for view in run["results"]["views"]}
     absent = run["absent_views"]
     traced = [view for view in _workload(run).traced_views if view.view not in absent]
     assert found.keys() == {view.name for view in traced}
     newest, _, in_database = _last_row(folder / "tracer_events.csv")
     for view in traced:
-        told, share = found[view.name], 1 if view.parity is None else 0.5
-        assert told["tracer_events_per_s"] == pytest.approx(share * tracer_events_per_s, rel=0.3), (
-            told
-        )
-        assert told["lag_p99_ms"] is not None, told
-        assert 0 <= told["lag_p50_ms"] <= told["lag_p99_ms"] <= told["lag_max_ms"], told
-        said = _said_of(folder / "views.csv", view.name)
-        for rows in said:
+        result, share = found[view.name], 1 if view.parity is None else 0.5
+        assert result["tracer_events_per_s"] == pytest.approx(
+            share * tracer_events_per_s, rel=0.3
+        ), result
+        assert result["lag_p99_ms"] is not None, result
+        assert 0 <= result["lag_p50_ms"] <= result["lag_p99_ms"] <= result["lag_max_ms"], result
+        partitions = _rows_of(folder / "views.csv", view.name)
+        for rows in partitions:
             assert rows == sorted(rows), view.name
-            held = [value for _at_ms, value in rows]
-            assert run.get("faults") or held == sorted(held), view.name
-        values = [rows[-1][1] for rows in said]
+            content = [value for _at_ms, value in rows]
+            assert run.get("faults") or content == sorted(content), view.name
+        values = [rows[-1][1] for rows in partitions]
         assert len(values) == run["settings"]["pageviews_partitions"], values
         if not view.is_time:
             assert 0.9 * share * newest <= sum(values) <= share * newest + 1, (newest, values)
     assert in_database == newest
-    way = run["results"]["cdc"]
-    assert way["inserts_per_s"] >= 0.8 * tracer_events_per_s, way
+    path = run["results"]["cdc"]
+    assert path["inserts_per_s"] >= 0.8 * tracer_events_per_s, path
     for quantile in ("p50_ms", "p99_ms"):
-        ages = [way[stage][quantile] for stage in ("in_database", "sent", "in_topic")]
-        assert ages[0] >= 0 and ages == sorted(ages), way
+        ages = [path[stage][quantile] for stage in ("in_database", "sent", "in_topic")]
+        assert ages[0] >= 0 and ages == sorted(ages), path
 
 
 def check_answers(run: Mapping[str, Any]) -> None:
     """Every query was asked and answered, if the engine makes the view, with a time, and an age
-    where marks tell one; and what its reader used is nobody else's."""
+    where tracer events show one; and what its reader used is nobody else's."""
     reads = {read["query"]: read for read in run["results"]["reads"]}
     absent = run["absent_views"]
     queries = [asked for asked in _workload(run).queries if asked.view not in absent]
@@ -350,14 +350,14 @@ def _last_row(path: Path) -> list[int]:
     return [int(cell) for cell in path.read_text().splitlines()[-1].split(",")][1:]
 
 
-def _said_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
+def _rows_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
     """What was said of a view, (at_ms, value), by each partition that something was said of."""
-    said: dict[str, list[tuple[int, int]]] = {}
+    message: dict[str, list[tuple[int, int]]] = {}
     for row in path.read_text().splitlines()[1:]:
         at_ms, view, partition, value = row.split(",")
         if view == name:
-            said.setdefault(partition, []).append((int(at_ms), int(value)))
-    return list(said.values())
+            message.setdefault(partition, []).append((int(at_ms), int(value)))
+    return list(message.values())
 
 
 def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:

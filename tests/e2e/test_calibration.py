@@ -68,7 +68,7 @@ def test_a_programmed_delay_is_measured_as_lag(
 
 
 @pytest.mark.parametrize("case", SAWTEETH, ids=str)
-def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
+def test_an_engine_that_reports_once_a_second_is_as_late_as_its_reader_sees(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     measured_as_programmed(case, calibration.sawtooth, guard)

@@ -118,8 +118,8 @@ def test_every_containers_output_is_kept_alone_and_with_the_others(folder: Path)
     alone = {path.stem: path.read_text() for path in (folder / "stack").glob("*.log")}
     assert alone.keys() == SERVICES
     together = (folder / "docker-compose.log").read_text()
-    for name, said in alone.items():
-        lines = said.splitlines()
+    for name, message in alone.items():
+        lines = message.splitlines()
         assert lines, name
         for line in (lines[0], lines[-1]):
             assert f"{name:<12}| {line}" in together

@@ -33,11 +33,11 @@ def mac(contained: Settings) -> Iterator[None]:
     def refuse(*_: object) -> None:
         raise AssertionError("there are no control groups on a Mac")
 
-    with pytest.MonkeyPatch.context() as told:
-        told.setattr(platform, "system", lambda: "Darwin")
-        told.setattr(platform, "release", lambda: DARWIN)
-        told.setattr(CGroup, "of", refuse)
-        told.setenv("RUNTIME", "auto")
+    with pytest.MonkeyPatch.context() as found:
+        found.setattr(platform, "system", lambda: "Darwin")
+        found.setattr(platform, "release", lambda: DARWIN)
+        found.setattr(CGroup, "of", refuse)
+        found.setenv("RUNTIME", "auto")
         yield
 
 
@@ -60,7 +60,7 @@ def stack(up: str, contained: Settings) -> Stack:
     return standing[0]
 
 
-def test_it_says_what_can_not_be_measured(up: str, stack: Stack) -> None:
+def test_it_reports_what_can_not_be_measured(up: str, stack: Stack) -> None:
     assert "Runtime compose: Docker " in up
     assert all(hint in up for hint in ENGINE.usage_hints(stack))
     assert f"Docker's containers run in a virtual machine ({platform.node()}, " in up
@@ -68,7 +68,7 @@ def test_it_says_what_can_not_be_measured(up: str, stack: Stack) -> None:
     assert "CPU and memory can't be measured, and `./run_experiment.sh` refuses." in up
 
 
-def test_status_says_what_runs_without_numbers_of_processes(up: str) -> None:
+def test_status_reports_what_runs_without_numbers_of_processes(up: str) -> None:
     status = race("status")
     assert status.exit_code == 0, status.output
     for service in SERVICES:

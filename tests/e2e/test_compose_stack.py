@@ -69,8 +69,8 @@ def test_processes_are_all_of_the_containers_the_main_one_first(stack: ComposeSt
         seen = container(stack, name)
         pids = stack.pids([service])[service]
         assert pids[0] == seen.attrs["State"]["Pid"]
-        told = {int(row[1]) for row in seen.top()["Processes"]}
-        assert told <= set(pids) | {p for p in told if not psutil.pid_exists(p)}
+        found = {int(row[1]) for row in seen.top()["Processes"]}
+        assert found <= set(pids) | {p for p in found if not psutil.pid_exists(p)}
     pids_of = stack.pids(["registry", "broker", "loadgen"])
     assert pids_of["registry"] == pids_of["broker"]
     assert len(pids_of["loadgen"]) > 1  # it has workers
@@ -140,18 +140,18 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
         other.prepare(SERVICES, print)
 
 
-def test_one_that_ends_unasked_is_told_with_its_last_words(
+def test_one_that_ends_unasked_is_reported_with_its_log_tail(
     stack: ComposeStack, wait_until: Callable[..., None]
 ) -> None:
     container(stack, "loadgen").kill()
     wait_until(lambda: bool(stack.died()), "news of its death", 10.0)
-    (told,) = stack.died().items()
-    assert told[0] == "loadgen"
-    assert "exit code 137; the end of its log:" in told[1]
-    assert "Load generator on Python" in told[1] or "pageviews" in told[1]
+    (found,) = stack.died().items()
+    assert found[0] == "loadgen"
+    assert "exit code 137; the end of its log:" in found[1]
+    assert "Load generator on Python" in found[1] or "pageviews" in found[1]
 
 
-def test_a_container_that_does_not_come_up_is_told_with_its_last_words(
+def test_a_container_that_does_not_come_up_is_reported_with_its_log_tail(
     opened: Callable[[], ComposeStack], stack: ComposeStack, tmp_path: Path
 ) -> None:
     """The last test of the file: it ends the stack of the others."""

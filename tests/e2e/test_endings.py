@@ -47,12 +47,12 @@ def test_a_signal_in_any_step(
     run.signal(number)
     code = run.wait()
     nothing_left()
-    told = read_run(run_folder(run.output))
+    record = read_run(run_folder(run.output))
     if step == 6:  # it had all been measured: cleaning up is finished, and the run counts
-        assert (code, told["outcome"]) == (0, "ok"), run.output
+        assert (code, record["outcome"]) == (0, "ok"), run.output
     else:
-        assert (code, told["outcome"]) == (128 + number, f"interrupted by {number.name}")
-        assert len(told["steps"]) >= step
+        assert (code, record["outcome"]) == (128 + number, f"interrupted by {number.name}")
+        assert len(record["steps"]) >= step
 
 
 @pytest.fixture
@@ -84,15 +84,15 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
     process, seen = pipeline
     wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4", 2 * LINE_WITHIN_S)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
-    told = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
+    found = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
 
     def has_cleaned_up() -> bool:
         """Four steps, and the cleaning up."""
-        steps = read_run(told)["steps"]
+        steps = read_run(found)["steps"]
         return len(steps) == 5 and bool(steps[-1]["ended_at"])
 
     wait_until(has_cleaned_up, "the end of its last step")
-    assert read_run(told)["outcome"] == "interrupted by SIGINT"
+    assert read_run(found)["outcome"] == "interrupted by SIGINT"
     process.wait(30)
     nothing_left()
 
@@ -150,12 +150,12 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
     broker.process.kill()
     assert run.wait() == 1
     assert "broker ended during the run: killed by signal 9" in run.output
-    told = read_run(run_folder(run.output))
-    assert told["outcome"].startswith("broker ended during the run")
+    record = read_run(run_folder(run.output))
+    assert record["outcome"].startswith("broker ended during the run")
     nothing_left()
 
 
-def test_a_second_run_is_told_who_holds_the_machine_and_a_taken_port_who_holds_it(
+def test_a_second_run_learns_who_holds_the_machine_and_a_taken_port_who_holds_it(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
     first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
@@ -192,6 +192,6 @@ def test_a_service_that_does_not_start_shows_its_last_words(
     assert run.wait() == 1
     assert "broker did not start" in run.output
     assert "the end of its log:" in run.output
-    told = read_run(run_folder(run.output))
-    assert json.dumps(told["outcome"]).count("broker") >= 1
+    record = read_run(run_folder(run.output))
+    assert json.dumps(record["outcome"]).count("broker") >= 1
     nothing_left()

@@ -70,7 +70,7 @@ def fill(file: Path, bytes_most: int) -> None:
             return
 
 
-def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_said(
+def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_reported(
     mounted: Mounted,
     nothing_left: NothingLeft,
     settings: Settings,
@@ -93,11 +93,11 @@ def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_said(
         limits = Path(f"/proc/{member.process.pid}/limits").read_text()
         soft = re.search(r"^Max open files +(\d+)", limits, re.MULTILINE)
         assert soft and int(soft[1]) > 256, member.service
-    told = ended_well(run)
+    found = ended_well(run)
     named = run.until("^Ignored from your environment: ")
     assert all(name in named for name in HOSTILE)
     assert "Data is on disk, in " in run.output
-    assert told["data_in_memory"] is False
+    assert found["data_in_memory"] is False
     nothing_left()
 
 

@@ -94,17 +94,17 @@ def test_the_summary_is_short_and_computed_from_the_raw_files(
     verdict = read_run(folder)["results"]["verdict"]
     ends_ms = [verdict["from_ms"], verdict["until_ms"]]
     used: dict[int, float] = defaultdict(float)
-    held: dict[int, float] = defaultdict(float)
+    rows: dict[int, float] = defaultdict(float)
     for row in csv.DictReader((folder / "usage.csv").open()):
         if row["service"] in OWN:
             used[int(row["at_ms"])] += float(row["cpu_s"])
-            held[int(row["at_ms"])] += float(row["rss_gib"])
+            rows[int(row["at_ms"])] += float(row["rss_gib"])
     first, last = np.interp(ends_ms, list(used), list(used.values()))
     cpu_pct = 100_000 * (last - first) / (ends_ms[1] - ends_ms[0])
     (mine,) = [line for line in summary if line.startswith(f"  {EXAMPLE} ")]
     assert f"CPU {cpu_pct:.1f} % of a core" in mine
     paused_ms = read_run(folder)["measured"]["paused_ms"]
-    most = max(gib for at_ms, gib in held.items() if at_ms <= paused_ms)
+    most = max(gib for at_ms, gib in rows.items() if at_ms <= paused_ms)
     assert f"memory max {most:.2f} GiB, " in mine
 
 
@@ -122,7 +122,7 @@ def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
     assert used_pct < 3
 
 
-def test_run_json_says_what_ran_where_and_when(folder: Path) -> None:
+def test_run_json_reports_what_ran_where_and_when(folder: Path) -> None:
     run = read_run(folder)
     assert (run["schema_version"], run["tag"]) == (3, folder.name)
     assert (run["engine"], run["runtime"]) == (EXAMPLE, "native")

@@ -47,16 +47,16 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
         screen = Screen(patient_console(unseen))
         search = CapacitySearch(CALIBRATION, settings, screen, guard, QUICK, CAPACITY_PER_S // 2)
         found = search.run()
-    held = json.loads((Path(search.folder) / "limit.json").read_text())
+    rows = json.loads((Path(search.folder) / "limit.json").read_text())
     if not is_found(found):
         skip_if_busy(*(settings.logs_folder / run.tag for run in found.runs))
-    assert found.outcome == "ok", held
-    assert is_found(found), held
+    assert found.outcome == "ok", rows
+    assert is_found(found), rows
     overloaded = [seen for run in found.runs for seen in run.saturation]
-    assert all(seen.idle_share == 0 and seen.backlog_min_s > 1 for seen in overloaded), held
-    assert all(seen.backlog_max_s < 45 for seen in overloaded), held
+    assert all(seen.idle_share == 0 and seen.backlog_min_s > 1 for seen in overloaded), rows
+    assert all(seen.backlog_max_s < 45 for seen in overloaded), rows
     spent = [seen.cpu_s_per_million for seen in overloaded]
-    assert all(each["loadgen"] > 0 and each["broker"] > 0 for each in spent), held
+    assert all(each["loadgen"] > 0 and each["broker"] > 0 for each in spent), rows
 
 
 def is_found(found: LimitRecord) -> bool:
@@ -65,5 +65,5 @@ def is_found(found: LimitRecord) -> bool:
     if not found.capacity:
         return False
     right = found.capacity.per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)
-    held = [one.held_per_s or 0 for one in found.sustainable]
-    return bool(right and min(held) >= 0.87 * CAPACITY_PER_S and max(held) <= CAPACITY_PER_S)
+    rows = [one.held_per_s or 0 for one in found.sustainable]
+    return bool(right and min(rows) >= 0.87 * CAPACITY_PER_S and max(rows) <= CAPACITY_PER_S)

@@ -43,7 +43,7 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again() -> None:
         search = CapacitySearch(*asked, why_void=lambda *_: None)
         with search.fresh() as run:
             worked = run.work()
-            held = run.try_rate(round(0.2 * worked.per_s), AGES_AGO_MS)
+            rows = run.try_rate(round(0.2 * worked.per_s), AGES_AGO_MS)
     found = search.record
     (overloaded,) = found.runs[0].saturation
     assert worked.per_s > 200
@@ -51,6 +51,6 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again() -> None:
     assert 1 < worked.backlog_min_s < worked.backlog_max_s
     assert sum(overloaded.backlog_by_stage.values()) == pytest.approx(1)
     assert overloaded.handed_over_per_s > 0.3 * worked.per_s
-    assert held.is_offered
-    assert held.lag_p99_ms < AGES_AGO_MS
+    assert rows.is_offered
+    assert rows.lag_p99_ms < AGES_AGO_MS
     assert found.runs[0].trials[0].counted_before > overloaded.counted_before > 0

@@ -102,7 +102,7 @@ def test_purchases_pageviews_take_their_place_in_the_order(
     assert in_order(loadgen.read(since))
 
 
-def test_marks_are_purchases_and_pageviews_of_what_is_reserved_for_their_partition(
+def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their_partition(
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
     _, since = loadgen.pause()

@@ -74,7 +74,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     assert rows == [(rows_before + purchases["done"] - deletes["done"],)]
 
 
-def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
+def test_a_worker_that_dies_is_replaced_and_its_loss_is_reported(
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
     loadgen.rates(20_000)
@@ -85,10 +85,10 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
     death = rf"Worker {worker['pid']} died .killed by signal 9.; up to about (\d+) pageviews"
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
-    (said,) = re.findall(death, loadgen.log())
+    (message,) = re.findall(death, loadgen.log())
     # What the worker handed over in its last turn may not have been noted; on a busy machine that
     # is a batch of each partition, and half a second's worth.
-    assert -6_000 < loss(loadgen) <= int(said) + 20_000 * 0.5
+    assert -6_000 < loss(loadgen) <= int(message) + 20_000 * 0.5
     nothing_is_lost_from_now_on(loadgen)
 
 

@@ -32,18 +32,18 @@ def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
         code = run.wait()
     assert code == VOID_EXIT_CODE, run.output
     folder = run_folder(run.output)
-    told = read_run(folder)
-    assert told["outcome"].startswith("Void: in the measured window other programs used")
-    assert f": {told['outcome']}" in run.output
+    record = read_run(folder)
+    assert record["outcome"].startswith("Void: in the measured window other programs used")
+    assert f": {record['outcome']}" in run.output
     assert "NOISE_GATE=false" in run.output
     # The figures are there all the same.
-    assert told["results"]["verdict"]["kind"]
-    verdict = told["results"]["verdict"]
+    assert record["results"]["verdict"]["kind"]
+    verdict = record["results"]["verdict"]
     burnt = burnt_pct(file, verdict["from_ms"], verdict["until_ms"])
     assert burnt > 10  # twice what makes a run void, also where it did not get all it wanted
-    foreign = told["results"]["noise"]["foreign_cpu_pct"]
-    assert foreign > burnt - WITHIN_PCT, told["results"]["noise"]
-    core = told["results"]["noise"]["core"]
+    foreign = record["results"]["noise"]["foreign_cpu_pct"]
+    assert foreign > burnt - WITHIN_PCT, record["results"]["noise"]
+    core = record["results"]["noise"]["core"]
     assert 0.3 < core["mib_per_s"] / core["fastest_mib_per_s"] <= 1
     assert " % of the run's fastest second" in run.output
     header, *rows = (folder / "noise.csv").read_text().splitlines()

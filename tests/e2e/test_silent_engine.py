@@ -45,10 +45,10 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     assert run.wait() == 0, run.output
     assert "  delay       dt_ms n/a: no update in the judged window" in run.output
     folder = run_folder(run.output)
-    told = read_run(folder)
-    assert told["outcome"] == "ok"
-    assert told["measured"]["engine_drained"]
-    results, verdict = told["results"], told["results"]["verdict"]
+    record = read_run(folder)
+    assert record["outcome"] == "ok"
+    assert record["measured"]["engine_drained"]
+    results, verdict = record["results"], record["results"]["verdict"]
     assert (verdict["kind"], verdict["updates"]) == ("fell behind", 0)
     assert "no update of the engine in" in verdict["reason"]
     assert "its next update came" in verdict["reason"]
@@ -65,7 +65,7 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
         r"stalled timestamp=(\d+), partition=0", (folder / "stack" / f"{service}.log").read_text()
     )
     assert stood_still
-    stood_still_ms = told["measured"]["window"]["end_ms"] - int(stood_still[1])
+    stood_still_ms = record["measured"]["window"]["end_ms"] - int(stood_still[1])
     assert stood_still_ms > 8_000  # all of the window
     # On a busy machine it trailed before it stood still.
     assert -250 <= float(row["lag_max_ms"]) - stood_still_ms < 2_000
@@ -80,7 +80,7 @@ def test_one_that_is_never_heard_of_again_may_have_counted_all(
     typed = f"run {CALIBRATION} --rate 1k --settle 5 --samples 10"
     run = CliRunner().invoke(cli.race, typed.split())
     assert run.exit_code == 1, run.output
-    told = read_run(run_folder(run.output))
-    assert "reported no update while it was measured, nor while" in told["outcome"]
-    assert told["results"]["verdict"]["kind"] == "undecided"
-    assert told["results"]["verdict"]["measured"] is None
+    record = read_run(run_folder(run.output))
+    assert "reported no update while it was measured, nor while" in record["outcome"]
+    assert record["results"]["verdict"]["kind"] == "undecided"
+    assert record["results"]["verdict"]["measured"] is None

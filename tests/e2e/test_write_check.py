@@ -104,22 +104,22 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
     limit: str, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     stack = NativeStack(load())
-    run, said = outcome(tampering(limit), stack, tmp_path, guard)
+    run, message = outcome(tampering(limit), stack, tmp_path, guard)
     # It neither settled nor took samples.
     assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
-    assert said == run["outcome"]
-    assert said.startswith(f"The broker at {stack.endpoints.kafka} does not keep the pageviews")
-    assert f"max.message.bytes={limit}" in said
+    assert message == run["outcome"]
+    assert message.startswith(f"The broker at {stack.endpoints.kafka} does not keep the pageviews")
+    assert f"max.message.bytes={limit}" in message
     nothing_left()
 
 
 def test_a_broker_that_refuses_ends_the_run_before_the_demo(
     settings: Settings, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    run, said = outcome(calibration_engine(), Refusing(settings), tmp_path, guard)
+    run, message = outcome(calibration_engine(), Refusing(settings), tmp_path, guard)
     assert steps_done(run) == [STEPS[0], STEPS[-1]]
-    assert said.startswith(f"The broker at {Refusing(settings).endpoints.kafka} refuses writes")
-    assert "MSG_SIZE_TOO_LARGE" in said and "max.message.bytes" in said
+    assert message.startswith(f"The broker at {Refusing(settings).endpoints.kafka} refuses writes")
+    assert "MSG_SIZE_TOO_LARGE" in message and "max.message.bytes" in message
     nothing_left()
 
 
