@@ -25,12 +25,12 @@ CPU part\t: 0xd40
 
 
 def described(tmp_path: Path, cpuinfo: str) -> str:
-    told = tmp_path / "cpuinfo"
-    told.write_text(cpuinfo)
-    return str(describe(told))
+    file = tmp_path / "cpuinfo"
+    file.write_text(cpuinfo)
+    return str(describe(file))
 
 
-def test_processors_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_processors_of_one_name_are_distinguished(tmp_path: Path) -> None:
     older = described(tmp_path, X86.format(family=25, model=1))
     newer = described(tmp_path, X86.format(family=26, model=2))
     assert older.startswith("AMD EPYC (family 25, model 1), ")
@@ -55,10 +55,6 @@ def test_descendants_come_after_the_process_itself() -> None:
     assert tree.with_descendants(7) == [7, 8, 9, 12]
     assert list(tree.children(7)) == [8, 9]
     assert tree.with_descendants(21) == [21]
-
-
-def test_one_that_is_not_there_has_none_and_is_not_named() -> None:
-    assert ProcessTree({7: 1}).with_descendants(8) == []
 
 
 def test_a_name_may_look_like_what_follows_it(tmp_path: Path) -> None:

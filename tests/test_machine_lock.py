@@ -58,7 +58,7 @@ def holding(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[st
         process.communicate("")
 
 
-def test_the_second_is_told_who_holds_it() -> None:
+def test_the_second_learns_who_holds_it() -> None:
     with (
         holding() as holder,
         pytest.raises(BusyError, match=f"pid {holder.pid} "),
@@ -93,13 +93,6 @@ def test_another_user_is_excluded_and_can_have_it_afterwards(lock: Path) -> None
     assert lock.stat().st_uid == os.getuid()
     with holding(NOBODY), pytest.raises(BusyError), machine_lock():
         pass
-
-
-def test_a_lock_file_that_was_removed_is_made_anew(lock: Path) -> None:
-    with machine_lock():
-        lock.unlink()
-    with machine_lock():
-        assert lock.exists()
 
 
 def test_a_link_is_not_followed(lock: Path, tmp_path: Path) -> None:

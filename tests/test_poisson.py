@@ -17,10 +17,6 @@ def test_they_come_at_the_rate(per_s: float) -> None:
     assert all(later > earlier > 0 for earlier, later in pairwise(times_s))
 
 
-def test_they_are_the_same_in_each_run() -> None:
-    assert list(islice(poisson.due_s(2), 9)) == list(islice(poisson.due_s(2), 9))
-
-
 @pytest.mark.parametrize("cycle_s", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("turn", [0, 1, 2])
 def test_every_point_of_an_engine_s_cycle_is_met_as_often(cycle_s: float, turn: int) -> None:

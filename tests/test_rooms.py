@@ -40,7 +40,7 @@ def test_no_import_runs_upward() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_engine_knows_no_other(name: str, imports: grimp.ImportGraph) -> None:
+def test_an_engine_imports_no_other(name: str, imports: grimp.ImportGraph) -> None:
     own = ("racetrack.engines." + name, *SHARED)
     for module, found in imported_by(imports, f"racetrack.engines.{name}").items():
         others = {each for each in found if each.startswith("racetrack.engines.")}
@@ -48,7 +48,7 @@ def test_an_engine_knows_no_other(name: str, imports: grimp.ImportGraph) -> None
 
 
 @pytest.mark.parametrize("package", SHARED)
-def test_what_engines_share_knows_none_of_them(package: str, imports: grimp.ImportGraph) -> None:
+def test_what_engines_share_imports_none_of_them(package: str, imports: grimp.ImportGraph) -> None:
     for module, found in imported_by(imports, package).items():
         others = {each for each in found if each.startswith("racetrack.engines.")}
         assert not {each for each in others if not any(within(each, of) for of in SHARED)}, module

@@ -32,9 +32,9 @@ def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
     with folder.recording() as run:
         run.versions |= {"b": "2"}
         run.outcome = "ok"
-    held = read_run(folder.path)
-    assert held["versions"] == {"a": "1", "b": "2"}
-    assert (held["outcome"], held["tag"], held["schema_version"]) == ("ok", folder.tag, 3)
+    rows = read_run(folder.path)
+    assert rows["versions"] == {"a": "1", "b": "2"}
+    assert (rows["outcome"], rows["tag"], rows["schema_version"]) == ("ok", folder.tag, 3)
 
 
 def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:
