@@ -1,11 +1,8 @@
 """A Docker engine for the tests: the one that answers, or one that is started here and ended after.
 
-    python -m tests.docker_engine up      # start one, say how to reach it, leave it running
-    python -m tests.docker_engine down
-
-Packages bring the programs: docker.io (tests/apt-packages.txt), and the compose plugin out of a
-private folder where the command line has none. What the engine keeps is in the cache folder, so
-that layers of images are there the next time.
+Packages provide the programs: docker.io (tests/apt-packages.txt), and the compose plugin from a
+private folder where the command line has none. The engine's data is in the cache folder, so that
+layers of images are there the next time.
 """
 
 import contextlib
@@ -179,25 +176,3 @@ def _compose() -> dict[str, str]:
 
 def _say(line: str) -> None:
     print(f"[docker] {line}", file=sys.stderr, flush=True)
-
-
-def main(arguments: list[str]) -> int:
-    """Up or down, by hand."""
-    if arguments == ["up"]:
-        try:
-            engine = up()
-        except NoEngine as error:
-            _say(f"Docker can't run here: {error}")
-            return 1
-        for name, value in engine.environment.items():
-            print(f"export {name}={value}")
-        return 0
-    if arguments == ["down"]:
-        _say("ended" if down() else "no engine of ours runs")
-        return 0
-    print(__doc__, file=sys.stderr)
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

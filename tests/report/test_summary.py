@@ -107,38 +107,23 @@ def test_the_summary_is_at_most_twelve_lines() -> None:
     noise = {**NOISE_FIGURES, "core": {**core, "mib_per_s": 760.0}}
     verdict = {**VERDICT, "warnings": [], "shortest_window_s": None}
     more = {"verdict": verdict, "processes": processes, "noise": noise}
-    assert summary({**RESULTS, **more}) == [
-        "steady at 5,000 pageviews/s (native): ok",
-        f"  verdict     {REASON}",
-        (
-            "  lag         median 612 ms, 99 % of the time at most 1,012 ms, max infinite;"
-            " right after an update (processing lag): median 92 ms"
-        ),
-        "  delay       dt_ms median 600, mean 612, max 1,100 over 10 updates",
-        (
-            "  rate        5,003 of 5,000 pageviews/s; in the whole run 123,456 published,"
-            " 123,400 counted by the engine"
-        ),
-        (
-            "  steady      CPU 60.0 % of a core (123 CPU-s per million pageviews); memory max"
-            " 2.33 GiB, 71 s after the rate was set; live heap at the end 0.75 GiB"
-        ),
-        (
-            "  broker      CPU 27.6 % of a core (5.43 CPU-s per million pageviews); memory max"
-            " 0.48 GiB, 3 s before the rate was set"
-        ),
-        "  loadgen     CPU 13.8 % of a core; memory max 0.28 GiB, 3 s before the rate was set",
-        (
-            "  support     shared by all engines: mysql 1.2 % of a core, memory max 0.50 GiB;"
-            " registry 0.1 % of a core, memory max 0.25 GiB; debezium 3.0 % of a core, memory max"
-            " 0.38 GiB"
-        ),
-        (
-            "  noise       harness 1.5 % of a core, other programs 0.8 %; hypervisor took 0.2 % of"
-            " the CPU time; core speed 95 % of the run's fastest second"
-        ),
-        "  logs        logs/x",
-    ]
+    lines = summary({**RESULTS, **more})
+    assert lines[0] == "steady at 5,000 pageviews/s (native): ok"
+    assert lines[-1] == "  logs        logs/x"
+    parts = {
+        "verdict": REASON,
+        "lag": "median 612 ms, 99 % of the time at most 1,012 ms, max infinite; right after",
+        "delay": "dt_ms median 600, mean 612, max 1,100 over 10 updates",
+        "rate": "5,003 of 5,000 pageviews/s; in the whole run 123,456 published, 123,400 counted",
+        "steady": "CPU 60.0 % of a core (123 CPU-s per million pageviews); memory max 2.33 GiB",
+        "broker": "CPU 27.6 % of a core (5.43 CPU-s per million pageviews); memory max 0.48 GiB",
+        "loadgen": "CPU 13.8 % of a core; memory max 0.28 GiB, 3 s before the rate was set",
+        "support": "shared by all engines: mysql 1.2 % of a core, memory max 0.50 GiB; registry",
+        "noise": "harness 1.5 % of a core, other programs 0.8 %; hypervisor took 0.2 % of",
+    }
+    assert [line.split()[0] for line in lines[1:-1]] == list(parts)
+    for line, (label, part) in zip(lines[1:-1], parts.items(), strict=True):
+        assert line.startswith(f"  {label:<11} {part}")
 
 
 @pytest.mark.parametrize(
@@ -230,15 +215,9 @@ def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_reported()
     assert not any("not measured" in line for line in summary(RESULTS, **changes))
 
 
-def test_a_fault_is_a_line_that_reports_what_it_took() -> None:
-    done = {
-        "fault": "kill:engine@10s",
-        "how": "kill",
-        "services": [],
-        "at_ms": 1,
-        "restart_s": 6.25,
-        "reload_s": 4.0,
-    }
+def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
+    done: dict[str, Any] = {"fault": "kill:engine@10s", "how": "kill", "services": []}
+    done |= {"at_ms": 1, "restart_s": 6.25, "reload_s": 4.0}
     calm = {"normal_ms": 2000.0, "worst_ms": 400.0, "after_s": 0}
     lost = {"normal_ms": 2000.0, "worst_ms": None, "after_s": None}
     back = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 12.34}
@@ -247,17 +226,14 @@ def test_a_fault_is_a_line_that_reports_what_it_took() -> None:
         {"fault": "", "pageviews": lost},
     ]
     run = run_with({"faults": recovered}, faults={"from_ms": 0, "done": [done, done]})
-    assert describe_faults(run) == [
-        (
-            "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
-            " lag of pageviews normal again after 12.3 s (at most 8,123 ms),"
-            " lag of purchases never above normal (at most 400 ms)"
-        ),
-        (
-            "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
-            " lag of pageviews never normal again while the run was watched"
-        ),
-    ]
+    first, second = describe_faults(run)
+    for part in (
+        "kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s",
+        "lag of pageviews normal again after 12.3 s (at most 8,123 ms)",
+        "lag of purchases never above normal (at most 400 ms)",
+    ):
+        assert part in first
+    assert second.endswith("lag of pageviews never normal again while the run was watched")
 
 
 def with_load(effect: dict[str, Any], profile: str) -> list[str]:
