@@ -178,6 +178,16 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
     assert found.within == within
 
 
+def test_a_run_without_the_figures_of_a_case_fails(tmp_path: Path) -> None:
+    folder = write(tmp_path, verdict())
+    assert not calibration.waiting(folder, InjectedDefect(delay_ms=250)).within
+    for found, why in (
+        (calibration.view(folder, InjectedDefect(view_behind_ms=1_000)), "no view was traced"),
+        (calibration.answer(folder, InjectedDefect(answer_ms=300)), "nothing was read"),
+    ):
+        assert (found.measured, found.within) == (why, False)
+
+
 def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended during the run")
     assert calibration.delay(failed, InjectedDefect()).measured == "broker ended during the run"

@@ -7,29 +7,12 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import curves
-from racetrack.analysis.curves import Curve, Curves, throughput, trusted
+from racetrack.analysis.curves import throughput, trusted
 from racetrack.analysis.lag import lag_series
 from racetrack.results.figures import Throughput
 from simulations import synthetic
-from simulations.synthetic import START_MS, SyntheticRun
-
-QUIET = SyntheticRun(noise_ms=0, cycle_ms=100)
-
-
-def curves_of(run: SyntheticRun, seed: int = 1) -> Curves:
-    return synthetic.curves(run, np.random.default_rng(seed))
-
-
-def curve(*rows: tuple[float, float]) -> Curve:
-    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
-    return Curve(table[:, 0], table[:, 1])
-
-
-def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
-    """One pageview per ms, handed over 20 ms late and published another 30 ms later."""
-    at = np.arange(0, until_ms + 1, 100.0)
-    late = [Curve(at, np.maximum(at - delay, 0)) for delay in (0, 20, 50)]
-    return Curves((0,), (late[0],), (late[1],), (late[2],), (processed,))
+from simulations.synthetic import START_MS
+from tests.analysis.test_lag import QUIET, curve, curves_of, one_partition
 
 
 def test_nothing_after_a_step_back_is_trusted() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.config import load
+from racetrack.config import REPO, load
 from racetrack.stack.compose.containers import VERSIONS
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
 from tests.compose_files import (
@@ -195,6 +195,24 @@ def test_the_harness_reads_the_same(
     assert services["loadgen"].is_built_here
     assert not services["mysql"].is_built_here
     assert services["loadgen"].ports == [50590]
+
+
+def test_what_the_generator_s_image_copies_is_in_its_build_s_context() -> None:
+    dockerfile = (REPO / "loadgen/Dockerfile").read_text()
+    folders = re.findall(r"^COPY (\w+) /app/\1$", dockerfile, re.MULTILINE)
+    assert folders == ["loadgen", "racetrack"]
+    let_in = (REPO / "loadgen/Dockerfile.dockerignore").read_text().split()
+    assert {"!loadgen", "!racetrack/__init__.py", "!racetrack/workloads"} <= set(let_in)
+
+
+def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
+    services: dict[str, Any],
+) -> None:
+    """From 8.3.0 on, the converter's own default asks the registry for `/associations/…`."""
+    told = services["debezium"]["environment"]
+    for side in ("KEY", "VALUE"):
+        strategy = told[f"CONNECT_{side}_CONVERTER_{side}_SUBJECT_NAME_STRATEGY"]
+        assert strategy == "io.confluent.kafka.serializers.subject.TopicNameStrategy"
 
 
 def clients(services: dict[str, Any]) -> set[str]:

@@ -23,7 +23,7 @@ import pytest
 from racetrack.clock import now_ms
 from racetrack.config import Settings, for_record, load
 from racetrack.engines import find_engine
-from racetrack.engines.contract import DemoError, NoSuchView
+from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
 from racetrack.engines.mz.tests.materialize.wire import WELCOME
@@ -516,3 +516,30 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
 def test_its_size_is_not_varied_where_it_is_not_started() -> None:
     with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS has no effect .* natively: "):
         sweep.require_applicable("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))
+
+
+@pytest.mark.slow
+def test_progress_does_not_wait_for_a_slow_query(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
+    """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
+    lines are recorded when they come nevertheless."""
+    slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
+        $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
+    script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
+    engine = mz.Materialize(script)
+    stop = threading.Event()
+    try:
+        engine.load_demo(attached)
+        updates = engine.updates(attached, stop)
+        rows = f"{mz.SCHEMA}.pageviews_progress"
+        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
+        began = time.monotonic()
+        first = next(updates)
+        assert time.monotonic() - began < 5.5
+        second = next(updates)
+        stop.set()
+        assert list(updates) is not None
+    finally:
+        engine.unload(attached)
+    assert isinstance(first, Progress) and isinstance(second, Summary)
