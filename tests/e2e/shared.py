@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from racetrack.results.run import RunRecord
 from racetrack.stack import net, processes
 from racetrack.stack.services import mysql
 from racetrack.workloads.contract import Workload, find_workload
+from tests import waiting
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -241,14 +243,7 @@ def contained(settings: Settings, docker_engine: object, airgap_images: None) ->
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
     """Waits for a condition, with a deadline that names what was waited for."""
-
-    def wait(condition: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
-        give_up = time.monotonic() + within_s
-        while not condition():
-            assert time.monotonic() < give_up, f"no {what} within {within_s:.0f} s"
-            threading.Event().wait(0.2)
-
-    return wait
+    return partial(waiting.wait_until, every_s=0.2)
 
 
 def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:

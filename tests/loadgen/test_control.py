@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from loadgen import control
 from loadgen.commands import Answer, Commands, Load, Then
 from loadgen.config import ConfigError
+from tests.waiting import wait_until
 
 TIMEOUT_S = 60.0
 
@@ -131,13 +132,6 @@ def all_until_hung_up(client: socket.socket) -> bytes:
 def ask(client: socket.socket, line: str) -> str:
     client.sendall(line.encode() + b"\n")
     return line_from(client)
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"{what} did not come"
-        time.sleep(0.001)
 
 
 def test_a_conversation_as_with_nc(server: Server) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from loadgen import control
 from loadgen.control_process import STATS_FOR_S, ControlProcess
-from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, line_from, wait_until
+from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, line_from
+from tests.waiting import wait_until
 
 
 class CountingLoad(FakeLoad):

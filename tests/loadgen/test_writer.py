@@ -3,7 +3,7 @@ not."""
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from loadgen.clock import NS_PER_S, Clock
 from loadgen.config import Config, load
@@ -13,6 +13,7 @@ from loadgen.writer import Writer
 from racetrack.workloads.shop.load.changes import Change, Deletes, Updates
 from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.tests.load.shop_settings import load as load_shop
+from tests.waiting import wait_until
 
 TIMEOUT_S = 60.0
 Row = tuple[int, int, int]
@@ -72,13 +73,6 @@ class Bench:
 
     def counts(self, after_s: float) -> dict[str, int]:
         return self.purchases.counts(self.start_ns + int(after_s * NS_PER_S))
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"{what} did not come"
-        time.sleep(0.001)
 
 
 def test_each_purchase_is_a_row() -> None:

@@ -1,11 +1,11 @@
 """The account of each container, a row at a time, while containers come and go."""
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 from racetrack.probes.usage import CgroupProbe
 from racetrack.results.folder import RunFolder
+from tests.waiting import wait_until
 
 
 class Account:
@@ -31,9 +31,9 @@ def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, "steady")
     probe = CgroupProbe({"broker": up, "steadyd": down}, 0.01, folder)
     probe.start()
-    _until(lambda: up.looks >= 3)
+    wait_until(lambda: up.looks >= 3, "third look")
     down.is_down = False
-    _until(lambda: down.looks >= 1)
+    wait_until(lambda: down.looks >= 1, "look at the second")
     probe.check()
     probe.stop()
     rows = list(csv.DictReader((tmp_path / "cgroup.csv").open()))
@@ -44,8 +44,3 @@ def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     # The one that was down is written from when it is up again.
     assert [row["service"] for row in rows[:3]] == ["broker"] * 3
     assert "steadyd" in {row["service"] for row in rows}
-
-
-def _until(reached: Callable[[], bool]) -> None:
-    while not reached():
-        pass

@@ -11,6 +11,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
 from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.waiting import wait_until
 
 WITHIN_S = 20.0
 
@@ -34,10 +35,8 @@ def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> 
 
 def test_it_ends_its_process_when_it_is_stopped(probe: ReadsProbe, tmp_path: Path) -> None:
     probe.start()
-    give_up = time.monotonic() + WITHIN_S
-    while not (pids := probe.pids):
-        assert time.monotonic() < give_up
-        probe.stopping.wait(0.005)
+    wait_until(lambda: probe.pids, "process")
+    pids = probe.pids
     probe.stop()
     assert probe.pids == []
     assert not any(psutil.pid_exists(pid) for pid in pids)

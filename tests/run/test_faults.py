@@ -15,8 +15,7 @@ from racetrack.run import faults
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from tests.run.made_up import MadeUpEngine, MadeUpStack
-
-TIMEOUT_S = 10.0
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize(
@@ -101,13 +100,13 @@ class Bench:
             say=self.said.append,
         )
 
+    def _is_done(self) -> bool:
+        self.faults.check()
+        return self.faults.all_done
+
     def run(self) -> tuple[DoneFault, ...]:
         self.faults.start()
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while not self.faults.all_done:
-            self.faults.check()
-            assert time.monotonic() < deadline_s
-            time.sleep(0.001)
+        wait_until(self._is_done, "end of the faults")
         return self.faults.record().done
 
 
@@ -163,10 +162,7 @@ def test_a_service_that_does_not_come_back_ends_the_run() -> None:
 def test_a_run_that_ends_does_not_wait_for_faults_to_come_and_leaves_nobody_paused() -> None:
     bench = Bench("pause:broker@0s+1000s", "kill:mysql@1000s")
     bench.faults.start()
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not bench.stack.did:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.001)
+    wait_until(lambda: bench.stack.did, "pause")
     bench.faults.stop()
     bench.faults.join()
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]

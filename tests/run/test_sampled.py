@@ -12,6 +12,7 @@ from racetrack.run import probe_set
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.waiting import wait_until
 
 
 class Account:
@@ -74,7 +75,8 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
         folder = RunFolder.create(tmp_path, engine.name, "5")
         *_, probe = probe_set.usage_probes(engine, stack, meter, folder, 0.1)
         probe.start()
-        wait_for_row(folder)
+        noise = folder.path / "noise.csv"
+        wait_until(lambda: noise.read_text().count("\n") >= 2, "row")
         probe.stop()
         return raw.noise(folder.path)[0]
 

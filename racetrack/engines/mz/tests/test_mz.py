@@ -37,6 +37,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
 from tests.run.made_up import ready
+from tests.waiting import wait_until
 
 __all__ = ["ready"]  # a fixture
 
@@ -92,13 +93,6 @@ def attached(materialize: Materialize) -> Stack:
 
 def schemas(postgres: Postgres) -> set[str]:
     return {str(row[0]) for row in postgres.rows("SELECT nspname FROM pg_namespace")}
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    give_up = time.monotonic() + WITHIN_S
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.02)
 
 
 # ---- What a SUBSCRIBE tells ----------------------------------------------------------------------
@@ -240,7 +234,7 @@ def test_a_password_is_in_no_command_line_and_in_no_record(
     loading = threading.Thread(target=run)
     loading.start()
     sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
-    until(lambda: postgres.rows(sleeping), "psql got in")
+    wait_until(lambda: postgres.rows(sleeping), "psql got in")
     (psql,) = [c for c in psutil.Process().children() if c.name() == "psql"]
     argv = psql.cmdline()
     psql.kill()
