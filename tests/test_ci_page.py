@@ -7,11 +7,9 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.config import REPO
-from tests.report.folders import RunSpec, run
 
 PAGE = (REPO / "docs" / "ci.md").read_text()
 
@@ -42,22 +40,3 @@ def test_each_command_takes_its_arguments(
     files = {"/tmp/base.json": str(base), "$GITHUB_STEP_SUMMARY": "summary.md"}
     given = [files.get(word, word) for word in words[1:]]
     assert command.make_context(words[0], given, parent=context).params
-
-
-@pytest.mark.parametrize(("cpu_pct", "code"), [(40.0, 0), (60.0, 6)])
-def test_its_conditions_pass_and_fail(tmp_path: Path, cpu_pct: float, code: int) -> None:
-    for name, used_pct in (("base", 40.0), ("change", cpu_pct)):
-        for seed in (1, 2):
-            run(tmp_path / name, RunSpec(cpu_pct=used_pct, seed=seed))
-    (words,) = [each for each in commands() if "--against" in each]
-    texts = [words[at + 1] for at, word in enumerate(words) if word == "--fail-if"]
-    assert len(texts) == 4
-    # Recorded runs have no capacity.
-    conditions = [word for text in texts if "capacity" not in text for word in ("--fail-if", text)]
-    base = str(tmp_path / "base.json")
-    recorded = [str(tmp_path / "base"), "--against", str(tmp_path / "base")]
-    made = CliRunner().invoke(cli.race, ["compare", *recorded, "--json", base])
-    assert made.exit_code == 0, made.output
-    typed = ["compare", str(tmp_path / "change"), "--against", base, *conditions]
-    result = CliRunner().invoke(cli.race, typed)
-    assert result.exit_code == code, result.output

@@ -141,7 +141,7 @@ def test_clients_of_the_broker_are_sent_where_the_settings_say(
         ("~/runs", Path.home() / "runs"),
     ],
 )
-def test_runs_go_to_logs_or_where_it_is_reported(
+def test_runs_go_to_logs_or_to_the_folder_that_is_set(
     monkeypatch: pytest.MonkeyPatch, value: str | None, folder: Path
 ) -> None:
     if value is None:

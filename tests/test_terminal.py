@@ -112,12 +112,6 @@ def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
         raise SystemError("returned a result with an exception set") from found
 
 
-def test_nothing_is_sent_again_to_what_comes_after() -> None:
-    with terminal.guarded(print):
-        Finalized()
-    threading.Event().wait(2 * terminal.AGAIN_AFTER_S)
-
-
 def test_nohup_stays_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

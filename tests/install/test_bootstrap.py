@@ -122,12 +122,6 @@ def test_a_java_that_is_too_old_does_not_count(path: Path) -> None:
     assert call(path, "is_present java:17 && echo there || echo old").stdout == "old\n"
 
 
-def test_a_python_that_will_not_do_is_passed_over(path: Path) -> None:
-    add(path, "python3", "exit 1")
-    add(path, "python3.12", "echo /the/right/one")
-    assert call(path, "find_python; echo $SYSTEM_PYTHON").stdout == "/the/right/one\n"
-
-
 def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
     # In the environment that these tests run in, all is installed: apt must not even be asked.
     path = tmp_path / "first-on-path"

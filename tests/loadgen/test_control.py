@@ -5,7 +5,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -225,31 +224,12 @@ def test_a_web_page_changes_nothing_and_is_hung_up_on(server: Server, request_by
     assert "it speaks HTTP or TLS" in line
 
 
-def test_a_request_that_comes_in_pieces_changes_nothing(server: Server) -> None:
-    with server.connect() as client, pytest.raises(ConnectionError):
-        deadline_s = time.monotonic() + TIMEOUT_S
-        for piece in (b"PO", b"ST / HTTP", b"/1.1\r", b"\n"):
-            client.sendall(piece)
-        while time.monotonic() < deadline_s:  # until the server has closed
-            client.sendall(CHANGE)
-    assert server.load.milli == FakeLoad().milli
-
-
 def test_what_a_client_sends_before_it_speaks_http_is_its_own(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"set pageviews_per_second 7\n" + FETCH + CHANGE)
         wait_until(lambda: bool(server.logged), "word of the change")
         all_until_hung_up(client)
     assert server.load.milli["pageviews_per_second"] == 7_000
-
-
-def test_a_flood_of_requests_is_one_line_in_the_log() -> None:
-    with serving(log_http_every_s=3600.0) as server:
-        for _ in range(20):
-            with server.connect() as client:
-                client.sendall(FETCH + CHANGE)
-                assert all_until_hung_up(client) == b""
-    assert len(server.logged) == 1
 
 
 def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) -> None:

@@ -57,10 +57,6 @@ def test_offsets_come_in_the_order_of_the_partitions() -> None:
     assert topic((3, 5)).end_offsets() == [3, 5]
 
 
-def test_a_negative_offset_is_asked_for_again() -> None:
-    assert topic((3, NOT_TOLD), (NOT_TOLD, 5), (4, 5)).end_offsets() == [4, 5]
-
-
 def test_one_that_stays_negative_is_no_answer() -> None:
     with pytest.raises(
         broker.OffsetsError, match=r"offsets of 'pageviews': the client returned \[3, -1001\]"

@@ -68,12 +68,6 @@ def test_who_did_not_keep_up_is_named_and_not_compared() -> None:
     assert "fell behind" in shown and "not compared" in shown
 
 
-def test_one_run_claims_nothing() -> None:
-    one = side("pg", {key: values[:1] for key, values in PG.items()})
-    lines = sentences([side("dh", {key: values[:1] for key, values in DH.items()}), one])
-    assert lines[0] == "One run of a side shows no difference in CPU at 12,000/s: `dh` 1.62 × `pg`."
-
-
 def test_a_difference_that_is_not_significant_among_all_questions_needs_more_repeats() -> None:
     lag = ("lag_p99_ms", 12_000)
     fresher: Values = {**DH, lag: (1_000, 1_300, 1_250)}

@@ -1,6 +1,5 @@
 """What is drawn are measured points, and no peak is lost."""
 
-import math
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -44,12 +43,6 @@ def test_the_page_gets_the_points_with_their_intervals() -> None:
     assert second["low"] == [2.5] * 5 and second["high"] == [3.5] * 5
     assert (found["x_decimals"], found["y_decimals"]) == (0, 1)
     assert (found["x_unit"], found["y_unit"]) == (" s", " ms")
-
-
-def test_a_single_run_has_no_interval_in_the_page() -> None:
-    line = Line("one", np.array([1.0]), np.array([math.pi]), 0, "points", np.array([math.nan]))
-    (lines,) = for_page(replace(CHART, lines=(line,)))["lines"]
-    assert (lines["y"], lines["low"], lines["high"]) == ([3.14], [None], [None])
 
 
 def test_files_are_svg_and_png_and_name_their_rows() -> None:

@@ -123,18 +123,6 @@ def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:
     assert result["sustained"][0]["failed_per_s"] == round(0.95 * 51_000)
 
 
-def test_one_search_has_the_interval_of_its_batches(tmp_path: Path) -> None:
-    search(tmp_path, "steady", 1_000)
-    (file,) = publish([tmp_path], tmp_path / "results", ENGINES)
-    capacity = json.loads(file.read_text())["capacity"]
-    assert (capacity["mean"], capacity["low"], capacity["high"], capacity["n"]) == (
-        1_000,
-        950,
-        1_050,
-        1,
-    )
-
-
 def test_cpu_is_split_into_base_and_work(result: dict[str, Any]) -> None:
     """Made-up CPU is 20 % and 1 % of a core for each 100/s: 100 CPU-s per million."""
     line = result["cpu_line"]

@@ -57,10 +57,6 @@ def test_what_the_harness_starts_is_not_kept_on_the_harness_cores() -> None:
     assert seen_by(settings, "broker") == str(HERE)
 
 
-def test_without_cores_of_ones_own_a_command_is_as_it_was() -> None:
-    assert resources.pinned_command(load(), "broker", ASK) == ASK
-
-
 def test_a_core_that_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 is not possible: .* not 4000\."):
         resources.require_cores(load({"ENGINE_CPUS": "0,4000"}))

@@ -63,7 +63,7 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
     assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
 
 
-def test_every_image_that_is_built_here_is_reported_with_its_versions(
+def test_every_image_that_is_built_here_is_labelled_with_its_versions(
     services: dict[str, Any],
 ) -> None:
     """So that no run names a digest of it, which nobody could pull."""

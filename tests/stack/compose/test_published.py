@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from racetrack import plugins
-from racetrack.config import REPO, load
-from racetrack.errors import UsageError
+from racetrack.config import REPO
 from racetrack.install.versions import in_env_files
 from tests import image_facts
 from tests.compose_files import (
@@ -172,21 +171,3 @@ def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[
     if all_flags:
         # Files of arguments are made when the container starts.
         java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))
-
-
-def test_memory_of_redpanda_is_taken_only_as_seastar_reads_it() -> None:
-    known = image_facts.REDPANDA.defaults["suffixes of --memory"].value
-    for suffix in "kKmMgGtT":
-        try:
-            memory = load({"REDPANDA_MEMORY": f"9{suffix}", "REDPANDA_SMP": "1"}).redpanda_memory
-        except UsageError:
-            continue
-        assert memory[-1] in known
-
-
-def test_the_least_memory_of_a_core_is_redpanda_s() -> None:
-    least = int(image_facts.REDPANDA.defaults["least memory of a core, in bytes"].value)
-    mib = least >> 20
-    load({"REDPANDA_MEMORY": f"{2 * mib}M", "REDPANDA_SMP": "2"})
-    with pytest.raises(UsageError, match="REDPANDA_SMP"):
-        load({"REDPANDA_MEMORY": f"{2 * mib - 1}M", "REDPANDA_SMP": "2"})

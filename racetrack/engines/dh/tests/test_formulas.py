@@ -40,17 +40,6 @@ def test_what_was_compiled_is_kept(session: Path, formulas: Path) -> None:
     assert list(formulas.parent.iterdir()) == [formulas]
 
 
-def test_the_file_is_written_only_for_a_new_formula(session: Path, formulas: Path) -> None:
-    compiled(session, "a")
-    server.keep_formulas(formulas, session)
-    before = formulas.stat()
-    server.keep_formulas(formulas, session)
-    assert formulas.stat() == before
-    compiled(session, "b")
-    server.keep_formulas(formulas, session)
-    assert server.kept_formulas(formulas) == {CLASS.format("a"), CLASS.format("b")}
-
-
 @pytest.mark.parametrize("damage", [b"", b"no zip file"])
 def test_a_damaged_file_is_replaced(session: Path, formulas: Path, damage: bytes) -> None:
     formulas.parent.mkdir()

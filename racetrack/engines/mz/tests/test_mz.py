@@ -34,7 +34,6 @@ from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
-from racetrack.run import sweep
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
 from tests.run.made_up import ready
 from tests.waiting import wait_until
@@ -318,18 +317,6 @@ def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], sai
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
-def test_what_does_not_answer_is_reported_without_the_password(postgres: Postgres) -> None:
-    mz.Materialize().check(stack(MZ_URL=postgres.url))
-    with pytest.raises(
-        UsageError, match=r"MZ_URL: 127\.0\.0\.1:1/materialize can't be connec"
-    ) as e:
-        mz.Materialize().check(stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/")))
-    assert PASSWORD not in str(e.value)
-    wrong = postgres.url.replace(PASSWORD, "guessed")
-    with pytest.raises(RacetrackError, match="authentication failed"):
-        mz.Materialize().check(stack(MZ_URL=wrong))
-
-
 # ---- Cost, and what a reader is told -------------------------------------------------------------
 
 
@@ -505,11 +492,6 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
     assert first["received_at"].timestamp() == 1774155907.25
     assert set(second.values()) == {2, None}
     assert empty.num_rows == 0 and empty.column_names == ["amount"]
-
-
-def test_its_size_is_not_varied_where_it_is_not_started() -> None:
-    with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS has no effect .* natively: "):
-        sweep.require_applicable("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))
 
 
 @pytest.mark.slow

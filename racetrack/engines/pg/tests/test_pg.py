@@ -68,7 +68,7 @@ def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_rea
     assert counted == {3: 3, 4: 1}
 
 
-def test_a_run_with_triggers_is_reported() -> None:
+def test_triggers_are_a_caveat() -> None:
     found = pg.ENGINE.caveats(load({"POSTGRES_TRIGGERS": "true"}))
     assert any("POSTGRES_TRIGGERS" in caveat for caveat in found)
 

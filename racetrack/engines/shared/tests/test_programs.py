@@ -29,9 +29,7 @@ def test_there_are_some() -> None:
 
 
 @every
-def test_it_is_ready_when_its_program_is_reported_and_not_by_an_earlier_one(
-    engine: str, tmp_path: Path
-) -> None:
+def test_it_is_ready_when_its_own_program_reports_it(engine: str, tmp_path: Path) -> None:
     service = service_of(engine)
     context = Context(settings.load(), tmp_path, {engine: tmp_path})
     ready = Path(service.launch(context).env["READY_FILE"])
