@@ -113,6 +113,12 @@ def test_a_rate_that_was_not_offered_is_no_failure() -> None:
     assert engine.rates() == [(8_000, None), (8_000, None)]
 
 
+def test_capacity_is_of_both_runs() -> None:
+    engine = Engine(0.97, 0.99)
+    engine.works[1] = replace(BUSY, batches_per_s=(9_000.0,) * 5)
+    assert engine.limit().capacity.per_s == pytest.approx(9_500)
+
+
 def test_what_is_known_stands_if_the_second_run_fails() -> None:
     """As with an engine that keeps all that it gets, and runs out of memory there."""
     engine = Engine(0.80, 0.90)

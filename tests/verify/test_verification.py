@@ -218,6 +218,14 @@ def test_what_was_counted_twice_is_reported_in_events_by_an_engine_that_has_drai
     assert "miscounted" not in found["views"]["users"]
 
 
+def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> None:
+    rows = counting(truth, -7)
+    found = verify(truth, tmp_path / "verify", rows.__getitem__, patience_s=0.5)
+    assert found["drained_after_s"] is None
+    lost = found["views"]["pageviews_progress"]["miscounted"]
+    assert (lost["twice"], lost["lost"], lost["still_counting"]) == (0, 7, False)
+
+
 def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) -> None:
     """One pageview more at every look, and never in time."""
     missing = [1_000]
