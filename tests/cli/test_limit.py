@@ -1,7 +1,7 @@
 """`./race limit`: its time limit, its result and its exit codes. Repeated searches continue where
 one fails, and print at the end how far they agree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ Outcome = tuple[float, str] | RacetrackError
 class Searches:
     """Takes the place of the class of a capacity search: it ends with the next of the outcomes."""
 
-    def __init__(self, **outcomes: list[Outcome]) -> None:
+    def __init__(self, outcomes: Mapping[str, Sequence[Outcome]]) -> None:
         self._outcomes = {engine: iter(of) for engine, of in outcomes.items()}
         self.began: list[tuple[str, PhaseDurations, int | None, str]] = []
 
@@ -56,7 +56,7 @@ class Search:
     ],
 )
 def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) -> None:
-    search = Searches(**{EXAMPLE: [(20_000, "ok")]})
+    search = Searches({EXAMPLE: [(20_000, "ok")]})
     options = f"--start 48k --warm-up 3m --within 25m {typed}"
     result = invoke(f"limit {EXAMPLE} {options}", CapacitySearch=search)
     assert result.exit_code == 0, result.output
@@ -71,7 +71,7 @@ def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) 
     ("outcome", "code"), [("ok", 0), ("no time for more", 1), ("Void: others.", 5)]
 )
 def test_the_result_is_printed_and_its_outcome_is_the_exit_code(outcome: str, code: int) -> None:
-    search = Searches(**{EXAMPLE: [(20_000, outcome)]})
+    search = Searches({EXAMPLE: [(20_000, outcome)]})
     result = invoke(f"limit {EXAMPLE}", CapacitySearch=search)
     assert result.exit_code == code, result.output
     lines = result.output.splitlines()
@@ -83,8 +83,8 @@ def test_the_result_is_printed_and_its_outcome_is_the_exit_code(outcome: str, co
 def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
     one, other = TWO
     ended = RacetrackError("Its engine ended.")
-    of_one: list[Outcome] = [(98, "ok"), (102, "ok"), (100, "ok")]
-    search = Searches(**{one: of_one, other: [(50, "ok"), ended, (60, "ok")]})
+    of_one = [(98, "ok"), (102, "ok"), (100, "ok")]
+    search = Searches({one: of_one, other: [(50, "ok"), ended, (60, "ok")]})
     result = invoke(f"limit {one} {other} --repeat 3", CapacitySearch=search)
     assert result.exit_code == 1, result.output
     assert [engine for engine, *_ in search.began] == [one, other] * 3
@@ -104,7 +104,7 @@ def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
     ],
 )
 def test_an_impossible_search_is_refused_before_any_begins(typed: str, says: str) -> None:
-    search = Searches()
+    search = Searches({})
     result = invoke(f"limit {EXAMPLE} {typed}", CapacitySearch=search)
     assert result.exit_code == 2
     assert says in result.output

@@ -249,15 +249,13 @@ def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
     labels = {group.label: len(group.runs) for group in tables_of(tmp_path)[0].groups}
     assert labels == {"steady [kafka_heap 1g]": 2, "steady [kafka_heap 8g]": 1}
     run(tmp_path, RunSpec(rate=100, window_s=12.0))
-    for number, asked in enumerate(
-        (
-            {"wait_s": 99.0},
-            {"warm_up_s": 60.0},
-            {"load": "spike 4k 8k 5s"},
-            {"faults": ("kill:debezium@15s",)},
-        ),
-        start=4,
-    ):
+    variants: list[dict[str, Any]] = [
+        {"wait_s": 99.0},
+        {"warm_up_s": 60.0},
+        {"load": "spike 4k 8k 5s"},
+        {"faults": ("kill:debezium@15s",)},
+    ]
+    for number, asked in enumerate(variants, start=4):
         run(tmp_path, RunSpec(asked=asked))
         assert len(tables_of(tmp_path)[0].groups) == number
 
