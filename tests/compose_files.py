@@ -62,7 +62,7 @@ def plugin() -> Mapping[str, str]:
 
 
 def described(*files: str, profile: str = "*", **variables: str) -> dict[str, Any]:
-    """What `docker compose config` says of some files, with these variables."""
+    """Return the output of `docker compose config` for some files and variables."""
     # Files beside those of `include` do not take the settings beside them by themselves.
     settings = [REPO / ".env", *plugins.env_files()] if set(files) - set(PUBLISHED) else []
     done = subprocess.run(

@@ -29,7 +29,7 @@ LAST_WORDS_LINES = 8
 
 
 class NoEngine(Exception):
-    """Docker can't run here; the message says why."""
+    """Docker can't run here; the message has the reason."""
 
 
 @dataclass(frozen=True)

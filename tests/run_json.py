@@ -6,6 +6,6 @@ from typing import Any
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What `run.json` of a run folder says."""
+    """Return the content of `run.json`."""
     run: dict[str, Any] = json.loads((folder / "run.json").read_text())
     return run

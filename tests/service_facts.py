@@ -20,7 +20,7 @@ class Facts:
     launched: Sequence[str] = ()  # those that can be launched with no more than `files`
     # Part → the files that a service looks for in it before it starts.
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)  # what they then say they are
+    versions: Mapping[str, str] = field(default_factory=dict)  # the versions that they then report
     # Setting → another value, where one more, or another word, will not do.
     other_values: Mapping[str, str] = field(default_factory=dict)
     # Setting → what it is changed from, where what is delivered would not show it.

@@ -4,7 +4,7 @@ from racetrack import engines, plugins
 
 EXAMPLE = engines.example_engine().name
 CALIBRATION = engines.calibration_engine().name
-# That race natively on the workload that is chosen where none is said.
+# Two engines that run natively on the default workload.
 TWO = tuple(
     engine.name
     for engine in engines.all_engines()

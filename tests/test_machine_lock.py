@@ -1,4 +1,4 @@
-"""One run at a time on a machine, whoever runs it and wherever its temporary files go."""
+"""One run at a time on a machine, for all users and temporary folders."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def holding(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the lock, until it is told to end or killed."""
+    """Another process that holds the lock until the block ends or it is killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, *arguments],
         cwd=REPO,

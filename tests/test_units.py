@@ -1,4 +1,4 @@
-"""Rates, durations and sizes: what is taken, and what is said of the rest."""
+"""Rates, durations and sizes: accepted forms, and errors of others."""
 
 from collections.abc import Callable
 

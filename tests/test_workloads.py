@@ -12,7 +12,7 @@ from racetrack.run.checks import OPTIONAL_RATES
 from racetrack.workloads import side
 from racetrack.workloads.contract import find_workload
 
-# What a view that says what was counted has, whatever is raced on.
+# Columns of progress views in every workload.
 COUNTED = {"total", "max_received_at"}
 
 

@@ -1,4 +1,4 @@
-"""Conditions of --fail-if: what they may say, and when they hold."""
+"""Conditions of --fail-if: their syntax, and when they hold."""
 
 import pytest
 

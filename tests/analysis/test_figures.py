@@ -206,7 +206,7 @@ def test_totals_are_those_of_the_whole_run(folder: Path) -> None:
 def test_a_run_in_which_littles_law_does_not_hold_warns_of_it(folder: Path) -> None:
     results = figures.results(folder)
     assert results.littles_law
-    assert not results.littles_law.holds  # the made-up totals are not those of the curves
+    assert not results.littles_law.holds  # the fixture's totals are not those of the curves
     assert [w for w in results.verdict.warnings if w.startswith("Little's law does not hold")]
 
 

@@ -1,4 +1,4 @@
-"""How quiet the machine was, from made-up series: the means are those that were put in."""
+"""Noise figures of synthetic series: the means are those that were put in."""
 
 import itertools
 from collections.abc import Sequence

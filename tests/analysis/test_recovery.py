@@ -113,7 +113,7 @@ BACK_S = (PEAK_PER_S - CAPACITY_PER_S) * 10 / (CAPACITY_PER_S - BASE_PER_S)  # a
 
 
 def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
-    """The curves of such a run; what `run.json` says of its load."""
+    """Write the curves of such a run; return its load as in `run.json`."""
     rows, due, processed = ["at_ms,curve,partition,count"], 0.0, 0.0
     for at_ms in range(0, 1000 * until_s, 100):
         for partition in (0, 1):

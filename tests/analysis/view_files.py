@@ -21,7 +21,7 @@ def due_ms(number: int, from_ms: int = START_MS) -> float:
 
 
 def numbers_of(view: TracedViewRecord, partition: int, partitions: int = PARTITIONS) -> list[int]:
-    """Of the marks that show in it."""
+    """Return the numbers of the tracer events that a view shows in a partition."""
     every = range(1, MARKS + 1)
     return [
         n
@@ -70,7 +70,7 @@ def write(
     from_ms: int = START_MS,
     partitions: int = PARTITIONS,
 ) -> None:
-    """Views that hold each mark so long after it was due, and `growing` ms more for each ms."""
+    """Write views that show each tracer event late by `delay_ms`, plus `growing` ms per ms."""
     rows = ["at_ms,newest,due_ms,committed"]
     for at_ms in np.arange(from_ms + 50, from_ms + MARKS * EVERY_MS + 50, 100.0):
         newest = int((at_ms - from_ms) // EVERY_MS)

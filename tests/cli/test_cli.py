@@ -35,7 +35,7 @@ def test_help_of_a_command_has_examples_with_engines_that_there_are(name: str, o
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """Time on a busy machine says little; what makes it slow does."""
+    """Check the imports that make it slow, since times vary on a busy machine."""
     asked = "import sys; from racetrack.cli import race; race(['--help'], standalone_mode=False);"
     asked += "print(sorted({'numpy', 'rich', 'pydantic', 'psycopg', 'docker'} & set(sys.modules)))"
     done = subprocess.run(

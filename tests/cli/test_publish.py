@@ -1,4 +1,4 @@
-"""`./race publish`: writes results and the page, or says what to do."""
+"""`./race publish`: writes results and the page, or reports the remedy."""
 
 import json
 from pathlib import Path

@@ -21,10 +21,10 @@ CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
 def check_every_view(
     engine: str, monkeypatch: pytest.MonkeyPatch, fault: str = "", **settings: str
 ) -> dict[str, Any]:
-    """What `run.json` says of the run."""
+    """Check the run's record."""
     for name, value in (CHANGES | settings).items():
         monkeypatch.setenv(name, value)
-    # Long enough for containers to be up again, and to tell of updates.
+    # Long enough for containers to be up again and to report updates.
     trouble = ("--fault", fault) if fault else ()
     door = Door("run_experiment.sh", engine, "500", "5", "25", "1.0", "--verify", *trouble)
     door.wait(400)

@@ -56,7 +56,7 @@ class LoadgenStack:
         self.before = [0] * settings.pageviews_partitions
 
     def up(self) -> None:
-        """Start all three; no more is said than pytest shows of a test that failed."""
+        """Start all three services."""
         self.native.prepare(SERVICES, print)
         self.native.start(SERVICES, self._logs, print)
 

@@ -91,7 +91,7 @@ class Door:
 
     @property
     def output(self) -> str:
-        """All it has said so far."""
+        """The output so far."""
         return "\n".join(self.lines)
 
     def until(self, pattern: str) -> str:
@@ -265,7 +265,7 @@ def rate_missed(run: RunRecord) -> str | None:
 
 
 def skip_if_busy(*folders: Path) -> None:
-    """How exactly a run measures can't be told where others took the cores meanwhile."""
+    """Skip a test of accuracy if other programs used the cores during the run."""
     for folder in folders:
         rows = raw.noise(folder)
         found = noise.over(rows, rows[0].at_ms, rows[-1].at_ms) if rows else None
@@ -346,7 +346,7 @@ def _last_row(path: Path) -> list[int]:
 
 
 def _rows_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
-    """What was said of a view, (at_ms, value), by each partition that something was said of."""
+    """Return the rows of a view as (at_ms, value), one list per partition."""
     message: dict[str, list[tuple[int, int]]] = {}
     for row in path.read_text().splitlines()[1:]:
         at_ms, view, partition, value = row.split(",")

@@ -1,4 +1,4 @@
-"""However a run ends, nothing is left behind, and `run.json` tells how far it came."""
+"""However a run ends, nothing is left behind, and `run.json` has its steps and outcome."""
 
 import contextlib
 import json

@@ -139,7 +139,7 @@ def test_a_full_disk_of_run_folders_ends_the_run(
 
 
 def ends_by_itself(run: Door, why: str) -> None:
-    """It ends within seconds, and says why and no more."""
+    """Check that a run ends within seconds with only the reason."""
     began_s = time.monotonic()
     assert run.wait() == 1, run.output
     assert time.monotonic() - began_s < ENDS_WITHIN_S

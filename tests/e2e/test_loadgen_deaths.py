@@ -161,7 +161,7 @@ def works(loadgen: LoadgenStack, other_than: int) -> bool:
 
 
 def beginning(messages: list[Message], partition: int) -> list[tuple[str, str, str]]:
-    """What a partition's first thousand pageviews say, but for their times."""
+    """Return a partition's first thousand pageviews without their times."""
     mine = [m for m in messages if m.partition == partition][:1000]
     assert len(mine) == 1000
     return [(m.key, m.value["url"], m.value["channel"]) for m in mine]

@@ -87,7 +87,7 @@ def guard() -> Iterator[terminal.Guard]:
 def outcome(
     engine: Engine, stack: Stack, logs: Path, guard: terminal.Guard
 ) -> tuple[Mapping[str, Any], str]:
-    """What the run says of itself: `run.json`, and what it ended with."""
+    """Run an experiment; return its record and its outcome."""
     make_ready(engine, stack, print)
     folder = RunFolder.create(logs, engine.name, str(RATE))
     asked = RunArguments(pageviews_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)

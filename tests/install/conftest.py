@@ -20,7 +20,7 @@ def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """A building site with a real runner; what is said is in `site.say.__self__` (a list)."""
+    """A folder for building with a real runner; `site.say.__self__` has the printed lines."""
     folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
     for path in (folder, scratch):
         path.mkdir()

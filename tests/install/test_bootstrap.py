@@ -1,4 +1,4 @@
-"""The front doors' bash: what it says and does where something is missing."""
+"""The bootstrap in bash: its messages and actions where something is missing."""
 
 import os
 import shutil
@@ -142,7 +142,7 @@ def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mac(path: Path) -> dict[str, str]:
-    """What bash says of a Mac, where no program of Debian's may be called."""
+    """Variables of bash on a Mac, where no program of Debian's may be called."""
     for name in ("apt-get", "sudo", "dpkg", "flock", "getent"):
         (path / name).unlink(missing_ok=True)
         add(path, name, f"echo {name} was called >&2; exit 99")

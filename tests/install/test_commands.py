@@ -1,4 +1,4 @@
-"""Commands are retried where that may help, and their failure is told with its cause."""
+"""Commands are retried where that may help; a failure is reported with its cause."""
 
 from pathlib import Path
 

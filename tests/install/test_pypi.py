@@ -130,7 +130,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
             {},
             {"UV_HTTP_TIMEOUT": "180", "UV_HTTP_RETRIES": "9"},
         ),
-        # uv's own variables say how to reach packages, and nothing else.
+        # Of uv's own variables, only those for reaching packages are used.
         (
             {"index-url": "https://a.example"},
             {"UV_DEFAULT_INDEX": "https://uv.example", "UV_INDEX_ME_PASSWORD": "secret"},

@@ -48,7 +48,7 @@ class Client:
 
 
 def topic(*answers: Sequence[int]) -> broker.TopicOffsets:
-    """As the client above tells it."""
+    """Return the offsets of a topic with these answers of the client."""
     client = cast(Consumer, Client(answers))
     return broker.TopicOffsets("here:9092", "pageviews", lambda _settings: client)
 

@@ -1,4 +1,4 @@
-"""Known work takes as much CPU time as before, whoever else wants the core."""
+"""Known work takes the same CPU time, whatever else runs on the core."""
 
 import os
 import subprocess

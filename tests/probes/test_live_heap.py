@@ -1,4 +1,4 @@
-"""The live heap of a JVM whose live objects are known; who can't be asked is not harmed."""
+"""The live heap of a JVM with known live objects; other processes are not harmed."""
 
 import base64
 import os

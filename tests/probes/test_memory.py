@@ -17,7 +17,7 @@ from racetrack.stack import resources
 
 MIB = 1 << 20
 BIG_MIB = 64
-# Holds so much, forks, and says the child's number; both wait.
+# Holds so much memory, forks, and prints the child's number; both wait.
 SHARING = f"""
 import os, sys
 held = b"x" * ({BIG_MIB} << 20)

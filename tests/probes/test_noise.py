@@ -1,4 +1,4 @@
-"""What else the machine does: read as the kernel says it, and nobody counted twice."""
+"""CPU use of other programs, from the kernel's counters; nothing is counted twice."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ BURN = "import time\nwhile time.process_time() < {}: pass\nprint(flush=True)\nti
 
 
 class Account:
-    """A service's account that says what it is told to."""
+    """A service's account with a value that the test sets."""
 
     def __init__(self) -> None:
         self.said: float | None = 0.0
@@ -76,7 +76,7 @@ def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     meter = ProgramsMeter(tmp_path)
     assert meter.cpu_s() == 5.0
-    assert meter.cpu_s() == 5.0  # now that it knows the threads
+    assert meter.cpu_s() == 5.0  # also when the threads are cached
 
 
 def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ ENDPOINTS = Endpoints(
 
 
 class OneTable:
-    """A reader with two views; it fails as often as it is told to."""
+    """A reader with two views, which raises these failures first."""
 
     def __init__(self, failures: list[str]) -> None:
         self._failures = failures

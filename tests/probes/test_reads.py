@@ -1,4 +1,4 @@
-"""Who reads the views is a process of its own; when it ends, the run is told why."""
+"""The view reader is a process of its own; when it ends, the run ends with the reason."""
 
 import time
 from pathlib import Path

@@ -50,7 +50,7 @@ READS_PER_S = 2
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a made-up run is to look like; CPU in percent of a core, memory in GiB."""
+    """Shape of a synthetic run; CPU in percent of a core, memory in GiB."""
 
     engine: str = "steady"
     rate: int = 4_000
@@ -63,12 +63,12 @@ class RunSpec:
     seed: int = 1
     recorded_after_s: float = 1.0
     lost: int = 0
-    silent: bool = False  # the engine tells of nothing in the window, and of all after it
+    silent: bool = False  # no update in the window, all of them after it
     foreign_pct: float | None = None  # None: the runtime can't measure it
     busy_cores: float = 1.0  # of two
     top_share: float = 1.0  # what top shows of the CPU
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
-    view_delay_ms: float | None = None  # None: there were no marks
+    view_delay_ms: float | None = None  # None: no tracer events
     view_leak: float = 0.0
     read_ms: float | None = None  # how long answers take; None: nobody read
     caveats: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class PlayedBack:
             (self._folder / "purchases.csv").write_text(text)
 
     def begin_load(self, profile: LoadProfile) -> None:
-        """It is said to have had a spike from the tenth second of the window on."""
+        """Record a spike from the tenth second of the window on."""
         from_ms = int(self._race.window[0])
         with self._recording() as run:
             run.load = LoadLog(

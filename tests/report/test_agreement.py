@@ -1,4 +1,4 @@
-"""Several searches for one engine's limit say how far they agree."""
+"""How far several capacity searches of one engine agree."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
 
 
 def test_searches_with_other_settings_stand_apart_and_are_named() -> None:
-    """But for those that only say where it ran."""
+    """Settings that only name places make no difference."""
 
     def at(heap: str, per_s: float) -> LimitRecord:
         return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})

@@ -27,7 +27,7 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.slow
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "result.schema.json").read_text())
-# Made-up runs record the versions of the harness only.
+# Synthetic runs record the versions of the harness only.
 ENGINES = {
     "steady": EngineName("Steady Stream", "racetrack"),
     "swift": EngineName("Swift", "racetrack"),
@@ -110,7 +110,7 @@ def test_figures_are_means_over_the_runs_with_their_intervals(
         assert found["low"] == pytest.approx(max(0, mean - half), rel=1e-2, abs=0.01)
         assert found["high"] == pytest.approx(mean + half, rel=1e-2)
     assert [at_rate["per_s"] for at_rate in result["rates"]] == [1_000, 4_000]
-    assert "memory_max_gib" not in result["rates"][0]  # made-up runs measure no PSS
+    assert "memory_max_gib" not in result["rates"][0]  # synthetic runs measure no PSS
 
 
 def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:

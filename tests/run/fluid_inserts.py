@@ -103,7 +103,7 @@ class FluidInserts(OnClock):
             self._tell_views(at_ms)
 
     def _tell_views(self, at_ms: int) -> None:
-        """The view holds the marks that were due when the newest insert was that it holds."""
+        """Write the tracer events that were due by the newest insert in the view."""
         times_s, due = zip(*self._due, strict=True)
         rows = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
         for partition in range(self._partitions):

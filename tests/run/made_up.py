@@ -175,6 +175,6 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
 
 
 def refusal_of(setting: str, runtime: str) -> str:
-    """What is said, as a pattern, where this setting does nothing in this runtime."""
+    """Return a pattern of the error where this setting has no effect in this runtime."""
     where = "natively" if runtime == "native" else "in containers"
     return rf"^{setting.upper()} has no effect .* runs {where}: .+\. Unset it .*\(RUNTIME"

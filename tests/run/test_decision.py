@@ -1,4 +1,4 @@
-"""A run goes on after its samples until it is decided, and says the same afterwards."""
+"""A run continues after its samples until its verdict is decided; the report agrees."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`--fault`: what it may say, what is done then and when, and what is written down of it."""
+"""`--fault`: its syntax, what is done and when, and what is recorded."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

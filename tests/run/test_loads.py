@@ -1,4 +1,4 @@
-"""What a search raises: inserts by their marks; pageviews are in test_phases and test_limit."""
+"""The loads of a capacity search: inserts, which are followed by tracer events."""
 
 from pathlib import Path
 from typing import cast

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Disk:
-    """File systems of made-up sizes, by the folder that is asked for."""
+    """File systems of given sizes, by folder."""
 
     def __init__(self) -> None:
         self.free: dict[str, int] = {}

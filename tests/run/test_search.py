@@ -1,4 +1,4 @@
-"""What the search for a limit runs next, and how near it comes on engines that are made up."""
+"""The order of a capacity search, and its accuracy on simulated engines."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The trials of a run that a search makes, on engines that are made up."""
+"""The trials of a run in a capacity search, on simulated engines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ STEADY = SimulatedEngine(per_s=20_000, noise=0.02)
 
 
 class Drive:
-    """A session of a made-up engine, and its folder."""
+    """A session of a simulated engine, and its folder."""
 
     def __init__(self, logs: Path, engine: SimulatedEngine) -> None:
         self.clock = FakeClock()

@@ -26,7 +26,7 @@ def own_affinity() -> Iterator[None]:
 
 
 def seen_by(settings: Settings, service: str) -> str:
-    """What a process of this service says that it may use."""
+    """Return the cores that a process of this service may use, as it prints them."""
     return subprocess.check_output(
         resources.pinned_command(settings, service, ASK), text=True
     ).strip()

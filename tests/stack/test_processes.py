@@ -1,4 +1,4 @@
-"""What a killed run left is found by its mark and ended; nobody else's processes are."""
+"""Orphans of a killed run are found by environment variables and ended; nothing else is."""
 
 import errno
 import os

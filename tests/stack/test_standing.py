@@ -1,4 +1,4 @@
-"""A stack that was put up on purpose says what for, whatever is set when it is asked."""
+"""A stack that was left running reports its engine and workload, whatever is set later."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The watchdog ends what a harness leaves that was killed, nothing else, and goes when told to."""
+"""The watchdog ends what a killed harness leaves, nothing else, and ends when dismissed."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""The harness is tested on the sources of a shop that was made up."""
+"""Verification is tested on the sources of a synthetic shop."""
 
 from racetrack.workloads.shop.tests.conftest import db
 

@@ -1,1 +1,1 @@
-"""Tests of the compose runtime: what can be told without starting a container."""
+"""Tests of the compose runtime that start no container."""

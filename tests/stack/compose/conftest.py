@@ -19,7 +19,7 @@ def compose_plugin() -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def described(compose_plugin: Mapping[str, str]) -> Describe:
-    """What `docker compose config` says of some files, with these variables."""
+    """The output of `docker compose config` for some files and variables."""
     return compose_files.described
 
 

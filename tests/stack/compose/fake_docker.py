@@ -1,4 +1,4 @@
-"""A Docker engine that is made up: it answers what one is asked before it is trusted."""
+"""A fake Docker engine: it answers the questions asked before an engine is used."""
 
 import json
 import platform
@@ -60,7 +60,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
-    """What `find` says of an engine like this, with this compose plugin."""
+    """The result of `find` for an engine like this, with this compose plugin."""
     servers: list[FakeEngine] = []
 
     def find(

@@ -1,4 +1,4 @@
-"""What is told of containers by an engine's answers alone."""
+"""Facts about containers from an engine's answers alone."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -75,7 +75,7 @@ def test_one_that_was_built_and_then_pushed_can_be_pulled() -> None:
 
 
 def test_processes_that_can_not_be_seen_are_not_looked_for() -> None:
-    """A number that the engine tells is that of another process here."""
+    """The engine's process ids are those of other processes here."""
     answers = Answers("mysql:8.4.10", {})
     live = Containers(answers, "racetrack", visible=False).live("c")  # type: ignore[arg-type]
     assert isinstance(live, Unseen)

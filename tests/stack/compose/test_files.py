@@ -41,7 +41,7 @@ def test_it_is_all_there(services: dict[str, Any], described: Describe) -> None:
 
 @FILES
 def test_every_variable_has_a_value(files: tuple[str, ...], described: Describe) -> None:
-    """One without would be taken from whoever calls `up` by hand, who has not set it."""
+    """Otherwise its value would come from the shell in which `up` is called by hand."""
     for name, service in described(*files)["services"].items():
         unset = [key for key, value in service.get("environment", {}).items() if value is None]
         assert not unset, name
@@ -73,7 +73,7 @@ def test_every_image_that_is_built_here_is_labelled_with_its_versions(
         file = dockerfile_of(services[name])
         last = re.split(r"^FROM ", file.read_text(), flags=re.MULTILINE)[-1]
         (label,) = re.findall(rf'^LABEL {re.escape(VERSIONS)}="(.*)"$', last, re.MULTILINE)
-        # What a stage is not told anew is empty in it.
+        # An argument that a stage does not repeat is empty in it.
         known = re.findall(r"^ARG (\w+)$", last, re.MULTILINE)
         args = {arg: value for arg, value in build["args"].items() if arg in known}
         record = json.loads(Template(label.replace("\\", "")).substitute(args))

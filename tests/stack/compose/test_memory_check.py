@@ -1,4 +1,4 @@
-"""Too little memory is told before anything starts."""
+"""Too little memory is reported before anything starts."""
 
 import pytest
 

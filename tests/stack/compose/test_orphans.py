@@ -20,7 +20,7 @@ def stack_name() -> str:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts processes with a mark."""
+    """Start processes with environment variables that identify them."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(mark: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -61,7 +61,7 @@ def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
 
 
 def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
-    """Another one means to read an image's lines again, and then to say so in the table."""
+    """After a new version, read the image's sources again and update the table."""
     pinned = in_env_files()
     texts = [file.read_text() for file in files_with_images()]
     tags = dict(found for text in texts for found in IMAGE.findall(text))

@@ -1,4 +1,4 @@
-"""The scripts that images run: the connector gets registered, and health is told truly."""
+"""The scripts in images: they register the connector and report health."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Health checks: they say what is missing as long as it is, and let nothing pass."""
+"""Health checks report what is missing until everything is there."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_registry_that_is_not_there_yet(
 
 
 def task(state: str, trace: str = "") -> bytes:
-    """What Connect says of a connector whose task is in that state."""
+    """Connect's answer for a connector whose task is in that state."""
     return http(json.dumps({"tasks": [{"state": state, "trace": trace}]}).encode())
 
 

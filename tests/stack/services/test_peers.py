@@ -1,4 +1,4 @@
-"""In containers peers have names, and the broker tells clients outside another address."""
+"""In containers peers have names, and the broker advertises another address outside."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_nginx_gives_the_api_at_the_root_and_apicurio_s_paths_as_they_are(tmp_pa
     assert "server 127.0.0.2:4711;" in text
     assert "location / { proxy_pass http://apicurio/apis/ccompat/v7$request_uri; }" in text
     assert "location /apis/ { proxy_pass http://apicurio; }" in text
-    assert "master_process off;" in text  # else the stack's mark is gone, and nginx stays
+    assert "master_process off;" in text  # otherwise orphan cleanup would not find nginx
 
 
 def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:

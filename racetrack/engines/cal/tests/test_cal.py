@@ -1,4 +1,4 @@
-"""The calibration engine is as wrong as it was told to be, and no more."""
+"""The calibration engine has exactly the injected defects."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""scripts/sample_dt.py with a stand-in for Deephaven: what its lines look like, and who listens."""
+"""scripts/sample_dt.py with a fake Deephaven: its lines and its listeners."""
 
 import re
 import sys

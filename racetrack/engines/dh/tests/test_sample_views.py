@@ -1,4 +1,4 @@
-"""scripts/sample_views.py with a stand-in for Deephaven: which rows it listens to, what it says."""
+"""scripts/sample_views.py with a fake Deephaven: the rows it listens to, and its lines."""
 
 import re
 from pathlib import Path

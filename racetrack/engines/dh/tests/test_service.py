@@ -1,4 +1,4 @@
-"""Deephaven as a native service: when it is ready, and what it is told of its peers."""
+"""Deephaven as a native service: readiness, and the addresses of its peers."""
 
 import pytest
 

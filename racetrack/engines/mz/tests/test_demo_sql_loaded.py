@@ -47,7 +47,7 @@ def schema(postgres: Postgres) -> Iterator[str]:
 
 
 def pasted(materialize: Materialize, schema: str) -> "subprocess.CompletedProcess[str]":
-    """What psql says of the script when it is pasted."""
+    """Paste the script into psql; return how psql ended."""
     in_schema = ["-c", f"SET search_path = {schema}", "-f", "-"]
     return subprocess.run(
         ["psql", "-X", "-q", "-b", "-d", materialize.url, *in_schema],

@@ -94,7 +94,7 @@ def schemas(postgres: Postgres) -> set[str]:
     return {str(row[0]) for row in postgres.rows("SELECT nspname FROM pg_namespace")}
 
 
-# ---- What a SUBSCRIBE tells ----------------------------------------------------------------------
+# ---- Lines of a SUBSCRIBE ------------------------------------------------------------------------
 
 # As a real Materialize sent them: mz_timestamp, progressed, diff, and the columns of the query.
 FIRST = [
@@ -317,7 +317,7 @@ def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], sai
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
-# ---- Cost, and what a reader is told -------------------------------------------------------------
+# ---- Cost, and caveats -------------------------------------------------------------------------
 
 
 def test_the_processes_are_those_that_were_named_and_their_descendants(postgres: Postgres) -> None:

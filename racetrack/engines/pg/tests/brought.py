@@ -1,4 +1,4 @@
-"""What Kafka would bring the baseline, made up, and what its views hold then."""
+"""Fake messages from Kafka for the baseline, and the content of its views."""
 
 import json
 from dataclasses import dataclass

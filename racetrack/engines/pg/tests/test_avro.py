@@ -1,4 +1,4 @@
-"""Debezium's messages and back, with a registry that is made up."""
+"""Debezium's messages are encoded and decoded, with a fake registry."""
 
 import json
 import struct

@@ -30,7 +30,7 @@ def verified(engine: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def check_right(run: Mapping[str, Any]) -> None:
-    """Every view is, a client of Redis was answered, and all that took part is told."""
+    """Check that every view is right, that reads were answered, and that versions are recorded."""
     engine = run["engine"]
     views = run["verified"]["views"]
     assert {name: view["status"] for name, view in views.items()} == {

@@ -1,4 +1,4 @@
-"""Of what an engine tells of marks only what is more counts, and a time is told in milliseconds."""
+"""Only increases of traced rows are reported, and times in epoch milliseconds."""
 
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.marks import only_more, value_in_sql

@@ -40,7 +40,7 @@ def read(endpoint: str, view: str) -> pa.Table:
 
 
 def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: int) -> None:
-    """As an engine says it, in one transaction."""
+    """Write counts as an engine does, in one transaction."""
     counted = {"total": total, "max_received_at": newest_ms}
     transaction = server.client.pipeline(transaction=True)
     transaction.hset(PROGRESS, str(partition), json.dumps(counted))
@@ -117,7 +117,7 @@ def test_what_is_no_progress_is_named(server: Server) -> None:
 
 
 def test_a_connection_that_is_lost_is_reported(tmp_path: Path) -> None:
-    """Not connected anew: what was told meanwhile would be missed."""
+    """It is not reconnected, since changes in between would be missed."""
     with running_redis(tmp_path) as server:
         counted(server, 0, 1, 1_000, 1_100)
         events = follow(server.endpoint, threading.Event())

@@ -1,4 +1,4 @@
-"""Of the rows in a view's topic those of marks are told, and no others."""
+"""Of the rows in a view's topic only traced rows are reported."""
 
 from racetrack.config import load
 from racetrack.engines.contract import Seen

@@ -1,4 +1,4 @@
-"""Judges what an engine holds against the sources of a shop that was made up."""
+"""Compare an engine's views with the sources of a synthetic shop."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A small shop made up from a seed, and the demo's views of it in plain Python: written from the
+"""A small shop generated from a seed, and the demo's views of it in plain Python: written from the
 comments of `scripts/demo.py`, and owing nothing to the SQL that it is held against."""
 
 import random

@@ -67,7 +67,7 @@ SHOP: dict[str, dict[str, Any]] = {
 
 
 class Refused(Exception):
-    """Materialize would not do it; the message is what it would say."""
+    """Materialize would refuse the statement; the text is its error message."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Statements:
         return f"CREATE TABLE {name}_progress (); CREATE TABLE {name} ({', '.join(columns)})"
 
     def _schemas(self, found: re.Match[str], topic: str) -> tuple[Any, Any]:
-        """Those that the statement says, or the registry's, which must have them by now."""
+        """Return the schemas in the statement, or the registry's, which must have them by now."""
         if found["value"]:
             seeds = json.loads(found["key"]), json.loads(found["value"])
             self.seeds[found["name"]] = seeds

@@ -31,7 +31,7 @@ LOOK_EVERY_S = 0.1
 SUBSCRIBE = re.compile(r"COPY \(SUBSCRIBE \((.*)\)\s+WITH \(PROGRESS\)\) TO STDOUT", re.DOTALL)
 OWN_COLUMNS = 3  # mz_timestamp, mz_progressed, mz_diff
 
-# Sent as a notice to whoever does not decline it.
+# Sent as a notice to each client that does not decline it.
 WELCOME = "connected to Materialize v0 (of the tests)\n  Need help? Not here."
 DECLINED = b"--welcome_message=off"
 
@@ -97,7 +97,7 @@ class Session:
                 back.join()
 
     def _begin(self) -> bool:
-        """Pass on who the client is and what it wishes, without what PostgreSQL does not know.
+        """Pass on the client's start-up options, without those that PostgreSQL lacks.
         Whether it wants to be welcomed."""
         (length,) = struct.unpack("!I", self._read(4))
         wishes = self._read(length - 4)

@@ -1,4 +1,4 @@
-"""Two workers on a broker, both made up: what is due in which partition, and what has been sent."""
+"""Two fake workers on a fake broker: what is due in each partition, and what was sent."""
 
 from functools import partial
 from types import SimpleNamespace
