@@ -1,0 +1,53 @@
+"""A comparison and a changing load with real parts."""
+
+import csv
+import json
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.shared import Door, ended_well, run_folder
+from tests.some_engines import CALIBRATION
+
+pytestmark = pytest.mark.e2e
+
+OTHER = "pg"
+PLAN = f"compare {CALIBRATION} {OTHER} --quick --rates 1k --repeats 1"
+
+
+def test_a_comparison_that_was_interrupted_goes_on_and_answers(
+    door: Callable[..., Door], nothing_left: Callable[[], None], tmp_path: Path
+) -> None:
+    first = door("race", *PLAN.split())
+    first.until("== run 2 of 2")
+    first.signal(signal.SIGINT)
+    assert first.wait() == 130, first.output
+    nothing_left()
+    resume = re.search(r"To go on later: \./race (compare --resume (\S+))", first.output)
+    assert resume, first.output
+    file = tmp_path / "compared.json"
+    second = door("race", *resume[1].split(), "--json", str(file))
+    assert second.wait(400) in (0, 5), second.output  # 5: other programs used the machine
+    assert "== run 1 of 1" in second.output, "what was measured counts"
+    nothing_left()
+    records: list[dict[str, Any]] = json.loads(file.read_text())["records"]
+    for figure in ("lag_p99_ms", "capacity_per_s"):
+        engines = {record["engine"] for record in records if record.get(figure)}
+        assert engines == {CALIBRATION, OTHER}, (figure, records)
+    assert "One run of a side shows no difference in capacity" in second.output, second.output
+
+
+def test_a_spike_is_driven_recorded_and_recovered_from(door: Callable[..., Door]) -> None:
+    spike = door(
+        *f"race run {CALIBRATION} --settle 5s --samples 1".split(), "--load", "spike 1k 10k 5s"
+    )
+    run = ended_well(spike)
+    with (run_folder(spike.output) / "load.csv").open() as file:
+        rates = [int(row["pageviews_per_s"]) for row in csv.DictReader(file)]
+    assert rates == [1_000, 10_000, 1_000]
+    assert run["measured"]["engine_drained"], run["measured"]
+    assert "recover" in spike.output, spike.output
