@@ -20,6 +20,9 @@ class InjectedDefect:
     It is 0 during pauses of `pause_ms`, which begin at random times, `pause_every_s` apart on
     average. `seed` seeds noise and pauses (0: a new seed at every start).
 
+    Each counted pageview costs `cpu_us_per_pageview` microseconds of CPU time, in addition to the
+    engine's own.
+
     The engine's view contains the pageviews counted until `view_behind_ms` ago. Queries of the view
     are answered after `answer_ms`.
     """
@@ -38,6 +41,7 @@ class InjectedDefect:
     seed: int = 0
     view_behind_ms: int = 0
     answer_ms: int = 0
+    cpu_us_per_pageview: float = 0.0
 
     @property
     def mean_capacity_per_s(self) -> float:
@@ -55,4 +59,5 @@ class InjectedDefect:
         spread = f", stamped over {self.spread_ms} ms" if self.spread_ms else ""
         behind = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
         answer = f", answers after {self.answer_ms:,} ms" if self.answer_ms else ""
-        return f"delay of {self.delay_ms:,} ms{cycle}{spread}{behind}{answer}"
+        cpu = f", {self.cpu_us_per_pageview:g} µs of CPU each" if self.cpu_us_per_pageview else ""
+        return f"delay of {self.delay_ms:,} ms{cycle}{spread}{behind}{answer}{cpu}"

@@ -22,7 +22,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +57,7 @@ def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
         pause_every_s=float(environment["CAL_PAUSE_EVERY_S"]),
         seed=int(environment["CAL_SEED"]),
         view_behind_ms=int(environment["CAL_VIEW_BEHIND_MS"]),
+        cpu_us_per_pageview=float(environment["CAL_CPU_US_PER_PAGEVIEW"]),
     )
 
 
@@ -117,6 +118,25 @@ class Counting:
             self.total[partition] += 1
             self.newest_ms[partition] = max(self.newest_ms[partition], oldest_ms)
             self._used += 1
+
+
+class Burner:
+    """Spends CPU time on each counted pageview: `us_per_pageview` microseconds, as the clock
+    `cpu_s` shows them, which returns this thread's CPU time in seconds."""
+
+    def __init__(
+        self, us_per_pageview: float, cpu_s: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._s_per_pageview, self._cpu_s = us_per_pageview / 1e6, cpu_s
+        self._paid = 0
+
+    def burn(self, counting: Counting) -> None:
+        """Spend the CPU time of the pageviews that were counted since the last call."""
+        counted = sum(counting.total)
+        until_s = self._cpu_s() + (counted - self._paid) * self._s_per_pageview
+        self._paid = counted
+        while self._cpu_s() < until_s:
+            pass
 
 
 class Telling:
@@ -260,7 +280,7 @@ def run(
     """Count and report until a signal ends the process."""
     counting, notes = Counting(partitions, defect), Notes(defect)
     trailing = Trailing(partitions, defect.view_behind_ms) if has_marks else None
-    telling = Telling(partitions, defect.spread_ms)
+    telling, burner = Telling(partitions, defect.spread_ms), Burner(defect.cpu_us_per_pageview)
     start_s = tell_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
@@ -269,6 +289,7 @@ def run(
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), clock.now_ms()
         counting.count(now_ms, now_s - start_s)
+        burner.burn(counting)
         lines = notes.lines(counting, now_ms, now_s - start_s)
         if now_s >= tell_at_s:
             lines = telling.lines(counting, now_ms) + lines

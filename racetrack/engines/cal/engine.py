@@ -80,6 +80,7 @@ class Cal(CalibrationEngine):
             "CAL_SEED": defect.seed,
             "CAL_VIEW_BEHIND_MS": defect.view_behind_ms,
             "CAL_ANSWER_MS": defect.answer_ms,
+            "CAL_CPU_US_PER_PAGEVIEW": defect.cpu_us_per_pageview,
         }
         if defect.stalled_partition != NO_PARTITION:
             given |= {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from racetrack.engines import calibration_engine
 from racetrack.engines.cal.consumer import (
+    Burner,
     Counting,
     Notes,
     Telling,
@@ -121,6 +122,17 @@ def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) ->
         counting.count(NOW_MS, second)
         totals.append(list(counting.total))
     assert totals == [[10, 10], [20, 10], [30, 10], [40, 40]]
+
+
+def test_each_counted_pageview_costs_the_programmed_cpu_time() -> None:
+    counting, ticks = Counting(1, InjectedDefect()), iter(range(10_000))
+    burner = Burner(250_000, cpu_s=lambda: next(ticks))  # the clock moves by 1 s per look
+    counting.add(0, [1] * 40)
+    counting.count(now_ms=1, since_start_s=1.0)
+    burner.burn(counting)
+    assert next(ticks) == 0.25 * 40 + 1
+    burner.burn(counting)
+    assert next(ticks) == 0.25 * 40 + 4, "nothing new was counted"
 
 
 def test_what_it_reports_is_what_the_harness_reads(tmp_path: Path) -> None:
