@@ -27,6 +27,7 @@ FRESH_MS = 100.0
 CAPACITY_WITHIN = 0.05
 FOREIGN_WITHIN_PCT = 2.5
 WORK_WITHIN = 0.01
+CPU_WITHIN = 0.1
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
 # Relative tolerance. Reading the topic and the update cycle add milliseconds to the injected delay.
 WAITING_WITHIN = 0.1
@@ -229,6 +230,28 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
         f"{found:.1f} %, {'void' if void else run.outcome}",
         bound,
         within=void and abs(found - burnt_pct) <= FOREIGN_WITHIN_PCT,
+    )
+
+
+def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
+    """Compare the CPU cost that was injected per pageview with the difference between two runs:
+    `folder` with the defect, and `without` at the same rate. CPU-seconds per million pageviews are
+    microseconds per pageview."""
+    costs = [
+        run.results.engine.cpu_s_per_million if run.results and run.results.engine else None
+        for run in (read_run(folder), read_run(without))
+    ]
+    programmed = f"{defect.cpu_us_per_pageview:g} CPU-s per million pageviews"
+    bound = f"± {CPU_WITHIN:.0%} more than without"
+    with_it, base = costs
+    if with_it is None or base is None:
+        return Finding(programmed, read_run(folder).outcome, bound, within=False)
+    return Finding(
+        programmed,
+        f"{with_it - base:.1f} more than without ({base:.1f})",
+        bound,
+        within=abs(with_it - base - defect.cpu_us_per_pageview)
+        <= CPU_WITHIN * defect.cpu_us_per_pageview,
     )
 
 

@@ -82,6 +82,7 @@ CASES = (
         tracer_events_per_s=24,
         reads_per_s=2,
     ),
+    Case(InjectedDefect(cpu_us_per_pageview=100), samples=20),
     Case(_STALL, drain_s=8.0),
     _capacity(7_600),
     _capacity(8_400),
@@ -137,12 +138,13 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     from racetrack.analysis import calibration
 
     defects = [case.defect for case in CASES]
-    *delays, sawtooth, spread, trailing, stalled, below, above, noisy = folders
+    *delays, sawtooth, spread, trailing, costly, stalled, below, above, noisy = folders
     delay_defects, others = defects[: len(delays)], defects[len(delays) :]
     (
         sawtooth_defect,
         spread_defect,
         trailing_defect,
+        cpu_defect,
         stall_defect,
         capacity_defect,
         _,
@@ -158,6 +160,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
         calibration.sawtooth(spread, spread_defect),
         calibration.view(trailing, trailing_defect),
         calibration.answer(trailing, trailing_defect),
+        calibration.cpu(costly, delays[0], cpu_defect),
         calibration.stall(stalled, stall_defect),
         calibration.capacity(below, above, capacity_defect),
         calibration.work(noisy, noisy_defect),

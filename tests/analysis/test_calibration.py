@@ -18,6 +18,9 @@ END_MS = START_MS + 20_000
 STALL, CAPACITY = InjectedDefect(stalled_partition=2), InjectedDefect(capacity_per_s=8_000)
 
 
+COST = {"cpu_mean_pct": 36.0, "cpu_s": 7.2, "cpu_user_s": 6.0, "cpu_system_s": 1.2}
+
+
 def verdict(
     kind: str = "kept up", p50_ms: float = 0, counted_per_s: float = 3000
 ) -> dict[str, Any]:
@@ -45,6 +48,7 @@ def write(
     littles_law: dict[str, Any] | None = None,
     views: Sequence[dict[str, Any]] = (),
     reads: Sequence[dict[str, Any]] = (),
+    cpu_s_per_million: float | None = None,
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
@@ -58,6 +62,7 @@ def write(
             "littles_law": littles_law,
             "views": views,
             "reads": reads,
+            "engine": cpu_s_per_million and {**COST, "cpu_s_per_million": cpu_s_per_million},
         },
     }
     (folder / "run.json").write_text(json.dumps(run_json(run)))
@@ -176,6 +181,25 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
     )
     assert found.programmed.endswith("a view 1,000 ms behind, answers after 300 ms")
     assert found.within == within
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "within"), [(120.0, True), (110.1, True), (109.9, False), (130.1, False)]
+)
+def test_an_injected_cpu_cost_is_the_difference_between_two_runs(
+    tmp_path: Path, cpu_s: float, within: bool
+) -> None:
+    base = write(tmp_path / "base", verdict(), cpu_s_per_million=20.0)
+    costly = write(tmp_path / "costly", verdict(), cpu_s_per_million=cpu_s)
+    found = calibration.cpu(costly, base, InjectedDefect(cpu_us_per_pageview=100))
+    assert found.programmed == "100 CPU-s per million pageviews"
+    assert found.within == within
+
+
+def test_a_run_without_a_cpu_cost_fails(tmp_path: Path) -> None:
+    runs = [write(tmp_path / name, verdict(), outcome="died") for name in "ab"]
+    found = calibration.cpu(runs[0], runs[1], InjectedDefect(cpu_us_per_pageview=100))
+    assert (found.measured, found.within) == ("died", False)
 
 
 def test_a_run_without_the_figures_of_a_case_fails(tmp_path: Path) -> None:

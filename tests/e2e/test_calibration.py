@@ -23,10 +23,11 @@ STALLS = [case for case in CASES if case.defect.stalled_partition != NO_PARTITIO
 SAWTEETH = [case for case in CASES if case.defect.cycle_ms >= VISIBLE_CYCLE_MS]
 NOISY = [case for case in CASES if case.defect.noise_pct]
 TRAILING = [case for case in CASES if case.defect.view_behind_ms]
+COSTLY = [case for case in CASES if case.defect.cpu_us_per_pageview]
 DELAYS = [
     case
     for case in CASES
-    if case not in (*STALLS, *SAWTEETH, *TRAILING) and not case.defect.capacity_per_s
+    if case not in (*STALLS, *SAWTEETH, *TRAILING, *COSTLY) and not case.defect.capacity_per_s
 ]
 
 

@@ -4,8 +4,8 @@ from racetrack.results.defects import NO_PARTITION
 from racetrack.run.calibration import CASES, NOISY
 
 
-def test_the_whole_of_it_takes_less_than_six_minutes() -> None:
-    assert sum(case.takes_s for case in (*CASES, NOISY)) < 360
+def test_the_whole_of_it_takes_less_than_seven_minutes() -> None:
+    assert sum(case.takes_s for case in (*CASES, NOISY)) < 420
 
 
 def test_an_engine_of_noisy_capacity_always_has_more_to_do() -> None:
