@@ -1,0 +1,3 @@
+module racetrack/kubernetes/pod
+
+go 1.24.0
