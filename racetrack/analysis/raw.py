@@ -4,6 +4,7 @@
 """
 
 import csv
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,6 +87,20 @@ class TopSamples:
     rss_gib: list[float]
 
 
+@dataclass(frozen=True)
+class DoneAction:
+    """An action in a live session at `at_ms`, and the values of its arguments."""
+
+    at_ms: int
+    name: str
+    values: str
+
+    @property
+    def text(self) -> str:
+        """The action in words."""
+        return f"{self.name} {self.values}".strip()
+
+
 def arrivals(folder: Path) -> list[Arrival]:
     """Return the rows of `arrivals.csv`."""
     with shared_file(folder, "arrivals.csv").open(newline="") as file:
@@ -116,10 +131,11 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 def noise(folder: Path) -> list[NoiseRow]:
     """Return the rows of `noise.csv`; an empty list if the run has no such file."""
-    return [_noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
+    return [noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
 
 
-def _noise_row(row: Mapping[str, str]) -> NoiseRow:
+def noise_row(row: Mapping[str, str]) -> NoiseRow:
+    """Parse a row of `noise.csv`."""
     return NoiseRow(
         at_ms=int(row["at_ms"]),
         machine_s=float(row["machine_s"]),
@@ -153,6 +169,18 @@ def live_heaps(folder: Path) -> dict[str, float | None]:
         before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
     return found
+
+
+def actions(folder: Path) -> list[DoneAction]:
+    """Return the rows of `actions.csv` of a live session; an empty list for other runs."""
+    return [
+        DoneAction(int(row["at_ms"]), row["action"], _values(row["arguments"]))
+        for row in complete_rows(shared_file(folder, "actions.csv"))
+    ]
+
+
+def _values(arguments: str) -> str:
+    return " ".join(map(str, json.loads(arguments).values()))
 
 
 def _optional(value: str) -> float | None:

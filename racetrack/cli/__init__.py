@@ -25,6 +25,10 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "limit": "limit:limit",
         "vary": "vary:vary",
     },
+    "Watch and steer": {
+        "live": "live:live",
+        "replay": "live:replay",
+    },
     "Look at results": {
         "report": "report:report",
         "publish": "publish:publish",
@@ -97,6 +101,7 @@ def race() -> None:
         ./race engines                           the engines that can be raced, and their settings
         ./race compare dh pg --quick             which one, by how much, and how sure that is
         ./race sweep dh flink --rates 500,5k     several engines at several rates
+        ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          the highest rate that an engine keeps up with
         ./race report logs/*_sweep               tables and plots of runs
         ./race up dh                             start the stack and leave it running

@@ -128,6 +128,7 @@ class Engine(ABC):
     # Places outside the engine's own services to which it writes under fixed names. Two engines
     # with a common place can't read one input.
     writes_to: tuple[str, ...] = ()
+    sink_format: str = "Avro"  # format in which its script writes `Workload.sink`
 
     @property
     def members(self) -> "tuple[Engine, ...]":

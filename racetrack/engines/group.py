@@ -10,6 +10,7 @@ from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import UsageError
 from racetrack.plugins import JOIN
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
 
 
 class EngineGroup(Engine):
@@ -61,9 +62,17 @@ class EngineGroup(Engine):
         return dict(chain.from_iterable(each.processes(stack).items() for each in self._members))
 
     def check(self, stack: Stack) -> None:
-        """Check each member."""
+        """Check each member, and that all write the topic that they share in the same format."""
         for each in self._members:
             each.check(stack)
+        formats = {each.title: each.sink_format for each in self._members if each.script_ending}
+        sink = find_workload(stack.settings.workload).sink
+        if sink and len(set(formats.values())) > 1:
+            of = ", ".join(f"{title}: {name}" for title, name in formats.items())
+            raise UsageError(
+                f"{self.title} can't read one input: they write the topic {sink} in different"
+                f" formats ({of}), and could not read it back. Run them one by one."
+            )
 
     def prepare_inputs(self, stack: Stack) -> None:
         """Create what the members' scripts expect."""

@@ -77,6 +77,8 @@ class Probe(ABC):
                 self._failure = failure
 
 
+# Called with the time, the curve, and each (partition, count) of rows that were written.
+CurvesListener = Callable[[int, str, list[tuple[int, int]]], None]
 CURVES_HEADER = "at_ms,curve,partition,count\n"
 
 
@@ -91,12 +93,16 @@ class CurvesFile:
         self._lock = threading.Lock()
         self._csv = folder.open_for_lines("curves.csv")
         self._csv.write(CURVES_HEADER)
+        self.listeners: list[CurvesListener] = []
 
     def write(self, at_ms: int, curve: str, counts: Iterable[tuple[int, int]]) -> None:
         """Write one row for each (partition, count)."""
-        rows = "".join(f"{at_ms},{curve},{partition},{count}\n" for partition, count in counts)
+        counted = list(counts)
+        rows = "".join(f"{at_ms},{curve},{partition},{count}\n" for partition, count in counted)
         with self._lock:
             self._csv.write(rows)
+        for listener in self.listeners:
+            listener(at_ms, curve, counted)
 
     def close(self) -> None:
         """Close the file; nothing may be written afterwards."""

@@ -141,6 +141,13 @@ PROC = Path("/proc")
 LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05
 # The JVM runs a full collection first, so unreachable objects are not counted.
 REQUEST = b"1\0jcmd\0GC.class_histogram\0\0\0"
+# It answers at once, without a collection. Each generation has a line with the content and the
+# first and last address; between these may be the end of the part that is in use.
+HEAP_REQUEST, HEAP_WITHIN_S = b"1\0jcmd\0GC.heap_info\0\0\0", 5.0
+_GENERATION = re.compile(
+    rb"^ \S.*\btotal\b.*\bused (\d+)K \[0x([0-9a-f]+), (?:0x[0-9a-f]+, )?0x([0-9a-f]+)\)",
+    re.MULTILINE,
+)
 _TOTAL = re.compile(rb"^Total\s+\d+\s+(\d+)\s*$", re.MULTILINE)
 LIVE_HEAP_CSV, LIVE_HEAP_COLUMNS = (
     "live_heap.csv",
@@ -199,38 +206,70 @@ def live_bytes(pid: int, proc: Path = PROC, listens_within_s: float = LISTENS_WI
     Raises:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
     """
-    try:
-        answer = _ask(proc / str(pid), pid, listens_within_s)
-    except OSError as error:
-        raise NoLiveHeap(str(error)) from error
+    answer = _ask(proc / str(pid), pid, REQUEST, listens_within_s, ANSWERS_WITHIN_S)
     totals = _TOTAL.findall(answer)
     if not totals:
         raise NoLiveHeap(f"its answer has no total: {answer[:80]!r}")
     return int(totals[-1])
 
 
-def _ask(process: Path, pid: int, listens_within_s: float) -> bytes:
+@dataclass(frozen=True)
+class Heap:
+    """Heap of a JVM in bytes: its content, with garbage, and its largest size."""
+
+    used: int
+    limit: int
+
+
+def heap_of(pid: int, proc: Path = PROC) -> Heap:
+    """Return the heap of a JVM, without a collection.
+
+    Raises:
+        NoLiveHeap: the JVM can't be queried, or did not answer in time.
+    """
+    answer = _ask(proc / str(pid), pid, HEAP_REQUEST, HEAP_WITHIN_S, HEAP_WITHIN_S)
+    generations = _GENERATION.findall(answer)
+    if not generations:
+        raise NoLiveHeap(f"its answer has no generation: {answer[:80]!r}")
+    return Heap(
+        used=sum(1024 * int(used) for used, _, _ in generations),
+        limit=sum(int(end, 16) - int(begin, 16) for _, begin, end in generations),
+    )
+
+
+def _ask(
+    process: Path, pid: int, request: bytes, listens_within_s: float, answers_within_s: float
+) -> bytes:
+    try:
+        return _query(process, pid, request, listens_within_s, answers_within_s)
+    except OSError as error:
+        raise NoLiveHeap(str(error)) from error
+
+
+def _query(
+    process: Path, pid: int, request: bytes, listens_within_s: float, answers_within_s: float
+) -> bytes:
     """Query the JVM through a socket in its /tmp, which the JVM creates on request."""
     inside = _status(process, "NSpid").split()[-1]
     folder = process / "root/tmp"
     listening, trigger = folder / f".java_pid{inside}", folder / f".attach_pid{inside}"
     try:
         try:
-            return _request(listening)
+            return _request(listening, request, answers_within_s)
         except (FileNotFoundError, ConnectionRefusedError):  # the JVM does not listen yet
             listening.unlink(missing_ok=True)
             _wake(process, pid, listening, trigger, listens_within_s)
-            return _request(listening)
+            return _request(listening, request, answers_within_s)
     finally:
         # A killed JVM would leave its socket behind. A running JVM creates a new one when needed.
         listening.unlink(missing_ok=True)
 
 
-def _request(listening: Path) -> bytes:
+def _request(listening: Path, request: bytes, within_s: float) -> bytes:
     with socket.socket(socket.AF_UNIX) as wire:
-        wire.settimeout(ANSWERS_WITHIN_S)
+        wire.settimeout(within_s)
         wire.connect(str(listening))
-        wire.sendall(REQUEST)
+        wire.sendall(request)
         return b"".join(iter(lambda: wire.recv(1 << 16), b""))
 
 

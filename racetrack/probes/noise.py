@@ -218,6 +218,7 @@ class NoiseProbe(Probe):
         self._services, self._harness, self._programs = services, harness, ProgramsMeter()
         self._cores = CoresSpeed()
         self._csv = folder.open_for_lines("noise.csv")
+        self.newest: Mapping[str, str] = {}  # the newest row, by column
 
     def run(self) -> None:
         """Sample at fixed times, so that delays do not add up."""
@@ -229,7 +230,9 @@ class NoiseProbe(Probe):
                     return
                 self._cores.sample()
                 if samples % CORE_SAMPLES == 1:
-                    self._csv.write(",".join(self._row()) + "\n")
+                    row = self._row()
+                    self._csv.write(",".join(row) + "\n")
+                    self.newest = dict(zip(COLUMNS, row, strict=True))
                 due_s += EVERY_S / CORE_SAMPLES
 
     def _row(self) -> list[str]:

@@ -137,6 +137,7 @@ class UsageProbe(Probe):
         super().__init__()
         self._meter, self._every_s = meter, min(every_s, EVERY_S)
         self._csv = folder.open_for_lines("usage.csv")
+        self.newest: tuple[int, Mapping[str, Usage]] = (0, {})  # epoch ms, usage by service
 
     def run(self) -> None:
         """Sample at fixed times, so that delays do not add up."""
@@ -148,8 +149,9 @@ class UsageProbe(Probe):
                 due_s += self._every_s
 
     def _write(self) -> None:
-        at_ms = now_ms()
-        for name, usage in self._meter.read().items():
+        at_ms, used = now_ms(), self._meter.read()
+        self.newest = at_ms, used
+        for name, usage in used.items():
             seconds = f"{usage.cpu_s:.2f},{usage.user_s:.2f}"
             self._csv.write(f"{at_ms},{name},{seconds},{usage.rss_gib:.6f}\n")
 

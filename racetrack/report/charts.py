@@ -33,6 +33,7 @@ LOG_FROM = 20
 # Curves have 10 points per second (GRID_MS). For a long run, a chart shows only INSTANTS points,
 # which hides nothing, since counts only rise.
 GRID_MS, INSTANTS = 100.0, 90
+MARKED_ACTIONS = ("rate", "load", "events", "note")  # faults have marks of their own
 CAPACITY = "capacity (95 % interval)"
 ROW_SHARE = 0.7  # of a row's height, for the searches of an engine
 CURVES = {
@@ -260,7 +261,11 @@ def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object
         x_form="{:.1f}",
         x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
-        marks=(*_fault_marks(run, start_ms), *_spike_mark(run, start_ms)),
+        marks=(
+            *_fault_marks(run, start_ms),
+            *_spike_mark(run, start_ms),
+            *_action_marks(run, start_ms),
+        ),
         **more,  # type: ignore[arg-type]
     )
 
@@ -289,6 +294,17 @@ def _spike_mark(run: Run, start_ms: float) -> tuple[Mark, ...]:
             (load.peak_from_ms - start_ms) / 1000,
             None if end_ms is None else (end_ms - start_ms) / 1000,
         ),
+    )
+
+
+def _action_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
+    """Return the actions of a live session, except faults, which have marks of their own."""
+    if not run.is_session:
+        return ()
+    return tuple(
+        Mark(action.text, (action.at_ms - start_ms) / 1000, (action.at_ms - start_ms) / 1000)
+        for action in raw.actions(run.path)
+        if action.name in MARKED_ACTIONS
     )
 
 

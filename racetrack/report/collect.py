@@ -57,6 +57,7 @@ RAW_FILES = {
     "usage.csv": "CPU and memory",
     "top_samples.log": "CPU by top",
 }
+OF_TOP = ("top_samples.log",)  # a live session has no samples of top
 # Engines with these verdicts are not compared: they did not keep up, or the rate was not delivered.
 NOT_COMPARED = ("fell behind", "generator-bound", "broker-bound")
 SPREAD_PCT = 20.0
@@ -107,10 +108,17 @@ class Run:
         """Reason why the figures are not used. Only valid if `counts` is false."""
         if self.outcome != "ok":
             return self.outcome
+        if self.is_session:
+            return "It is a live session: its load changed, so it has no figures to compare."
         return (
             "It belongs to a capacity search or a comparison and has no figures of its own (see"
             " limit.json or comparison.json)."
         )
+
+    @property
+    def is_session(self) -> bool:
+        """Whether this is a live session, which has charts but appears in no table."""
+        return self.record.live is not None
 
     @property
     def counts(self) -> bool:
@@ -323,10 +331,10 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
     """Return a warning that names the missing raw files of a measured run."""
     if not run.measured:
         return []
-    there = {name: shared_file(folder, name) for name in RAW_FILES}
     delay = f"{run.engine}_sample_dt.log"
-    needed = {**RAW_FILES, delay: "the delay dt_ms"}
-    files = {**there, delay: folder / delay}
+    shared = {name: of for name, of in RAW_FILES.items() if not (run.live and name in OF_TOP)}
+    needed = {**shared, delay: "the delay dt_ms"}
+    files = {**{name: shared_file(folder, name) for name in shared}, delay: folder / delay}
     absent = [f"{name} ({of})" for name, of in needed.items() if not files[name].is_file()]
     warning = (
         f"Raw files are missing: {', '.join(absent)}. Charts of them are left out, and figures that"
@@ -457,7 +465,9 @@ class Table:
 
 
 def tables(runs: Sequence[Run]) -> tuple[Table, ...]:
-    """Return a table for each runtime and machine, in the order of the runs."""
+    """Return a table for each runtime and machine, in the order of the runs. Live sessions are left
+    out."""
+    runs = [run for run in runs if not run.is_session]
     places = dict.fromkeys(run.place for run in runs)
     return tuple(_table(place, [run for run in runs if run.place == place]) for place in places)
 

@@ -32,6 +32,7 @@ SHARED = (
     "steps",
     "faults",
     "load",
+    "live",
     "event_window_ms",
     "traced_views",
     "queries",

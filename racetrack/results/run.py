@@ -183,6 +183,19 @@ class LoadLog(StrictModel):
     )
 
 
+class LiveLog(StrictModel):
+    """A live session (`./race live`). `actions.csv` contains what the user did."""
+
+    from_ms: int = Field(description="When the load began, epoch milliseconds.")
+    until_ms: int | None = Field(
+        default=None, description="When the load was paused; null if the session broke off."
+    )
+    actions: int = Field(default=0, description="Number of rows in `actions.csv`.")
+    replay_of: str | None = Field(
+        default=None, description="Folder of the session whose actions were replayed."
+    )
+
+
 class TracedViewRecord(StrictModel):
     """A traced view: its lag is measured with tracer events. Tracer event n (from 0) is in
     partition n // 2 modulo the number of partitions. A row of views.csv gives the state of one
@@ -296,6 +309,7 @@ class RunRecord(StrictModel):
     measured: Measured | None = Field(default=None, description="Absent before sampling.")
     faults: FaultLog | None = Field(default=None, description="Absent without faults.")
     load: LoadLog | None = Field(default=None, description="Absent without a load profile.")
+    live: LiveLog | None = Field(default=None, description="Absent unless it is a live session.")
     results: Results | None = Field(default=None, description="Absent before sampling.")
     verified: Verified | None = Field(default=None, description="Absent without --verify.")
 

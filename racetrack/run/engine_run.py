@@ -11,7 +11,7 @@ from racetrack.engines.contract import DemoError, Engine
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes import refused_input
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
-from racetrack.probes.views import DelayProbe, ReadsProbe
+from racetrack.probes.views import DelayProbe, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run.checks import check_services, services_of
 from racetrack.stack.contract import OnReady, Stack, ignore
@@ -99,6 +99,12 @@ class EngineRun:
     def readers(self) -> list[ReadsProbe]:
         """The view reader, if it has been started."""
         return [probe for probe in self.probes if isinstance(probe, ReadsProbe)]
+
+    def forget_views(self) -> None:
+        """Forget what the traced views contained, because the engine was killed."""
+        for probe in self.probes:
+            if isinstance(probe, ViewsProbe):
+                probe.newest.clear()
 
     def check(self, besides: Collection[str]) -> None:
         """Check that the engine, its probes and the services that it needs run. Services in

@@ -14,15 +14,20 @@ HEADER = "at_ms,pageviews_per_s\n"
 
 
 class LoadDriver(Probe):
-    """Sets each rate of a profile at its time after `start`. Writes `load.csv` with the time at
-    which each rate was set (epoch milliseconds), and the rate."""
+    """Sets each rate of a profile at its time after `start`. Writes each rate and the time at which
+    it was set (epoch milliseconds) into `load.csv` or another file."""
 
     name = "The load profile"
 
     def __init__(
-        self, profile: LoadProfile, offer: Callable[[int], None], folder: RunFolder
+        self,
+        profile: LoadProfile,
+        offer: Callable[[int], None],
+        folder: RunFolder,
+        file: str = FILE,
     ) -> None:
         super().__init__()
+        self._file = file
         self._profile, self._offer, self._folder = profile, offer, folder
         self._began_s = 0.0
         self._log: LoadLog | None = None
@@ -45,7 +50,7 @@ class LoadDriver(Probe):
     def run(self) -> None:
         """Set the rates until stopped."""
         at_s = 0.0
-        with self._folder.open_for_lines(FILE) as file:
+        with self._folder.open_for_lines(self._file) as file:
             file.write(HEADER)
             while True:
                 rate = self._profile.rate_until_next_change(at_s)

@@ -1,6 +1,6 @@
 """Selection of the probes of a run, depending on its settings and engine."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from racetrack.engines.contract import Engine
 from racetrack.probes.base import HadOutage, Probe
@@ -19,9 +19,19 @@ def processes(engine: Engine, stack: Stack) -> dict[str, list[int]]:
     """Return the live processes of each service. The engine's services come first, then broker and
     load generator, then all others."""
     own = engine.processes(stack)
+    return {**own, **stack.pids(_others(own, engine, stack))}
+
+
+def service_names(engine: Engine, stack: Stack) -> list[str]:
+    """Return the names of the services in `processes`, in the same order."""
+    own = engine.services_in(stack.settings)
+    return [*own, *_others(own, engine, stack)]
+
+
+def _others(own: Collection[str], engine: Engine, stack: Stack) -> list[str]:
     started = stack.apart(services_of(engine, stack.settings))
-    others = [name for name in ("broker", "loadgen", *started) if name not in own]
-    return {**own, **stack.pids(others)}
+    names = dict.fromkeys(("broker", "loadgen", *started))
+    return [name for name in names if name not in own]
 
 
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:

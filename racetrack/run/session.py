@@ -4,11 +4,12 @@ A session only carries out operations. Experiments and capacity searches decide 
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from racetrack.analysis import recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
@@ -30,6 +31,7 @@ from racetrack.run import probe_set
 from racetrack.run.checks import SpaceWatch, check_writes, services_of
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
+from racetrack.run.load_driver import FILE as LOAD_FILE
 from racetrack.run.load_driver import LoadDriver
 from racetrack.run.search import LoadSample
 from racetrack.stack.contract import Stack
@@ -37,6 +39,7 @@ from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.load_profile import LoadProfile
 
+OneProbe = TypeVar("OneProbe", bound=Probe)
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
@@ -95,9 +98,11 @@ class Session:
         self._outages = ExpectedOutages()
         self._runs = tuple(map(self._engine_run, engine.members))
         self._meter = Meter(self._processes)
-        control = ServiceControl(self._runs, stack=stack, outages=self._outages, meter=self._meter)
+        self.control = ServiceControl(
+            self._runs, stack=stack, outages=self._outages, meter=self._meter
+        )
         self._faults = FaultInjector(
-            faults, engine=engine, settings=stack.settings, control=control, say=screen.say
+            faults, engine=engine, settings=stack.settings, control=self.control, say=screen.say
         )
         self._space = SpaceWatch(stack, folder.path)
         self._recorded: FaultLog | None = None
@@ -146,7 +151,7 @@ class Session:
         if "debezium" in self._engine.needs:
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect
-            self._begin(ConnectorProbe(connect, self._workload.name, had_outage))
+            self.begin(ConnectorProbe(connect, self._workload.name, had_outage))
         check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:
@@ -162,8 +167,8 @@ class Session:
         self._arrivals = ArrivalsProbe(
             where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
-        self._begin(self._arrivals)
-        self._begin(EndOffsetsProbe(broker, self._curves, self._outage_of("broker")))
+        self.begin(self._arrivals)
+        self.begin(EndOffsetsProbe(broker, self._curves, self._outage_of("broker")))
         for run in self._runs:
             run.begin_to_load()
         for run in self._runs:
@@ -174,7 +179,7 @@ class Session:
                 run.engine, self._stack, run.folder, self._outage_of(*run.services)
             )
             for probe in of_engine:
-                self._begin(probe, run.probes)
+                self.begin(probe, run.probes)
         changes = probe_set.changes_probe(
             self._engine,
             self._stack,
@@ -184,7 +189,7 @@ class Session:
             has_faults=not self._faults.all_done,
         )
         if changes:
-            self._begin(changes)
+            self.begin(changes)
         usage = probe_set.usage_probes(
             engine=self._engine,
             stack=self._stack,
@@ -193,7 +198,7 @@ class Session:
             every_s=self._sample_every_s,
         )
         for probe in usage:
-            self._begin(probe)
+            self.begin(probe)
         self._wait_for_readers()
 
     def _finish_to_load(self, run: EngineRun) -> None:
@@ -206,7 +211,7 @@ class Session:
             self._screen.remark(remark)
         with self._folder.recording() as record:
             record.versions |= run.engine.versions(self._stack)
-        self._begin(run.delay, run.probes)
+        self.begin(run.delay, run.probes)
 
     def _wait_for_readers(self) -> None:
         """Wait until the view readers run their queries. Starting a client takes seconds and uses
@@ -267,12 +272,47 @@ class Session:
     def begin_faults(self) -> None:
         """Start injecting the faults of this run. Their times count from now."""
         if not self._faults.all_done:
-            self._begin(self._faults)
+            self.begin(self._faults)
 
-    def begin_load(self, profile: LoadProfile) -> None:
-        """Let a load profile drive the rate from now on, until the load is paused."""
-        self._load = LoadDriver(profile, self.offer, self._folder)
-        self._begin(self._load)
+    def begin_load(self, profile: LoadProfile, file: str = LOAD_FILE) -> None:
+        """Let a load profile drive the rate from now on, until `end_load` or the load is paused.
+        `file` gets each rate and its time; each profile of a session needs its own."""
+        self.end_load()
+        self._load = LoadDriver(profile, self.offer, self._folder, file)
+        self.begin(self._load)
+
+    def end_load(self) -> None:
+        """Let the load profile, if there is one, no longer drive the rate."""
+        if self._load:
+            self._load.stop()
+
+    @property
+    def runs(self) -> tuple[EngineRun, ...]:
+        """The engines of this session."""
+        return self._runs
+
+    @property
+    def services(self) -> list[str]:
+        """Services with processes of their own, the engines' first."""
+        return probe_set.service_names(self._engine, self._stack)
+
+    @property
+    def arrivals(self) -> ArrivalsProbe | None:
+        """The generator's counts; None before the demo is loaded."""
+        return self._arrivals
+
+    def probe(self, kind: type[OneProbe]) -> OneProbe | None:
+        """Return the probe of this class that all engines share; None before it has begun."""
+        return next((each for each in self._probes if isinstance(each, kind)), None)
+
+    def hear_curves(self, listener: Callable[[str, int, str, list[tuple[int, int]]], None]) -> None:
+        """Call `listener` with the engine's name, the time, the curve and its counts whenever rows
+        of `curves.csv` are written. The name is empty for rows that all engines of a group
+        share."""
+        names = {self._folder.path: ""}
+        names |= {run.folder.path: run.engine.name for run in self._runs}
+        for path, file in self._curves_files.items():
+            file.listeners.append(partial(listener, names[path]))
 
     def watch_recovery(self) -> None:
         """Wait until all faults and the load profile are over and the lag is back to normal, for at
@@ -372,12 +412,17 @@ class Session:
             self._memory = self._closing.enter_context(file)
         self._memory.sample(self._processes())
 
+    def pause(self) -> None:
+        """Set all rates to 0."""
+        self.end_load()
+        with self._talk_to_loadgen() as control:
+            control.pause()
+
     def account(self) -> dict[str, Counts]:
         """Pause the load, wait for the engines to drain, query the live heap of each JVM, and
         return the counts of generator, broker and engine, by engine."""
         broker = self._main_topic()
-        if self._load:
-            self._load.stop()
+        self.end_load()
         with self._talk_to_loadgen() as control:
             paused_ms = now_ms()
             control.pause()
@@ -424,15 +469,18 @@ class Session:
                 for run in self._runs
             }
 
-    def check(self) -> None:
-        """Check that all services and probes run, and that no disk is nearly full.
+    def check(self, but: Collection[str] = ()) -> None:
+        """Check that all services and probes run, and that no disk is nearly full. Engines named in
+        `but`, which have failed already, are left out.
 
         Raises:
-            RacetrackError: a check failed; the message contains the reason.
+            EngineFailed: an engine has failed.
+            RacetrackError: another check failed; the message contains the reason.
         """
         self._space.check()
         for run in self._runs:
-            run.check([name for other in self._runs if other != run for name in other.services])
+            if run.engine.name not in but:
+                self.check_engine(run)
         for probe in self._probes:
             probe.check()
         # Faults and the load are recorded here, because only the main thread may write `run.json`.
@@ -441,6 +489,15 @@ class Session:
             self._recorded = done
             with self._folder.recording() as record:
                 record.faults = done
+
+    def check_engine(self, run: EngineRun) -> None:
+        """Check that an engine and the services that it needs run.
+
+        Raises:
+            EngineFailed: the engine has failed.
+            RacetrackError: another service has ended, or a message made the engine fail.
+        """
+        run.check([name for other in self._runs if other != run for name in other.services])
 
     def _record_load(self) -> None:
         load = self._load.record() if self._load else None
@@ -480,7 +537,9 @@ class Session:
     def _outage_of(self, *services: str) -> HadOutage:
         return lambda since_s: self._outages.any_since(since_s, services)
 
-    def _begin(self, probe: Probe, among: list[Probe] | None = None) -> None:
+    def begin(self, probe: Probe, among: list[Probe] | None = None) -> None:
+        """Start a probe, which is checked and stopped with the session. `among` are the probes of
+        its engine, if it belongs to one."""
         self._closing.callback(probe.stop)
         (self._probes if among is None else among).append(probe)
         probe.start()

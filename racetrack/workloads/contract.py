@@ -188,6 +188,9 @@ class Workload:
     summary: str
     # Prefix of the names of the workload's scripts: `scripts/<prefix>.sql`.
     scripts: str
+    # Topic that every script writes and reads back; None if there is none. Engines on one input
+    # share it, so they have to write it in the same format.
+    sink: str | None
     # Length of the workload's event-time windows, if it has any. Each begins at a multiple of it.
     event_window_ms: int | None
     # Folder with a file `<view>.sql` for each view, which computes the expected rows from the

@@ -12,7 +12,7 @@ import pytest
 
 from racetrack.analysis import raw
 from racetrack.probes import memory
-from racetrack.probes.memory import NoLiveHeap, is_jvm, live_bytes
+from racetrack.probes.memory import NoLiveHeap, heap_of, is_jvm, live_bytes
 from racetrack.results.folder import RunFolder
 
 MIB = 1 << 20
@@ -83,6 +83,13 @@ def test_what_is_live_is_reported_and_garbage_is_not(java: Java, collector: str)
     assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # it can be asked again
     out, _ = running.communicate("\n")
     assert (out, running.returncode) == (f"{LIVE_MIB}\n", 0)
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+def test_a_heap_is_read_without_a_collection(java: Java, collector: str) -> None:
+    heap = heap_of(java(f"-XX:+Use{collector}GC").pid)
+    assert heap.limit == pytest.approx(512 * MIB, rel=0.02)
+    assert LIVE_MIB * MIB <= heap.used <= heap.limit
 
 
 def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:

@@ -13,7 +13,7 @@ from racetrack.probes.base import CurvesFile
 from racetrack.results.folder import RunFolder, engine_folders, read_run
 from racetrack.run import faults
 from racetrack.run.checks import services_of
-from tests.run.made_up import MadeUpEngine
+from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 
 class Second(MadeUpEngine):
@@ -48,6 +48,15 @@ def test_engines_are_found_by_their_joined_names() -> None:
 def test_engines_that_can_not_share_an_input_are_refused(names: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         engines.find_engine(names)
+
+
+def test_engines_that_could_not_read_back_their_topic_are_refused() -> None:
+    stack = MadeUpStack(load({"WORKLOAD": "shop"})).as_stack()
+    engines.find_engine("kstreams+spark").check(stack)
+    with pytest.raises(UsageError, match=r"high_value_users_sink .*\(Deephaven: Avro, Kafka St"):
+        engines.find_engine("dh+kstreams").check(stack)
+    ads = MadeUpStack(load({"WORKLOAD": "ads"})).as_stack()
+    engines.find_engine("dh+kstreams").check(ads)
 
 
 def test_a_fault_names_one_engine_of_a_group() -> None:

@@ -27,6 +27,7 @@ class KafkaStreams(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("kstreams",)
     script_ending = ".kstreams.java"
+    sink_format = "JSON"
     version_part = "kafka-streams"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:

@@ -26,6 +26,7 @@ class Spark(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("spark",)
     script_ending = ".spark.java"
+    sink_format = "JSON"
     version_part = "spark"
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002

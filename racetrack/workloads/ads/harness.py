@@ -70,6 +70,7 @@ WORKLOAD = Workload(
     progress="ad_events_progress",
     summary="ad_events_summary",
     scripts="ads",
+    sink=None,
     event_window_ms=10_000,
     sql=Path(__file__).with_name("views"),
     create=_CREATE,

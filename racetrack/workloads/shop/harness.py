@@ -76,6 +76,7 @@ WORKLOAD = Workload(
     progress="pageviews_progress",
     summary="pageviews_summary",
     scripts="demo",
+    sink="high_value_users_sink",
     event_window_ms=None,
     sql=Path(__file__).with_name("views"),
     create=_CREATE,

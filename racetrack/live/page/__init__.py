@@ -1,0 +1,1 @@
+"""Files of the page, which the server sends as they are."""

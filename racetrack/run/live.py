@@ -1,0 +1,407 @@
+"""A live session: engines on one input, whose load and services a user changes while they run."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from racetrack import engines, terminal
+from racetrack.analysis import curves, outcome
+from racetrack.analysis.recent import RecentCurves
+from racetrack.clock import now_ms
+from racetrack.config import Settings
+from racetrack.engines.contract import Engine
+from racetrack.errors import EngineFailed, RacetrackError, SetupError
+from racetrack.live.actions import Action, Refused
+from racetrack.live.contract import Message
+from racetrack.live.history import History
+from racetrack.probes.heap import HeapProbe
+from racetrack.results.folder import RunFolder, shown
+from racetrack.results.run import DoneFault, FaultLog, LiveLog, Measured, RunArguments, Window
+from racetrack.run import checks
+from racetrack.run.lifecycle import describe_run, recorded_run
+from racetrack.run.live_figures import Figures
+from racetrack.run.live_load import LiveLoad
+from racetrack.run.live_memory import MemoryWatch
+from racetrack.run.live_messages import (
+    ENDING,
+    RUNNING,
+    STARTING,
+    Messages,
+    Now,
+)
+from racetrack.run.live_record import BY_SESSION, SessionLog
+from racetrack.run.live_services import FAILED, NEEDS, Services
+from racetrack.run.live_verdict import VerdictWatch
+from racetrack.run.session import Session
+from racetrack.stack.contract import Stack
+from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
+from racetrack.workloads.contract import find_workload, run_label
+from racetrack.workloads.load_profile import LoadProfile
+
+TICK_S = 1.0
+TRACER_RATE, TRACERS_PER_PARTITION_PER_S = "tracer_events_per_second", 4
+SAMPLE_AT_LEAST_EVERY_MS = 900
+ENDS = "The session is ending."
+CTRL_C = 130  # exit code of an interruption by SIGINT
+OpenSession = Callable[..., Session]
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """An action of a replay, `at_s` seconds after the load began."""
+
+    at_s: float
+    action: Action
+
+
+@dataclass(frozen=True)
+class LiveArguments:
+    """Arguments of a session: the rate or the load profile at its beginning, and a replay."""
+
+    per_s: int
+    profile: LoadProfile | None = None
+    schedule: tuple[Scheduled, ...] = ()
+    replay_of: str | None = None
+
+
+class Live:
+    """A session. Implements `racetrack.live.contract.LiveSession`; the main thread carries out what
+    other threads ask for."""
+
+    def __init__(
+        self,
+        asked: LiveArguments,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        screen: Screen,
+        open_session: OpenSession = Session,
+    ) -> None:
+        self._asked, self._engine, self._stack = asked, engine, stack
+        self._folder, self._screen = folder, screen
+        self._session = open_session(engine, stack, folder, screen, TICK_S)
+        self._recent, self._log = RecentCurves(), SessionLog(folder)
+        self._session.hear_curves(self._recent.add)
+        self._figures = Figures(self._session, self._recent, stack.settings)
+        self._history = History()
+        self._measuring = threading.Lock()
+        self._asked_for: queue.Queue[tuple[Action, Future[None]]] = queue.Queue()
+        self._services = Services(
+            engine, stack, self._session.control, self._tell, self._lose_counts
+        )
+        self._verdicts = {
+            each.name: VerdictWatch(each.name, self._recent) for each in engine.members
+        }
+        watched = (*engine.services_in(stack.settings), "broker")
+        self._heaps = HeapProbe(partial(stack.pids, watched), folder)
+        self._now = Now()
+        self._load = LiveLoad(
+            self._now,
+            self._session,
+            self._log,
+            self._verdicts.values(),
+            MemoryWatch(stack, self._heaps),
+            screen.say,
+        )
+        self._messages = Messages(
+            self._now, stack, folder, self._session, self._log, self._services, self._verdicts
+        )
+        self._began_ms = now_ms()
+        self._load_from_s, self._load_from_ms = 0.0, 0
+        self._end: Message | None = None
+        self._end_text = ""
+        self._schedule = list(asked.schedule)
+        self._recorded_outages: tuple[DoneFault, ...] = ()
+
+    # What pages ask for, from any thread
+
+    def hello(self) -> Message:
+        """See `LiveSession`."""
+        with self._measuring:
+            history = self._history.as_columns()
+        return self._messages.hello(history)
+
+    def sample(self) -> Message:
+        """See `LiveSession`."""
+        at_ms = now_ms()
+        with self._measuring:
+            values = {**self._figures.fast(at_ms), **self._figures.slow()}
+            rounded = {name: None if of is None else round(of, 3) for name, of in values.items()}
+            self._history.add(at_ms, rounded)
+            self._now.figures = {**self._now.figures, **rounded}
+        return {"at_ms": at_ms, "values": rounded}
+
+    def latest(self) -> Mapping[str, float | None]:
+        """See `LiveSession`."""
+        self.sample()
+        return self._now.figures
+
+    def state(self) -> Message:
+        """See `LiveSession`."""
+        return self._messages.state()
+
+    def events_after(self, number: int) -> Sequence[Message]:
+        """See `LiveSession`."""
+        return self._log.after(number)
+
+    def end(self) -> Message | None:
+        """See `LiveSession`."""
+        return self._end
+
+    def act(self, action: Action) -> Future[None]:
+        """See `LiveSession`."""
+        if self._now.phase == STARTING:
+            raise Refused(409, "The session is still starting.")
+        if self._end_text or self._now.phase == ENDING:
+            raise Refused(503, ENDS)
+        done: Future[None] = Future()
+        self._asked_for.put((action, done))
+        return done
+
+    # The session itself, in the main thread
+
+    def run(self, guard: terminal.Guard) -> str:
+        """Run the session until the user ends it. Return the outcome: `ok`, or what failed.
+
+        Raises:
+            SetupError: a component of the stack could not be installed.
+            Interrupted: a signal was received before the load began, or it was not Ctrl-C.
+        """
+        with self._screen.copied_to(self._folder.open_for_lines("start.log")):
+            self._describe()
+            try:
+                with recorded_run(self._folder, guard, self._stop) as recorded:
+                    self._start()
+                    self._steer()
+                    recorded.text = self._finish()
+                return recorded.text
+            except SetupError:
+                raise
+            except RacetrackError as error:
+                self._tell("failed", str(error), "")
+                self._screen.say(f"The session failed: {error}\nLogs: {shown(self._folder.path)}")
+                return str(error)
+
+    def _describe(self) -> None:
+        profile = self._asked.profile
+        asked = RunArguments(
+            pageviews_per_s=self._asked.per_s,
+            wait_s=0,
+            samples=1,
+            delay_s=TICK_S,
+            load=str(profile) if profile else None,
+        )
+        describe_run(self._folder, self._engine, self._stack, asked)
+        with self._folder.recording() as run:
+            run.live = LiveLog(from_ms=self._began_ms, replay_of=self._asked.replay_of)
+
+    def _start(self) -> None:
+        on = run_label(self._stack.runtime, self._stack.settings.workload)
+        path = shown(self._folder.path)
+        self._screen.heading(f"{self._engine.title}, live ({on}), into {path}")
+        self._tell("start", f"starting {self._engine.title}", "")
+        with self._folder.step("start the stack and the load generator"):
+            self._session.start_stack()
+        with self._folder.step("run the demo in the engine and begin to sample its delay"):
+            self._session.run_demo()
+            curves.import_reader()
+            self._session.begin(self._heaps)
+        self._now.phase, self._load_from_s, self._load_from_ms = RUNNING, time.monotonic(), now_ms()
+        with self._folder.recording() as run:
+            run.live = LiveLog(from_ms=self._load_from_ms, replay_of=self._asked.replay_of)
+        profile = self._asked.profile
+        arguments = {"profile": str(profile)} if profile else {"per_s": self._asked.per_s}
+        self._do(Action("load" if profile else "rate", arguments, BY_SESSION))
+        self._tell("ready", "all views are there", "")
+
+    def _steer(self) -> None:
+        """Carry out actions and look after the session once a second, until its end."""
+        due_s = time.monotonic()
+        try:
+            while not self._end_text:
+                self._answer_next(max(0.0, self._next_s(due_s) - time.monotonic()))
+                self._replay()
+                if time.monotonic() >= due_s:
+                    self._tick()
+                    due_s = max(due_s + TICK_S, time.monotonic())
+        except terminal.Interrupted as interrupted:
+            if self._now.phase != RUNNING or interrupted.exit_code != CTRL_C:
+                raise
+            self._end_text = "Ended by Ctrl-C."
+
+    def _next_s(self, tick_s: float) -> float:
+        """Return when the next tick or action of a replay is due."""
+        if not self._schedule:
+            return tick_s
+        return min(tick_s, self._load_from_s + self._schedule[0].at_s)
+
+    def _replay(self) -> None:
+        """Carry out the actions of a replay that are due."""
+        while self._schedule and time.monotonic() >= self._load_from_s + self._schedule[0].at_s:
+            action = self._schedule.pop(0).action
+            done: Future[None] = Future()
+            self._answer(action, done)
+            if (failed := done.exception()) is not None:
+                self._tell("warning", f"not replayed: {action.name}: {failed}", "")
+
+    def _answer_next(self, within_s: float) -> None:
+        """Wait for an action, and carry it out."""
+        with suppress(queue.Empty):
+            self._answer(*self._asked_for.get(timeout=within_s))
+
+    def _answer(self, action: Action, done: "Future[None]") -> None:
+        if not done.set_running_or_notify_cancel():
+            return  # the page no longer waits
+        try:
+            self._do(action)
+        except Refused as refused:
+            done.set_exception(refused)
+        except RacetrackError as error:
+            done.set_exception(Refused(409, str(error)))
+        else:
+            done.set_result(None)
+
+    def _tick(self) -> None:
+        self._check()
+        self._load.watch_memory()
+        now = now_ms()
+        for verdict in self._verdicts.values():
+            verdict.update(now)
+        self._load.end_profile_if_over()
+        if now - self._history.last_ms >= SAMPLE_AT_LEAST_EVERY_MS:
+            self.sample()
+
+    def _check(self) -> None:
+        """Check engines and services. An engine that fails does not end the session.
+
+        Raises:
+            RacetrackError: something else failed.
+        """
+        failed = {name for name, status in self._services.status.items() if status == FAILED}
+        for run in self._session.runs:
+            if run.engine.name not in failed:
+                try:
+                    self._session.check_engine(run)
+                except EngineFailed as error:
+                    self._services.fail(run.engine.name, str(error))
+                    failed.add(run.engine.name)
+        self._session.check(failed)
+        self._record_outages()
+
+    def _record_outages(self) -> None:
+        """Write outages into `run.json` if they have changed."""
+        outages = self._services.faults
+        if outages != self._recorded_outages:
+            self._recorded_outages = outages
+            with self._folder.recording() as run:
+                run.faults = FaultLog(from_ms=self._load_from_ms, done=outages)
+
+    # Actions
+
+    def _do(self, action: Action) -> None:
+        """Carry out and record an action.
+
+        Raises:
+            Refused: it can't be carried out now.
+            RacetrackError: it failed.
+        """
+        given = action.arguments
+        if action.name in NEEDS:
+            self._do_to_service(action, str(given["target"]))
+            return
+        carry_out: Mapping[str, Callable[[], object]] = {
+            "rate": lambda: self._load.set_rate(action, int(given["per_s"])),
+            "load": lambda: self._load.set_profile(action, str(given["profile"])),
+            "events": lambda: self._load.set_kind(action, str(given["kind"]), int(given["per_s"])),
+            "note": lambda: self._log.record(action, str(given["text"]), begins_segment=False),
+            "end": lambda: self._set_end(action),
+        }
+        carry_out[action.name]()
+
+    def _set_end(self, action: Action) -> None:
+        self._log.record(action, "end", begins_segment=False)
+        self._end_text = "Ended by the user." if action.by == "user" else "The replay is over."
+
+    def _do_to_service(self, action: Action, target: str) -> None:
+        if why := self._services.why_not(action.name, target):
+            raise Refused(409, why)
+        self._load.begin_segment(action, f"{action.name} {target}")
+        self._services.begin(action.name, target)
+
+    def _finish(self) -> str:
+        """End the load and complete the record; return the outcome."""
+        self._now.phase = ENDING
+        self._screen.heading(f"{self._end_text} Stopping everything")
+        self._services.stop()
+        self._record_outages()
+        self._session.pause()
+        until_ms = now_ms()
+        window = Window(start_ms=self._load_from_ms, end_ms=until_ms)
+        measured = Measured(window=window, rate_set_ms=self._load_from_ms, cpu_s={})
+        with self._folder.recording() as run:
+            run.live = LiveLog(
+                from_ms=self._load_from_ms,
+                until_ms=until_ms,
+                actions=self._log.actions,
+                replay_of=self._asked.replay_of,
+            )
+        outcomes = {name: self._services.texts.get(name, "ok") for name in self._verdicts}
+        for name, text in outcomes.items():
+            with self._folder.recording_of(name) as run:
+                run.measured, run.outcome = measured, text
+        self._screen.say(f"  {shown(self._folder.path)}")
+        return outcome.joined(outcomes)
+
+    def _stop(self) -> None:
+        self._now.phase = ENDING
+        self._end_text = self._end_text or "The session failed; see the terminal."
+        self._refuse_the_rest()
+        self._services.stop()
+        try:
+            with self._folder.step("stop everything"):
+                self._session.stop()
+        finally:
+            self._log.close()
+            self._end = {"text": self._end_text, "folder": shown(self._folder.path)}
+
+    def _refuse_the_rest(self) -> None:
+        """Answer the actions that came too late."""
+        with suppress(queue.Empty):
+            while True:
+                _, done = self._asked_for.get_nowait()
+                if done.set_running_or_notify_cancel():
+                    done.set_exception(Refused(503, ENDS))
+
+    def _tell(self, kind: str, text: str, target: str) -> None:
+        self._log.add(kind, text, target)
+
+    def _lose_counts(self, engine: str) -> None:
+        self._recent.forget(engine)
+        for run in self._session.runs:
+            if run.engine.name == engine:
+                run.forget_views()
+
+
+def open_live(engine_name: str, asked: LiveArguments, settings: Settings, screen: Screen) -> Live:
+    """Prepare a session with a folder of its own; start nothing.
+
+    Traced views show how old a view is, so tracer events are enabled if the workload has them.
+
+    Raises:
+        UsageError, SetupError, BusyError: the session could not begin.
+    """
+    engine = engines.find_engine(engine_name)
+    if TRACER_RATE in find_workload(settings.workload).rates:
+        per_s = settings.tracer_events_per_second or TRACERS_PER_PARTITION_PER_S
+        per_s = max(per_s, TRACERS_PER_PARTITION_PER_S * settings.pageviews_partitions)
+        settings = settings.model_copy(update={TRACER_RATE: per_s})
+    stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
+    checks.make_ready(engine, stack, screen.say)
+    folder = RunFolder.create(settings.logs_folder, engine_name, "live")
+    return Live(asked, engine, stack, folder, screen)

@@ -1,0 +1,244 @@
+"""Messages of a live session to its pages. docs/live.md describes them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from racetrack import host
+from racetrack.clock import now_ms
+from racetrack.live.contract import Message
+from racetrack.results.figures import VerdictKind
+from racetrack.results.folder import RunFolder, shown
+from racetrack.results.search import PAGEVIEWS
+from racetrack.run.live_figures import Values
+from racetrack.run.live_memory import Outlook
+from racetrack.run.live_record import SessionLog
+from racetrack.run.live_services import NEEDS, Services
+from racetrack.run.live_verdict import NONE, VerdictWatch
+from racetrack.run.session import Session
+from racetrack.stack.contract import Stack
+from racetrack.workloads import load_profile
+from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.load_profile import PROFILES, LoadProfile
+
+BUSY_PCT = 90.0
+OTHER_KINDS_MOST_PER_S = 10_000
+TRACERS = "tracer_events"  # so few that they need no control
+NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts that are no kinds of other events
+STARTING, RUNNING, ENDING = "starting", "running", "ending"
+UNITS = {
+    "offered_per_s": ("rate", "1/s"),
+    "published_per_s": ("rate", "1/s"),
+    "counted_per_s": ("rate", "1/s"),
+    "lag_ms": ("lag", "ms"),
+    "backlog": ("backlog", "events"),
+    "cpu_pct": ("cpu", "%"),
+    "rss_gib": ("memory", "GiB"),
+}
+LABELS = {
+    "offered_per_s": "offered",
+    "published_per_s": "published",
+    "counted_per_s": "counted",
+    "backlog": "backlog",
+    "steal_pct": "steal",
+    "foreign_cpu_pct": "other programs",
+    "browser_cpu_pct": "browsers",
+    "harness_cpu_pct": "harness",
+    "busy_pct": "all cores busy",
+}
+
+
+@dataclass
+class Now:
+    """What changes while a session runs. The main thread writes it."""
+
+    phase: str = STARTING
+    held: str = ""  # why the session itself has set the rate to 0
+    profile: LoadProfile | None = None
+    outlooks: list[Outlook] = field(default_factory=list)
+    figures: Values = field(default_factory=dict)  # the newest value of each series
+
+
+def counts_of(session: Session) -> dict[str, Any]:
+    """Return the generator's latest counts by kind of event."""
+    arrivals = session.arrivals
+    counts = arrivals.counts if arrivals else {}
+    return {name: of for name, of in counts.items() if isinstance(of, dict)}
+
+
+class Messages:
+    """Makes the messages. Any thread may call any method."""
+
+    def __init__(
+        self,
+        now: Now,
+        stack: Stack,
+        folder: RunFolder,
+        session: Session,
+        log: SessionLog,
+        services: Services,
+        verdicts: Mapping[str, VerdictWatch],
+    ) -> None:
+        self.now = now
+        self._stack, self._folder, self._session = stack, folder, session
+        self._log, self._services, self._verdicts = log, services, verdicts
+        self._machine, self._began_ms = host.describe(), now_ms()
+
+    def hello(self, history: Message) -> Message:
+        """Return the message for a page that has just been opened."""
+        counts = counts_of(self._session)
+        return {
+            "session": self._folder.tag,
+            "now_ms": now_ms(),
+            "started_ms": self._began_ms,
+            "folder": shown(self._folder.path),
+            "runtime": self._stack.runtime,
+            "workload": self._stack.settings.workload,
+            "machine": str(self._machine),
+            "cores": self._machine.cores,
+            "engines": [
+                {"name": run.engine.name, "title": run.engine.title, "services": run.services}
+                for run in self._session.runs
+            ],
+            "services": self._service_list(),
+            "series": self._series(history["values"]),
+            "kinds": [
+                {"name": name, "per_s": of["rate"], "most_per_s": OTHER_KINDS_MOST_PER_S}
+                for name, of in counts.items()
+                if name not in NOT_EVENTS
+            ],
+            "profiles": [
+                {"name": each.name, "form": each.form, "example": each.example}
+                for each in PROFILES
+                if each is not load_profile.Recorded
+            ],
+            "history": history,
+            "events": self._log.after(0),
+            "state": self.state(),
+        }
+
+    def state(self) -> Message:
+        """Return the state as of now."""
+        segment, at_ms = self._log.segment, now_ms()
+        judged_s = (at_ms - segment.from_ms) / 1000
+        return {
+            "now_ms": at_ms,
+            "elapsed_s": round((at_ms - self._began_ms) / 1000, 1),
+            "phase": self.now.phase,
+            "rates": {name: of["rate"] for name, of in counts_of(self._session).items()},
+            "load": str(self.now.profile) if self.now.profile else None,
+            "held": self.now.held,
+            "segment": {"number": segment.number, "from_ms": segment.from_ms, "why": segment.why},
+            "in_the_way": self._in_the_way(),
+            "engines": [
+                self._engine_state(run.engine.name, judged_s) for run in self._session.runs
+            ],
+            "services": [
+                {"name": name, "status": status}
+                for name, status in self._services.status.items()
+                if name not in self._verdicts
+            ],
+            "memory": [_memory(outlook) for outlook in self.now.outlooks],
+            "controls": self._controls(),
+            "actions": self._log.actions,
+        }
+
+    def _service_list(self) -> list[Message]:
+        owner = {name: run.engine.name for run in self._session.runs for name in run.services}
+        return [{"name": name, "engine": owner.get(name)} for name in self._session.services]
+
+    def _series(self, known: Mapping[str, object]) -> list[Message]:
+        """Return the definition of each series that has been or will be measured."""
+        names = [run.engine.name for run in self._session.runs]
+        expected = [
+            *("offered_per_s", "published_per_s"),
+            *(f"counted_per_s/{name}" for name in names),
+            *(f"lag_ms/{name}/count" for name in names),
+            *(f"lag_ms/{name}/{view.name}" for name in names for view in self._traced_views()),
+            *(f"backlog/{name}" for name in names),
+            *(f"cpu_pct/{name}" for name in self._session.services),
+            *(f"rss_gib/{name}" for name in self._session.services),
+            *("steal_pct", "foreign_cpu_pct", "browser_cpu_pct", "harness_cpu_pct", "busy_pct"),
+        ]
+        return [_definition(series, names) for series in dict.fromkeys([*expected, *known])]
+
+    def _traced_views(self) -> Sequence[TracedView]:
+        settings = self._stack.settings
+        traced = settings.tracer_events_per_second
+        return find_workload(settings.workload).traced_views if traced else ()
+
+    def _engine_state(self, name: str, judged_s: float) -> Message:
+        verdict = self._verdicts[name].now
+        return {
+            "name": name,
+            "status": self._services.status[name],
+            "text": self._services.texts.get(name, ""),
+            "verdict": {
+                "kind": verdict.kind,
+                "text": verdict.text,
+                "judged_s": 0.0 if verdict.kind == NONE else round(judged_s, 1),
+            },
+        }
+
+    def _in_the_way(self) -> Message:
+        """Return what keeps the engines from processing the whole load."""
+        found = {name: verdict.now for name, verdict in self._verdicts.items()}
+        for kind, what in (
+            (VerdictKind.GENERATOR_BOUND, "generator"),
+            (VerdictKind.BROKER_BOUND, "broker"),
+        ):
+            for verdict in found.values():
+                if verdict.kind == kind:
+                    return {"what": what, "text": verdict.text}
+        behind = [name for name, of in found.items() if of.kind == VerdictKind.FELL_BEHIND]
+        if not behind:
+            return {"what": "nothing", "text": ""}
+        busy_pct = self.now.figures.get("busy_pct") or 0.0
+        names = " and ".join(behind)
+        if busy_pct > BUSY_PCT:
+            text = f"{busy_pct:.0f} % of all cores are busy, and {names} fell behind."
+            return {"what": "cores", "text": text}
+        return {"what": "engine", "text": f"{names} fell behind, with cores to spare."}
+
+    def _controls(self) -> dict[str, str]:
+        starting = "" if self.now.phase == RUNNING else f"The session is {self.now.phase}."
+        counts = counts_of(self._session)
+        events = {name: starting or self.now.held for name in counts if name not in NOT_EVENTS}
+        workload = self._stack.settings.workload
+        for kind in ("purchases", "updates", "deletes"):
+            events.setdefault(kind, starting or f"The workload {workload} has no {kind}.")
+        services = {
+            f"{how}/{target}": starting or self._services.why_not(how, target)
+            for how in NEEDS
+            for target in list(self._services.status)
+        }
+        return {
+            "rate": starting or self.now.held,
+            "load": starting or self.now.held,
+            **events,
+            "reads": "Reads begin with the session: set READS_PER_SECOND.",
+            "note": starting,
+            "end": starting,
+            **services,
+        }
+
+
+def _definition(series: str, engines: Sequence[str]) -> Message:
+    """Return the definition of a series for the page."""
+    of, *parts = series.split("/", 2)
+    group, unit = UNITS.get(of, ("noise", "%"))
+    label = " ".join(filter(None, (LABELS.get(of, ""), *parts)))
+    engine = parts[0] if parts and parts[0] in engines else None
+    return {"id": series, "label": label, "unit": unit, "group": group, "engine": engine}
+
+
+def _memory(outlook: Outlook) -> Message:
+    gib = 1024**3
+    return {
+        "what": outlook.what,
+        "left_s": None if outlook.left_s is None else round(outlook.left_s),
+        "used_gib": round(outlook.used / gib, 3),
+        "limit_gib": round(outlook.limit / gib, 3),
+        "warn": outlook.warns,
+        "text": outlook.as_text(),
+    }

@@ -1,0 +1,199 @@
+"""A live session without a stack: two engines whose figures follow the rate that was set."""
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from racetrack.clock import now_ms
+from racetrack.live.actions import Action, Refused
+from racetrack.live.history import History
+
+ENGINES = ("dh", "pg")
+SERVICES = ("deephaven", "postgres", "broker", "loadgen", "mysql")
+
+
+class FakeSession:
+    """See `racetrack.live.contract.LiveSession`. An engine that is killed counts nothing."""
+
+    def __init__(self) -> None:
+        self.acted: list[Action] = []
+        self.samples = 0
+        self.rates: dict[str, int] = {"pageviews": 5_000, "purchases": 10}
+        self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
+        self.verdict = "kept up"
+        self.refuses = ""
+        self._load: str | None = None
+        self._events: list[dict[str, Any]] = []
+        self._ended: dict[str, Any] | None = None
+        self._segment = {"number": 1, "from_ms": now_ms(), "why": "the session began"}
+        self._history, self._began_ms = History(), now_ms()
+        self._lock = threading.Lock()
+        self.tell("ready", "all views are there")
+
+    def tell(self, kind: str, text: str, target: str = "", by: str = "session") -> None:
+        """Add an event."""
+        number = len(self._events) + 1
+        segment = self._segment["number"]
+        event = {"number": number, "at_ms": now_ms(), "kind": kind, "target": target}
+        self._events.append({**event, "text": text, "segment": segment, "by": by})
+
+    def finish(self, text: str = "Ended by the user.") -> None:
+        """End the session."""
+        self._ended = {"text": text, "folder": "logs/fake"}
+
+    def hello(self) -> dict[str, Any]:
+        """See `LiveSession`."""
+        with self._lock:
+            history = self._history.as_columns()
+        return {
+            "session": "2026.11.26.07.30.00_UTC_dh+pg_live",
+            "now_ms": now_ms(),
+            "started_ms": self._began_ms,
+            "folder": "logs/fake",
+            "runtime": "native",
+            "workload": "shop",
+            "machine": "a fake machine",
+            "cores": 2,
+            "engines": [
+                {"name": "dh", "title": "Deephaven", "services": ["deephaven"]},
+                {"name": "pg", "title": "PostgreSQL", "services": ["postgres"]},
+            ],
+            "services": [
+                {"name": "deephaven", "engine": "dh"},
+                {"name": "postgres", "engine": "pg"},
+                *({"name": name, "engine": None} for name in SERVICES[2:]),
+            ],
+            "series": [_definition(name) for name in self._values(0)],
+            "kinds": [{"name": "purchases", "per_s": 10, "most_per_s": 10_000}],
+            "profiles": [
+                {"name": "spike", "form": "BASE PEAK DURATION", "example": "spike 5k 50k 10s"}
+            ],
+            "history": history,
+            "events": list(self._events),
+            "state": self.state(),
+        }
+
+    def sample(self) -> dict[str, Any]:
+        """See `LiveSession`."""
+        self.samples += 1
+        at_ms = now_ms()
+        values = self._values(at_ms)
+        with self._lock:
+            self._history.add(at_ms, values)
+        return {"at_ms": at_ms, "values": values}
+
+    def latest(self) -> Mapping[str, float | None]:
+        """See `LiveSession`."""
+        return self._values(now_ms())
+
+    def _values(self, at_ms: int) -> dict[str, float | None]:
+        rate, wave = self.rates["pageviews"], 1 + 0.02 * math.sin(at_ms / 1000)
+        values: dict[str, float | None] = {"offered_per_s": rate, "published_per_s": rate * wave}
+        for name, lag_ms in zip(ENGINES, (300.0, 40.0), strict=True):
+            runs = self.status[name] == "running"
+            values[f"counted_per_s/{name}"] = rate * wave if runs else 0.0
+            values[f"lag_ms/{name}/count"] = lag_ms * wave if runs else 9_000.0
+            values[f"lag_ms/{name}/item_summary.pageviews"] = 2 * lag_ms * wave
+            values[f"backlog/{name}"] = rate * lag_ms / 1000
+        for number, name in enumerate(SERVICES, start=1):
+            values[f"cpu_pct/{name}"] = 10.0 * number * wave
+            values[f"rss_gib/{name}"] = 0.25 * number
+        noise = {"steal_pct": 0.0, "foreign_cpu_pct": 1.5, "browser_cpu_pct": None}
+        return {**values, **noise, "harness_cpu_pct": 4.0, "busy_pct": 40.0}
+
+    def state(self) -> dict[str, Any]:
+        """See `LiveSession`."""
+        verdict = {"kind": self.verdict, "text": f"it {self.verdict}", "judged_s": 12.0}
+        controls = {
+            **dict.fromkeys(("rate", "load", "purchases", "note", "end"), ""),
+            "updates": "The workload shop has no updates.",
+            "reads": "Reads begin with the session: set READS_PER_SECOND.",
+        }
+        for target, status in self.status.items():
+            for how, needs in (("pause", "running"), ("resume", "paused"), ("kill", "running")):
+                why = "" if status == needs else f"{target} is {status}."
+                controls[f"{how}/{target}"] = why
+            runs_not = "" if status == "killed" else f"{target} is {status}."
+            controls[f"restart/{target}"] = runs_not
+        return {
+            "now_ms": now_ms(),
+            "elapsed_s": 61.2,
+            "phase": "running",
+            "rates": dict(self.rates),
+            "load": self._load,
+            "held": "",
+            "segment": dict(self._segment),
+            "in_the_way": {"what": "nothing", "text": ""},
+            "engines": [
+                {"name": name, "status": self.status[name], "text": "", "verdict": verdict}
+                for name in ENGINES
+            ],
+            "services": [
+                {"name": name, "status": status}
+                for name, status in self.status.items()
+                if name not in ENGINES
+            ],
+            "memory": [
+                {
+                    "what": "machine",
+                    "left_s": 412,
+                    "used_gib": 3.0,
+                    "limit_gib": 8.0,
+                    "warn": False,
+                    "text": "machine: 3.00 of 8.00 GiB used, lasts 7 min at this rate",
+                }
+            ],
+            "controls": controls,
+            "actions": len(self.acted),
+        }
+
+    def events_after(self, number: int) -> Sequence[dict[str, Any]]:
+        """See `LiveSession`."""
+        return self._events[number:]
+
+    def end(self) -> dict[str, Any] | None:
+        """See `LiveSession`."""
+        return self._ended
+
+    def act(self, action: Action) -> Future[None]:
+        """See `LiveSession`."""
+        if self.refuses:
+            raise Refused(409, self.refuses)
+        self.acted.append(action)
+        given, done = action.arguments, Future[None]()
+        text, target = f"{action.name} {' '.join(map(str, given.values()))}", ""
+        if action.name == "rate":
+            self.rates["pageviews"], self._load = int(given["per_s"]), None
+        elif action.name == "load":
+            self._load = str(given["profile"])
+        elif action.name == "events":
+            self.rates[str(given["kind"])] = int(given["per_s"])
+        elif "target" in given:
+            target = str(given["target"])
+            states = {"pause": "paused", "kill": "killed"}
+            self.status[target] = states.get(action.name, "running")
+        if action.name not in {"note", "end"}:
+            number = int(str(self._segment["number"])) + 1
+            self._segment = {"number": number, "from_ms": now_ms(), "why": text}
+        self.tell(action.name, text, target, "user")
+        if action.name == "end":
+            self.finish()
+        done.set_result(None)
+        return done
+
+
+def _definition(series: str) -> dict[str, Any]:
+    groups = {
+        "lag_ms": ("lag", "ms"),
+        "backlog": ("backlog", "events"),
+        "cpu_pct": ("cpu", "%"),
+        "rss_gib": ("memory", "GiB"),
+    }
+    of, *parts = series.split("/", 2)
+    rate = ("rate", "1/s") if of.endswith("_per_s") else ("noise", "%")
+    group, unit = groups.get(of, rate)
+    engine = parts[0] if parts and parts[0] in ENGINES else None
+    label = " ".join(parts) or of
+    return {"id": series, "label": label, "unit": unit, "group": group, "engine": engine}

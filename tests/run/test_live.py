@@ -1,0 +1,371 @@
+"""A live session: actions are carried out, recorded, and begin new segments; it ends in good
+order."""
+
+import csv
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from racetrack.analysis import raw
+from racetrack.clock import now_ms
+from racetrack.config import load
+from racetrack.engines.group import EngineGroup
+from racetrack.errors import EngineFailed, RacetrackError, UsageError
+from racetrack.live.actions import Action, Refused, parse
+from racetrack.report.collect import collect, tables
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.run import replay
+from racetrack.run.live import Live, LiveArguments, Scheduled
+from racetrack.terminal import Guard, Screen
+from racetrack.workloads import load_profile
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.waiting import wait_until
+
+WITHIN_S = 20.0
+
+
+class Second(MadeUpEngine):
+    name, title = "second", "Second"
+    services = ("other",)
+
+
+class Run:
+    """One engine of the fake session."""
+
+    def __init__(self, engine: MadeUpEngine) -> None:
+        self.engine, self.services = engine, engine.services
+        self.probes: list[object] = []
+
+    def forget_views(self) -> None:
+        pass
+
+
+class Control:
+    """Kills, pauses and restarts in no time."""
+
+    def __init__(self, did: list[str]) -> None:
+        self._did = did
+
+    def pause(self, services: tuple[str, ...]) -> None:
+        self._did.append(f"pause {' '.join(services)}")
+
+    def resume(self, services: tuple[str, ...]) -> None:
+        self._did.append(f"resume {' '.join(services)}")
+
+    def kill(self, services: tuple[str, ...], engine: str | None) -> None:
+        self._did.append(f"kill {' '.join(services)} of {engine}")
+
+    def restart(
+        self, services: tuple[str, ...], engine: str | None, _stopping: object
+    ) -> tuple[float, float | None]:
+        self._did.append(f"restart {' '.join(services)}")
+        return 0.1, 0.2 if engine else None
+
+
+class Session:
+    """What a live session asks of the stack, its load and its probes."""
+
+    def __init__(self, engine: EngineGroup) -> None:
+        self.did: list[str] = []
+        self.runs = tuple(Run(cast(MadeUpEngine, each)) for each in engine.members)
+        self.control = Control(self.did)
+        self.rates = {"pageviews": 0, "purchases": 10}
+        self.failed: dict[str, str] = {}
+        self.broken = ""
+        self.services = ["manager", "worker", "other", "broker"]
+        self.hears: list[Callable[..., None]] = []
+
+    @property
+    def arrivals(self) -> "Session":
+        return self
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {"now_ms": now_ms(), **{kind: {"rate": of} for kind, of in self.rates.items()}}
+
+    def hear_curves(self, listener: Callable[..., None]) -> None:
+        self.hears.append(listener)
+
+    def probe(self, _kind: type) -> None:
+        return None
+
+    def begin(self, probe: object) -> None:
+        pass
+
+    def start_stack(self) -> None:
+        self.did.append("start")
+
+    def run_demo(self) -> None:
+        self.did.append("demo")
+
+    def offer(self, per_s: int, of: str = "pageviews") -> None:
+        self.rates[of] = per_s
+        self.did.append(f"{of} {per_s}")
+
+    def begin_load(self, profile: object, file: str) -> None:
+        self.did.append(f"load {profile} into {file}")
+
+    def end_load(self) -> None:
+        pass
+
+    def pause(self) -> None:
+        self.rates = dict.fromkeys(self.rates, 0)
+
+    def check_engine(self, run: Run) -> None:
+        if why := self.failed.get(run.engine.name):
+            raise EngineFailed(why)
+
+    def check(self, but: object) -> None:
+        if self.broken:
+            raise RacetrackError(self.broken)
+
+    def stop(self) -> None:
+        self.did.append("stop")
+
+
+class Drive:
+    """A session that runs in a thread, as its main thread does."""
+
+    def __init__(self, logs: Path, asked: LiveArguments) -> None:
+        engine = EngineGroup([MadeUpEngine(), Second()])
+        self.session = Session(engine)
+        self.folder = RunFolder.create(logs, engine.name, "live")
+        stack = MadeUpStack(load())
+        self.live = Live(
+            asked,
+            engine,
+            stack.as_stack(),
+            self.folder,
+            Screen(Console(quiet=True)),
+            cast(Any, lambda *_: self.session),
+        )
+        self.outcome = ""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.outcome = self.live.run(Guard(print))
+
+    def act(self, name: str, **given: Any) -> None:
+        self.live.act(parse(name, given)).result(WITHIN_S)
+
+    def wait(self, for_what: Callable[[], object]) -> None:
+        wait_until(for_what, "change of the session", WITHIN_S)
+
+    def wait_for_event(self, kind: str) -> dict[str, Any]:
+        self.wait(lambda: any(each["kind"] == kind for each in self.live.events_after(0)))
+        return next(each for each in self.live.events_after(0) if each["kind"] == kind)
+
+    def join(self) -> None:
+        self._thread.join(WITHIN_S)
+        assert not self._thread.is_alive()
+
+    def end(self) -> None:
+        if not self.live.end():
+            self.act("end")
+        self.join()
+
+    def recorded(self) -> list[dict[str, str]]:
+        with (self.folder.path / "actions.csv").open(newline="") as rows:
+            return list(csv.DictReader(rows))
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
+    """Starts sessions at 1,000/s; each is ended."""
+    made: list[Drive] = []
+
+    def make(asked: LiveArguments | None = None) -> Drive:
+        made.append(Drive(tmp_path, asked or LiveArguments(1_000)))
+        made[-1].wait_for_event("ready")
+        return made[-1]
+
+    yield make
+    for each in made:
+        if not each.live.end():
+            each.end()
+
+
+def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    assert at.session.did[:3] == ["start", "demo", "pageviews 1000"]
+    at.end()
+    assert at.outcome == "ok"
+    assert at.session.did[-1] == "stop"
+    assert at.session.rates["pageviews"] == 0
+    assert at.live.end() == {"text": "Ended by the user.", "folder": str(at.folder.path)}
+    run = read_run(at.folder.path)
+    assert run.outcome == "ok"
+    assert run.live and run.live.actions == 2
+    assert run.live.until_ms and run.live.until_ms >= run.live.from_ms
+    for name in ("made-up", "second"):
+        own = read_run(at.folder.of(name).path)
+        assert own.outcome == "ok"
+        assert own.measured and own.measured.window.start_ms == run.live.from_ms
+
+
+def test_actions_are_carried_out_recorded_and_begin_segments(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.act("rate", per_s="7k")
+    at.act("events", kind="purchases", per_s=20)
+    at.act("note", text='look, "here"')
+    state = at.live.state()
+    assert at.session.did[-2:] == ["pageviews 7000", "purchases 20"]
+    assert (state["segment"]["number"], state["segment"]["why"]) == (3, "purchases 10/s → 20/s")
+    assert state["engines"][0]["verdict"]["kind"] == "undecided"
+    at.end()
+    rows = at.recorded()
+    assert [(row["action"], row["segment"], row["by"]) for row in rows] == [
+        ("rate", "1", "session"),
+        ("rate", "2", "user"),
+        ("events", "3", "user"),
+        ("note", "3", "user"),
+        ("end", "3", "user"),
+    ]
+    assert json.loads(rows[3]["arguments"]) == {"text": 'look, "here"'}
+    assert [done.text for done in raw.actions(at.folder.of("second").path)][1] == "rate 7000"
+
+
+def test_a_load_profile_drives_the_rate_until_the_next_rate(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.act("load", profile="sine 1k 3k 60s")
+    assert at.session.did[-1] == "load sine 1k 3k 60s into load_2.csv"
+    state = at.live.state()
+    assert state["load"] == "sine 1k 3k 60s"
+    assert state["engines"][0]["verdict"] == {
+        "kind": "none",
+        "text": "The load profile changes the rate.",
+        "judged_s": 0.0,
+    }
+    at.act("rate", per_s=500)
+    assert at.live.state()["load"] is None
+
+
+def test_an_engine_is_killed_and_restarted(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.act("kill", target="second")
+    at.wait(lambda: at.live.state()["engines"][1]["status"] == "killed")
+    assert at.live.state()["controls"]["kill/second"] == "second is killed."
+    with pytest.raises(Refused, match="second is killed"):
+        at.act("pause", target="second")
+    at.act("restart", target="second")
+    at.wait(lambda: at.live.state()["engines"][1]["status"] == "running")
+    assert at.session.did[-2:] == ["kill other of second", "restart other"]
+    assert "restart 0.1 s, demo 0.2 s" in at.live.events_after(0)[-1]["text"]
+    at.wait(lambda: read_run(at.folder.path).faults)
+    at.end()
+    run = read_run(at.folder.of("second").path)
+    (fault,) = run.faults.done if run.faults else ()
+    assert (fault.fault, fault.restart_s, fault.reload_s) == ("kill:second", 0.1, 0.2)
+    assert fault.until_ms is not None
+
+
+def test_what_is_paused_continues_before_the_end(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.act("pause", target="broker")
+    at.wait(lambda: at.live.state()["controls"]["resume/broker"] == "")
+    at.end()
+    assert at.session.did[-2:] == ["resume broker", "stop"]
+
+
+def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    for name, given, why in (
+        ("kill", {"target": "nobody"}, "'nobody' is none of made-up, second, broker"),
+        ("resume", {"target": "broker"}, "broker is running"),
+        ("events", {"kind": "refunds", "per_s": 1}, "has no refunds; it has purchases"),
+    ):
+        with pytest.raises(Refused, match=why) as refused:
+            at.act(name, **given)
+        assert refused.value.status == 409
+    assert len(at.recorded()) == 1
+
+
+def test_an_engine_that_fails_does_not_end_the_session(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.session.failed["made-up"] = "manager ended during the run: exit code 3"
+    event = at.wait_for_event("failed")
+    assert (event["target"], event["text"]) == ("made-up", at.session.failed["made-up"])
+    assert at.live.state()["engines"][0]["status"] == "failed"
+    at.end()
+    assert at.outcome == f"made-up: {at.session.failed['made-up']}"
+    assert read_run(at.folder.of("made-up").path).outcome == at.session.failed["made-up"]
+    assert read_run(at.folder.of("second").path).outcome == "ok"
+
+
+def test_a_broken_stack_ends_the_session(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.session.broken = "broker ended during the run: exit code 1"
+    at.join()
+    assert at.outcome == at.session.broken
+    assert read_run(at.folder.path).outcome == at.session.broken
+    assert at.session.did[-1] == "stop"
+    with pytest.raises(Refused) as refused:
+        at.live.act(Action("end"))
+    assert refused.value.status == 503
+
+
+def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    (hear,) = at.session.hears
+    began_ms = now_ms() - 4_000
+    for second in range(5):
+        for curve in ("due", "published"):
+            hear("", began_ms + 1000 * second, curve, [(0, 500 * second)])
+        hear("second", began_ms + 1000 * second, "processed", [(0, 500 * second)])
+    values = at.live.sample()["values"]
+    assert values["offered_per_s"] == pytest.approx(500)
+    assert values["lag_ms/second/count"] == 0
+    assert values["lag_ms/made-up/count"] == pytest.approx(4_000, abs=1_000)
+    assert values["backlog/made-up"] == 2_000
+    hello = at.live.hello()
+    assert {"offered_per_s", "cpu_pct/other"} <= {each["id"] for each in hello["series"]}
+    assert hello["history"]["values"]["offered_per_s"][-1] == pytest.approx(500)
+    assert [each["name"] for each in hello["kinds"]] == ["purchases"]
+
+
+def test_a_session_is_in_no_table(drive: Callable[..., Drive], tmp_path: Path) -> None:
+    drive().end()
+    runs = collect([tmp_path]).runs
+    assert [run.engine for run in runs] == ["made-up", "second"]
+    assert all("live session" in run.why_not for run in runs)
+    assert tables(runs) == ()
+
+
+def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> None:
+    at = drive()
+    at.act("rate", per_s=2_000)
+    at.act("pause", target="broker")
+    at.end()
+    name, asked, workload = replay.read_session(at.folder.path, "")
+    assert (name, workload) == ("made-up+second", load().workload)
+    assert (asked.per_s, asked.replay_of) == (1_000, at.folder.tag)
+    assert [each.action.name for each in asked.schedule] == ["rate", "pause", "end"]
+    again = drive(asked)
+    again.join()
+    assert again.live.end() == {"text": "The replay is over.", "folder": str(again.folder.path)}
+    rows = again.recorded()
+    assert [(row["action"], row["by"]) for row in rows[1:]] == [
+        *(("rate", "replay"), ("pause", "replay"), ("end", "replay"))
+    ]
+
+
+def test_only_sessions_are_replayed_on_engines_that_they_name(
+    drive: Callable[..., Drive], tmp_path: Path
+) -> None:
+    folder = RunFolder.create(tmp_path / "other", "made-up", "5")
+    with pytest.raises(UsageError, match="not the folder of a live session"):
+        replay.read_session(folder.path, "")
+
+
+def test_a_profile_at_the_beginning_is_replayed(drive: Callable[..., Drive]) -> None:
+    profile = load_profile.parse("spike 5k 50k 10s")
+    at = drive(LiveArguments(5_000, profile, (Scheduled(0.0, Action("end", {}, "replay")),)))
+    at.join()
+    _, asked, _ = replay.read_session(at.folder.path, "")
+    assert str(asked.profile) == "spike 5k 50k 10s"

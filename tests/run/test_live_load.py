@@ -1,0 +1,96 @@
+"""The load of a session stops before memory runs out, and says so."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from racetrack.live.actions import Action, Refused
+from racetrack.results.folder import RunFolder
+from racetrack.run.live_load import LiveLoad
+from racetrack.run.live_memory import GIB, MemoryWatch, Outlook
+from racetrack.run.live_messages import Now
+from racetrack.run.live_record import SessionLog
+from racetrack.run.session import Session
+
+
+class Generator:
+    """A session whose load is only noted."""
+
+    def __init__(self) -> None:
+        self.rates = {"pageviews": 5_000, "purchases": 10, "tracer_events": 24}
+
+    @property
+    def arrivals(self) -> "Generator":
+        return self
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {kind: {"rate": rate} for kind, rate in self.rates.items()}
+
+    def offer(self, per_s: int, of: str = "pageviews") -> None:
+        self.rates[of] = per_s
+
+    def end_load(self) -> None:
+        pass
+
+
+class Memory:
+    """Memory that lasts as long as it is told."""
+
+    left_s: float | None = None
+
+    def outlooks(self) -> list[Outlook]:
+        return [Outlook("heap of deephaven", 3 * GIB, 4 * GIB, self.left_s)]
+
+
+class Bench:
+    def __init__(self, folder: RunFolder) -> None:
+        self.generator, self.memory, self.now = Generator(), Memory(), Now()
+        self.log = SessionLog(folder)
+        self.load = LiveLoad(
+            self.now,
+            cast(Session, self.generator),
+            self.log,
+            (),
+            cast(MemoryWatch, self.memory),
+            lambda _: None,
+        )
+
+    def told(self, kind: str) -> list[str]:
+        return [event["text"] for event in self.log.after(0) if event["kind"] == kind]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(RunFolder.create(tmp_path, "made-up", "live"))
+
+
+def test_memory_that_lasts_less_than_five_minutes_is_warned_of_once(bench: Bench) -> None:
+    for left_s in (600, 299, 250):
+        bench.memory.left_s = left_s
+        bench.load.watch_memory()
+    (warning,) = bench.told("warning")
+    assert warning == "heap of deephaven: 3.00 of 4.00 GiB used, lasts 5 min at this rate"
+    assert bench.generator.rates["pageviews"] == 5_000
+
+
+def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
+    bench.memory.left_s = 15
+    bench.load.watch_memory()
+    bench.load.watch_memory()  # it has stopped already
+    assert bench.generator.rates == {"pageviews": 0, "purchases": 0, "tracer_events": 24}
+    assert "the session set the rate to 0" in bench.now.held
+    assert bench.told("held") == [bench.now.held]
+
+    def change(per_s: int) -> None:
+        bench.load.set_rate(Action("rate"), per_s)
+
+    with pytest.raises(Refused, match="set the rate to 0"):
+        change(1)
+    change(0)
+    bench.memory.left_s = None
+    bench.load.watch_memory()
+    change(1_000)
+    assert bench.generator.rates["pageviews"] == 1_000
+    assert bench.log.segment.why == "rate 0/s → 1,000/s"

@@ -1,0 +1,79 @@
+"""How long memory lasts, and when the load has to stop."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.probes.heap import HeapProbe
+from racetrack.probes.memory import Heap, NoLiveHeap
+from racetrack.results.folder import RunFolder
+from racetrack.run.live_memory import GIB, Forecast, Outlook
+
+
+def outlook_of(used: Callable[[float], float]) -> Outlook:
+    """The outlook after five minutes of a memory of 10 GiB with this use in GiB over seconds."""
+    now_s = 0.0
+    forecast = Forecast("heap", lambda: (int(used(now_s) * GIB), 10 * GIB))
+    found = None
+    while now_s <= 300:
+        found = forecast.at(now_s)
+        now_s += 1
+    assert found
+    return found
+
+
+def test_memory_that_does_not_grow_lasts() -> None:
+    found = outlook_of(lambda _: 5)
+    assert (found.left_s, found.warns, found.is_ending) == (None, False, False)
+    assert found.as_text() == "heap: 5.00 of 10.00 GiB used, not growing"
+
+
+def test_memory_that_grows_lasts_so_long_and_warns_in_time() -> None:
+    found = outlook_of(lambda s: 2 + s / 100)
+    assert found.left_s == pytest.approx(500, rel=0.01)
+    assert not found.warns
+    found = outlook_of(lambda s: 5 + s / 100)
+    assert found.left_s == pytest.approx(200, rel=0.01)
+    assert (found.warns, found.is_ending) == (True, False)
+    assert found.as_text() == "heap: 8.00 of 10.00 GiB used, lasts 3 min at this rate"
+
+
+def test_the_load_stops_before_memory_is_used_up() -> None:
+    assert outlook_of(lambda s: 6.9 + s / 100).is_ending
+    assert outlook_of(lambda s: 9.3 + s / 100_000).is_ending  # slowly, but nearly full
+
+
+def test_there_is_no_forecast_while_memory_settles() -> None:
+    forecast = Forecast("machine", lambda: (int(now_s * GIB), 100 * GIB), settles_s=30)
+    left_s = []
+    for now_s in (0.0, 10.0, 30.0, 31.0):
+        outlook = forecast.at(now_s)
+        assert outlook
+        left_s.append(outlook.left_s)
+    assert left_s == [None, None, None, pytest.approx(69)]
+
+
+def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> None:
+    now = [Heap(0, 100)]
+    folder = RunFolder.create(tmp_path, "made-up", "live")
+    probe = HeapProbe(dict, folder, lambda _: now[0], lambda pid: pid == 1)
+    floors = []
+    for used in (20, 40, 15, 35, 18, 50):
+        now[0] = Heap(used, 100)
+        probe.take("engine", [1, 2])
+        floors.append(probe.floors.get("engine"))
+    assert floors == [None, None, *[Heap(15, 100)] * 2, *[Heap(18, 100)] * 2]
+    now[0] = Heap(95, 100)  # it is nearly full, whether or not that is garbage
+    probe.take("engine", [1])
+    assert probe.floors["engine"].used == 95
+    assert (folder.path / "heap.csv").read_text().count(",engine,") == 7
+
+
+def test_a_jvm_that_does_not_answer_is_ignored(tmp_path: Path) -> None:
+    def silent(_pid: int) -> Heap:
+        raise NoLiveHeap("it did not listen within 5 s")
+
+    probe = HeapProbe(dict, RunFolder.create(tmp_path, "made-up", "live"), silent, lambda _: True)
+    probe.take("engine", [1])
+    assert probe.floors == {}

@@ -1,0 +1,252 @@
+"""The HTTP interface of a live session: what pages receive, and which actions are accepted."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from racetrack.config import REPO
+from racetrack.errors import BusyError
+from racetrack.live.server import BODY_BYTES, Server, listen
+from tests.live_fakes import FakeSession
+
+TOKEN = "let-me"
+HEADERS = {"X-Racetrack-Token": TOKEN, "Content-Type": "application/json"}
+
+
+class Page:
+    """A client of a server with a fake session."""
+
+    def __init__(self, session: FakeSession, url: str) -> None:
+        self.session, self.url = session, url
+        self.client = httpx.Client(base_url=url, timeout=20)
+
+    def act(self, name: str, body: object, **headers: str) -> httpx.Response:
+        content = body if isinstance(body, str) else json.dumps(body)
+        return self.client.post(f"/actions/{name}", content=content, headers={**HEADERS, **headers})
+
+    @contextmanager
+    def events(self) -> Iterator[Iterator[tuple[str, Any]]]:
+        with self.client.stream("GET", "/events") as stream:
+            yield _events(stream.iter_lines())
+
+
+def _events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def families_in(text: str) -> dict[str, Any]:
+    """The metrics in OpenMetrics text, by name."""
+    families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    return {family.name: family for family in families}
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    session = FakeSession()
+    server = Server(session, TOKEN, listen("127.0.0.1", 0))
+    server.start()
+    opened = Page(session, server.url.partition("/#")[0])
+    try:
+        yield opened
+    finally:
+        opened.client.close()
+        server.stop()
+
+
+def test_the_printed_address_carries_the_token_where_no_server_sees_it() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(FakeSession(), TOKEN, listener)
+        port = listener.getsockname()[1]
+        assert server.url == f"http://127.0.0.1:{port}/#token={TOKEN}"
+        server.stop()
+
+
+def test_a_page_is_greeted_and_then_gets_samples_and_what_happens(page: Page) -> None:
+    with page.events() as events:
+        name, hello = next(events)
+        assert name == "hello"
+        assert [each["name"] for each in hello["engines"]] == ["dh", "pg"]
+        assert hello["history"]["at_ms"] == []
+        kinds = {next(events)[0] for _ in range(4)}
+        assert kinds == {"sample", "state"}
+        assert page.act("note", {"text": "<b>now</b>"}).json() == {"ok": True}
+        happened = next(data for name, data in events if name == "event")
+        assert (happened["kind"], happened["text"]) == ("note", "note <b>now</b>")
+    with page.events() as again:
+        _, hello = next(again)
+    assert [event["kind"] for event in hello["events"]] == ["ready", "note"]
+    assert hello["history"]["values"]["offered_per_s"][0] == 5_000
+
+
+def test_nothing_is_measured_while_no_page_is_open(page: Page) -> None:
+    with page.events() as events:
+        for _ in range(4):
+            next(events)
+    page.client.get("/page/nothing")  # the server has noticed that the page is closed
+    for _ in range(50):
+        before = page.session.samples
+        httpx.get(f"{page.url}/page/nothing")
+        time.sleep(0.25)
+        if page.session.samples == before:
+            return
+    pytest.fail("it is measured without a page")
+
+
+def test_the_end_is_told_and_closes_the_stream(page: Page) -> None:
+    with page.events() as events:
+        next(events)
+        assert page.act("end", {}).status_code == 200
+        *_, (name, end) = list(events)
+    assert (name, end["text"]) == ("end", "Ended by the user.")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "arguments"),
+    [
+        ("rate", {"per_s": 7_000}, {"per_s": 7_000}),
+        ("rate", {"per_s": "7k"}, {"per_s": 7_000}),
+        ("load", {"profile": " spike 5000 50000 10 "}, {"profile": "spike 5k 50k 10s"}),
+        ("events", {"kind": "purchases", "per_s": 20}, {"kind": "purchases", "per_s": 20}),
+        ("pause", {"target": "broker"}, {"target": "broker"}),
+        ("note", {"text": "a\nb"}, {"text": "a b"}),
+    ],
+)
+def test_an_action_is_handed_to_the_session(
+    page: Page, name: str, body: object, arguments: object
+) -> None:
+    answer = page.act(name, body)
+    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    (action,) = page.session.acted
+    assert (action.name, action.arguments, action.by) == (name, arguments, "user")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "why"),
+    [
+        ("nothing", {}, 404, "no action 'nothing'"),
+        ("rate", {"per_s": "many"}, 400, "not a rate"),
+        ("rate", {"per_s": True}, 400, "whole number"),
+        ("rate", {"per_s": 11_000_000}, 400, "more than the load generator offers"),
+        ("rate", {}, 400, "takes an object with per_s"),
+        ("rate", {"per_s": 1, "more": 2}, 400, "takes an object with per_s"),
+        ("rate", [5], 400, "JSON object"),
+        ("rate", "{", 400, "JSON object"),
+        ("load", {"profile": "recorded /etc/passwd"}, 400, "command line"),
+        ("load", {"profile": "spike 5k"}, 400, "BASE PEAK DURATION"),
+        ("note", {"text": " "}, 400, "text is missing"),
+        ("note", {"text": "x" * 501}, 400, "500 characters"),
+        ("note", {"text": "x" * BODY_BYTES}, 413, "4096 bytes"),
+    ],
+)
+def test_what_can_not_be_used_is_refused_with_the_reason(
+    page: Page, name: str, body: object, status: int, why: str
+) -> None:
+    answer = page.act(name, body)
+    assert answer.status_code == status
+    assert why in answer.json()["error"]
+    assert page.session.acted == []
+
+
+def test_what_can_not_be_done_now_is_refused_with_the_reason(page: Page) -> None:
+    page.session.refuses = "broker is paused."
+    answer = page.act("kill", {"target": "broker"})
+    assert (answer.status_code, answer.json()) == (409, {"error": "broker is paused."})
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-Racetrack-Token": "guess"}, 403),
+        ({"X-Racetrack-Token": ""}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "evil.example:8099"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_only_this_page_with_the_token_changes_anything(
+    page: Page, headers: dict[str, str], status: int
+) -> None:
+    assert page.act("rate", {"per_s": 1}, **headers).status_code == status
+    assert page.session.acted == []
+
+
+def test_a_page_of_this_server_may_act(page: Page) -> None:
+    assert page.act("rate", {"per_s": 1}, Origin=page.url).status_code == 200
+
+
+def test_nothing_changes_by_get_and_another_name_sees_nothing(page: Page) -> None:
+    assert page.client.get("/actions/end", headers=HEADERS).status_code == 405
+    assert page.session.acted == []
+    assert page.client.get("/metrics", headers={"Host": "evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path", ["/page/..%2fserver.py", "/page/__init__.py", "/page/uplot/..%2f..%2fhtml.py", "/x"]
+)
+def test_only_files_of_the_page_are_served(page: Page, path: str) -> None:
+    answer = page.client.get(path)
+    assert answer.status_code == 404
+    assert "error" in answer.json()
+
+
+def test_every_answer_forbids_foreign_content(page: Page) -> None:
+    for path in ("/page/uplot/uPlot.min.css", "/metrics", "/nothing"):
+        headers = page.client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_figures_are_there_for_prometheus(page: Page) -> None:
+    answer = page.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    families = families_in(answer.text)
+    lags = {
+        (sample.labels["engine"], sample.labels["view"]): sample.value
+        for sample in families["racetrack_lag_seconds"].samples
+    }
+    assert lags.keys() == {
+        *(("dh", "count"), ("pg", "count")),
+        *(("dh", "item_summary.pageviews"), ("pg", "item_summary.pageviews")),
+    }
+    assert 0.2 < lags["dh", "count"] < 0.4
+    kinds = {
+        sample.labels["kind"]: sample.value
+        for sample in families["racetrack_verdict"].samples
+        if sample.labels["engine"] == "dh"
+    }
+    assert [kind for kind, value in kinds.items() if value] == ["kept up"]
+    (memory,) = [
+        sample.value
+        for sample in families["racetrack_memory_bytes"].samples
+        if sample.labels["service"] == "deephaven"
+    ]
+    assert memory == 0.25 * 2**30
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(page: Page) -> None:
+    families = families_in(page.client.get("/metrics").text)
+    there = {*families, "racetrack_actions_total"}
+    dashboard = json.loads((REPO / "docs" / "grafana-dashboard.json").read_text())
+    asked = {
+        target["expr"].split()[0] for panel in dashboard["panels"] for target in panel["targets"]
+    }
+    assert asked <= there
+
+
+def test_a_port_in_use_is_named() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BusyError, match=f"can't listen on 127.0.0.1:{port}"):
+            listen("127.0.0.1", port)
