@@ -50,15 +50,16 @@ class ConnectorProbe(Probe):
         connector: str,
         had_outage: HadOutage = no_outage,
         silent_for_s: float = SILENT_FOR_S,
+        every_s: float = STATUS_EVERY_S,
     ) -> None:
         super().__init__()
-        self._url, self._connector = connect_url, connector
+        self._url, self._connector, self._every_s = connect_url, connector, every_s
         self._had_outage, self._silent_for_s = had_outage, silent_for_s
 
     def run(self) -> None:
         """Request the state until the connector fails or Connect has not answered for too long."""
         answered_s = time.monotonic()
-        while not self.stopping.wait(STATUS_EVERY_S):
+        while not self.stopping.wait(self._every_s):
             try:
                 status = debezium.connector_status(self._url, self._connector)
             except NotReady as why:

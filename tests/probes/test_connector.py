@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from racetrack.errors import RacetrackError
+from racetrack.probes.base import HadOutage, no_outage
 from racetrack.probes.cdc import ConnectorProbe
 
 TRACE = """org.apache.kafka.connect.errors.ConnectException: Unrecoverable exception from callback
@@ -62,6 +63,12 @@ def connect() -> Iterator[Connect]:
         server.shutdown()
 
 
+def probe_of(
+    connect: Connect, had_outage: HadOutage = no_outage, silent_for_s: float = WITHIN_S
+) -> ConnectorProbe:
+    return ConnectorProbe(connect.url, "shop", had_outage, silent_for_s, every_s=0.01)
+
+
 def failure_of(probe: ConnectorProbe) -> str:
     """What ends the run; it is asked for as a session does."""
     probe.start()
@@ -80,7 +87,7 @@ def failure_of(probe: ConnectorProbe) -> str:
 
 def test_a_failed_task_is_reported_with_its_reason_cut(connect: Connect) -> None:
     connect.task, connect.trace = "FAILED", TRACE
-    message = failure_of(ConnectorProbe(connect.url, "shop"))
+    message = failure_of(probe_of(connect))
     first, *more = message.splitlines()
     assert first == "Debezium's task failed:"
     assert "RecordTooLargeException: The message is 2097540 bytes" in message
@@ -91,26 +98,20 @@ def test_a_failed_task_is_reported_with_its_reason_cut(connect: Connect) -> None
 @pytest.mark.parametrize("state", ["FAILED", "PAUSED", "STOPPED"])
 def test_a_connector_that_does_not_run_is_reported(connect: Connect, state: str) -> None:
     connect.connector = state
-    assert state.lower() in failure_of(ConnectorProbe(connect.url, "shop")).lower()
-
-
-def test_one_that_runs_is_no_failure(connect: Connect) -> None:
-    probe = ConnectorProbe(connect.url, "shop")
-    probe.start()
-    assert connect.asked.wait(WITHIN_S)
-    probe.stop()
-    probe.check()
+    assert state.lower() in failure_of(probe_of(connect)).lower()
 
 
 def test_connect_may_be_silent_but_not_for_ever(connect: Connect) -> None:
     connect.code = 503
-    message = failure_of(ConnectorProbe(connect.url, "shop", silent_for_s=0.1))
-    assert "HTTP 503" in message
+    assert "HTTP 503" in failure_of(probe_of(connect, silent_for_s=0.1))
 
 
-def test_connect_that_is_away_on_purpose_may_be_silent(connect: Connect) -> None:
-    connect.code = 503
-    probe = ConnectorProbe(connect.url, "shop", lambda _since_s: True, silent_for_s=0.0)
+@pytest.mark.parametrize("code", [200, 503])
+def test_a_running_connector_and_an_expected_outage_are_no_failure(
+    connect: Connect, code: int
+) -> None:
+    connect.code = code
+    probe = probe_of(connect, lambda _since_s: code == 503, silent_for_s=0.0)
     probe.start()
     assert connect.asked.wait(WITHIN_S)
     probe.stop()

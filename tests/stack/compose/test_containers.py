@@ -13,6 +13,7 @@ from racetrack.stack.compose.containers import VERSIONS, Containers, Unseen
 ID = "sha256:" + "1" * 64
 DIGEST = "sha256:" + "d" * 64
 LABELS = {VERSIONS: '{"pypy": "3.11", "librdkafka": "2.16"}'}
+OWN = f"id {ID}, librdkafka 2.16, pypy 3.11"
 BUILT, PULLED = {"Build": [{"Ref": "x"}]}, {"Pull": [{"Repository": "docker.io/library/mysql"}]}
 
 
@@ -36,42 +37,34 @@ class Answers:
         return self._described
 
 
-def image_of(name: str, **image: object) -> str:
-    client: docker.DockerClient = Answers(name, image)  # type: ignore[assignment]
-    return Containers(client, "racetrack", visible=True).image("c")
-
-
-@pytest.mark.parametrize("store", [{}, {"Identity": PULLED}], ids=["either store", "API 1.53"])
-def test_an_image_that_was_pulled_is_named_with_its_digest(store: dict[str, Any]) -> None:
-    assert (
-        image_of("mysql:8.4.10", RepoDigests=[f"mysql@{DIGEST}"], **store)
-        == f"mysql:8.4.10@{DIGEST}"
-    )
-
-
 @pytest.mark.parametrize(
-    "digests", [[], [f"racetrack/loadgen@{DIGEST}"]], ids=["graph driver's store", "containerd's"]
+    ("name", "facts", "expected"),
+    [
+        # Pulled: by digest, in either image store.
+        ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"]}, f"mysql:8@{DIGEST}"),
+        ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": PULLED}, f"mysql:8@{DIGEST}"),
+        # Built here: no digest that could be pulled, but versions.
+        ("racetrack/x:1", {"Config": {"Labels": LABELS}}, f"racetrack/x:1 ({OWN})"),
+        (
+            "racetrack/x:1",
+            {"RepoDigests": [f"racetrack/x@{DIGEST}"], "Config": {"Labels": LABELS}},
+            f"racetrack/x:1 ({OWN})",
+        ),
+        # Built by somebody else, and pushed or not.
+        ("mysql:8", {}, f"mysql:8 (id {ID})"),
+        ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": BUILT}, f"mysql:8 (id {ID})"),
+        (
+            "mysql:8",
+            {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": {**BUILT, **PULLED}},
+            f"mysql:8@{DIGEST}",
+        ),
+    ],
 )
-def test_one_that_was_made_here_has_no_digest_that_could_be_pulled(digests: list[str]) -> None:
-    assert image_of(
-        "racetrack/loadgen:pypy-3.11", RepoDigests=digests, Config={"Labels": LABELS}
-    ) == (f"racetrack/loadgen:pypy-3.11 (id {ID}, librdkafka 2.16, pypy 3.11)")
-
-
-@pytest.mark.parametrize(
-    ("digests", "store"),
-    [([], {}), ([f"mysql@{DIGEST}"], {"Identity": BUILT})],
-    ids=["graph driver's store", "containerd's, API 1.53"],
-)
-def test_nor_has_one_that_somebody_else_made(digests: list[str], store: dict[str, Any]) -> None:
-    assert image_of("mysql:8.4.10", RepoDigests=digests, **store) == f"mysql:8.4.10 (id {ID})"
-
-
-def test_one_that_was_built_and_then_pushed_can_be_pulled() -> None:
-    identity = {**BUILT, **PULLED}
-    assert image_of("me/mysql:1", RepoDigests=[f"me/mysql@{DIGEST}"], Identity=identity) == (
-        f"me/mysql:1@{DIGEST}"
-    )
+def test_an_image_is_named_by_a_digest_only_if_it_can_be_pulled(
+    name: str, facts: dict[str, Any], expected: str
+) -> None:
+    client: docker.DockerClient = Answers(name, facts)  # type: ignore[assignment]
+    assert Containers(client, "racetrack", visible=True).image("c") == expected
 
 
 def test_processes_that_can_not_be_seen_are_not_looked_for() -> None:
