@@ -1,0 +1,405 @@
+// The page of a running session: follows /events, draws the curves, and says in text what is the case.
+import { Chart, GRAVE, LOOKS } from "./chart.js";
+import { Controls, listen } from "./controls.js";
+import { clock, count, duration, element, gib, percent, rate, setText, short, shortDuration } from "./format.js";
+import { History } from "./history.js";
+
+const byId = (id) => document.getElementById(id);
+const DRAW_EVERY_MS = 250, SLOW_EVERY_MS = 1000, TEXT_EVERY_MS = 500, SILENT_MS = 6000, RETRY_MS = 2000, MOST_EVENTS = 300;
+const SPANS_S = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [Infinity, "all"]];
+const STEPS_S = [60, 120, 300, 600, 900], MOST_STEP_S = STEPS_S.at(-1), TABLE_ROWS = 120;
+// What is drawn, in this order.
+const GROUPS = {
+  rate: { title: "Rate", meaning: "events per second: offered, published to the broker, counted by the engines", height: 140, tick: short, value: (perS) => `${rate(perS)}` },
+  lag: { title: "Lag", meaning: "age of the oldest event that is due but not in the view: the highest of each second", height: 190, log: true, highest: true, tick: shortDuration, value: duration },
+  events: { title: null, height: 34 },
+  cpu: { title: "CPU", meaning: "% of a core", height: 130, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
+  memory: { title: "Memory", meaning: "resident", height: 130, isSlow: true, tick: (value) => `${short(value)} GiB`, value: gib },
+  noise: { title: "Noise", meaning: "steal, CPU of other programs", height: 130, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
+};
+const HIDDEN = new Set(["busy_pct"]); // beside it the others would be flat; the legend has its value
+const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "open"] };
+
+const controls = new Controls();
+let session = null; // `hello`, and what came since
+let histories = {};
+let charts = [];
+let latest = {};
+let source = null, lastHeardMs = 0, lostAtMs = null, hasEnded = false;
+let spanS = Number(sessionStorage.getItem("span")) || 300, isFrozen = false;
+let drawnMs = 0, drawnAllMs = 0, writtenMs = 0;
+
+// Times shown, and events in them; the charts read it.
+const timeline = {
+  fromS: 0, untilS: 60, segmentFromS: 0, marks: [],
+  marksShown() { return this.marks.filter((mark) => mark.timeS >= this.fromS && mark.timeS <= this.untilS); },
+};
+const sessionS = (atMs) => (atMs - session.started_ms) / 1000;
+
+// --- the connection ------------------------------------------------------------------------------
+function connect() {
+  source?.close();
+  source = new EventSource("/events");
+  const on = (name, does) => source.addEventListener(name, (event) => { lastHeardMs = Date.now(); does(JSON.parse(event.data)); });
+  on("hello", begin);
+  on("sample", (sample) => { if (session) add(sample); });
+  on("state", (state) => { if (session) update(state); });
+  on("event", (event) => { if (session) addEvent(event); });
+  on("end", finish);
+  source.addEventListener("error", () => {
+    if (hasEnded) return;
+    lose();
+    // After a refusal the browser does not try again by itself.
+    if (source.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
+  });
+}
+
+function lose() {
+  if (lostAtMs) return;
+  lostAtMs = Date.now();
+  controls.connect(false);
+  document.body.classList.add("stale");
+  say(`The connection to the session is lost. Trying again.`);
+  showConnection();
+}
+
+function showConnection() {
+  const place = byId("connection");
+  const ago = () => clock((Date.now() - lostAtMs) / 1000);
+  place.dataset.state = hasEnded ? "ended" : lostAtMs ? "lost" : session ? "live" : "waiting";
+  if (hasEnded) return;
+  setText(place, lostAtMs ? `Connection lost ${new Date(lostAtMs).toLocaleTimeString("en-GB")}, trying again` : session ? "Live" : "Connecting…");
+  place.title = lostAtMs ? `for ${ago()}` : "";
+}
+
+function finish({ text, folder }) {
+  hasEnded = true;
+  source.close();
+  controls.connect(false, true);
+  showConnection();
+  setText(byId("connection"), "Ended");
+  setText(byId("why-not"), `${text} The run folder is ${folder}.`);
+  say(`The session has ended. ${text}`);
+}
+
+// Nothing came for a while: the connection may be dead without a notice.
+setInterval(() => {
+  if (!hasEnded && session && !lostAtMs && Date.now() - lastHeardMs > SILENT_MS) { lose(); connect(); }
+  showConnection();
+}, 1000);
+
+// --- what arrives --------------------------------------------------------------------------------
+function begin(hello) {
+  const isBack = Boolean(lostAtMs), isSame = session?.session === hello.session;
+  session = hello;
+  lostAtMs = null;
+  latest = {};
+  document.body.classList.remove("stale", "empty");
+  document.title = `${hello.engines.map((engine) => engine.title).join(" + ")} · Racetrack live`;
+  setText(byId("session"), [hello.engines.map((engine) => engine.title).join(" and "), hello.workload, hello.runtime, hello.machine].join(" · "));
+  const groups = Object.keys(GROUPS).filter((group) => group === "events" || hello.series.some((one) => one.group === group));
+  histories = Object.fromEntries(hello.series.map((one) => [one.group, new History()]));
+  fill(hello.history);
+  timeline.marks = [];
+  byId("events").replaceChildren();
+  hello.events.forEach(showEvent);
+  if (!isSame) buildEngines();
+  buildCharts(groups);
+  controls.begin(hello);
+  controls.connect(true);
+  update(hello.state);
+  showConnection();
+  draw(true);
+  if (isBack) say(isSame ? "Connected again." : "Connected to another session.");
+}
+
+function fill(history) {
+  const rows = history.at_ms.length;
+  for (let row = 0; row < rows; row++) {
+    const values = {};
+    for (const [id, column] of Object.entries(history.values)) if (Number.isFinite(column[row])) values[id] = column[row];
+    store(history.at_ms[row], values);
+  }
+}
+
+// One history per group, since the groups are sampled at different intervals.
+function store(atMs, values) {
+  const rows = {};
+  for (const { id, group } of session.series) {
+    if (!(id in values)) continue;
+    const value = values[id];
+    // A logarithmic axis has no place for 0.
+    (rows[group] ??= {})[id] = GROUPS[group]?.log && Number.isFinite(value) ? Math.max(1, value) : value;
+  }
+  for (const [group, row] of Object.entries(rows)) histories[group].add(sessionS(atMs), row);
+  Object.assign(latest, values);
+}
+
+function add({ at_ms: atMs, values }) {
+  store(atMs, values);
+  session.now_ms = atMs;
+  requestDraw();
+}
+
+function update(state) {
+  session.state = state;
+  session.now_ms = Math.max(session.now_ms, state.now_ms);
+  timeline.segmentFromS = sessionS(state.segment.from_ms);
+  for (const engine of state.engines) showEngine(engine);
+  const inTheWay = byId("in-the-way");
+  setText(inTheWay, state.in_the_way.text || (state.in_the_way.what === "nothing" ? "Nothing." : state.in_the_way.what));
+  inTheWay.className = state.in_the_way.what === "nothing" ? "" : "open";
+  setText(byId("segment"), `Segment ${state.segment.number}: ${state.segment.why}`);
+  showMemory(state.memory);
+  controls.update(state);
+}
+
+function addEvent(event) {
+  if (session.events.at(-1)?.number >= event.number) return;
+  session.events.push(event);
+  session.events.splice(0, session.events.length - 1000);
+  showEvent(event);
+  if (GRAVE.has(event.kind) || event.by !== "user") say(event.text);
+}
+
+// --- as text -------------------------------------------------------------------------------------
+// To screen readers, politely; the same text twice is said twice.
+function say(text) {
+  setText(byId("spoken"), byId("spoken").textContent === text ? `${text}\u00a0` : text);
+}
+
+function showEvent(event) {
+  timeline.marks.push({ timeS: sessionS(event.at_ms), kind: event.kind, text: event.text, number: event.number });
+  timeline.marks.splice(0, timeline.marks.length - 1000);
+  const list = byId("events");
+  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 30;
+  list.append(element("li", { class: GRAVE.has(event.kind) ? "bad" : event.kind === "note" ? "note" : "" },
+    element("time", {}, clock(sessionS(event.at_ms))), element("span", {}, event.text + (event.by === "replay" ? " (replayed)" : ""))));
+  while (list.children.length > MOST_EVENTS) list.firstElementChild.remove();
+  if (isAtEnd) list.scrollTop = list.scrollHeight;
+}
+
+const engineParts = new Map();
+const FIGURES = { lag: "Lag, worst view", counted: "Counted", backlog: "Backlog", cpu: "CPU", memory: "Memory" };
+
+function buildEngines() {
+  engineParts.clear();
+  byId("engines").replaceChildren(...session.engines.map((engine, index) => {
+    const part = (tag, name) => element(tag, { class: name }, "–");
+    const parts = { status: part("span", "status"), kind: part("p", "verdict"), text: part("p", "reason"), figures: {} };
+    const cells = Object.entries(FIGURES).map(([key, title]) => {
+      parts.figures[key] = element("dd", {}, "–");
+      return element("div", { class: key }, element("dt", {}, title), parts.figures[key]);
+    });
+    engineParts.set(engine.name, parts);
+    return element("article", { class: "panel engine", "data-colour": index, "aria-labelledby": `engine-${index}` },
+      element("h2", { id: `engine-${index}` }, engine.title), parts.status, parts.kind, element("dl", {}, ...cells), parts.text);
+  }));
+}
+
+function showEngine({ name, status, text, verdict }) {
+  const parts = engineParts.get(name);
+  if (!parts) return;
+  const [sign, grade] = VERDICTS[verdict.kind] ?? VERDICTS.none;
+  const before = parts.kind.dataset.kind, title = session.engines.find((engine) => engine.name === name).title;
+  setText(parts.status, status);
+  parts.status.dataset.status = status;
+  setText(parts.kind, `${sign} ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`);
+  parts.kind.className = `verdict ${grade}`;
+  parts.kind.dataset.kind = verdict.kind;
+  setText(parts.text, status === "running" ? verdict.text : text || verdict.text);
+  if (before && before !== verdict.kind && verdict.kind !== "none") say(`${title}: ${verdict.kind}.`);
+}
+
+function showFigures() {
+  for (const engine of session.engines) {
+    const { figures } = engineParts.get(engine.name);
+    const sum = (prefix) => {
+      const known = engine.services.map((service) => latest[`${prefix}/${service}`]).filter(Number.isFinite);
+      return known.length ? known.reduce((one, other) => one + other) : null;
+    };
+    setText(figures.lag, duration(worstLag(engine.name)));
+    setText(figures.counted, `${rate(latest[`counted_per_s/${engine.name}`])} /s`);
+    setText(figures.backlog, count(latest[`backlog/${engine.name}`]));
+    setText(figures.cpu, percent(sum("cpu_pct")));
+    setText(figures.memory, gib(sum("rss_gib")));
+  }
+  setText(byId("elapsed"), clock(sessionS(session.now_ms)));
+  controls.figures(latest);
+}
+
+// Of all views in the last second, since lag rises and falls with each update.
+function worstLag(engine) {
+  const ids = session.series.map((one) => one.id).filter((id) => id.startsWith(`lag_ms/${engine}/`));
+  const known = ids.map((id) => histories.lag.peak(id, sessionS(session.now_ms) - 1)).filter((ms) => ms !== null);
+  return known.length ? Math.max(...known) : null;
+}
+
+function showMemory(memory) {
+  const list = byId("memory");
+  if (!memory.length) return;
+  while (list.children.length > memory.length) list.lastElementChild.remove();
+  memory.forEach(({ text, what, warn }, index) => {
+    const item = list.children[index] ?? list.appendChild(element("li"));
+    setText(item, text || what);
+    item.className = warn ? "bad" : "";
+  });
+}
+
+// All figures in one sentence, for the key that reads them out.
+function summary() {
+  if (!session) return "Not connected.";
+  const engines = session.engines.map(({ name, title }) => {
+    const { verdict, status } = session.state.engines.find((engine) => engine.name === name) ?? { verdict: { kind: "none" }, status: "" };
+    return `${title} ${status}: lag ${duration(worstLag(name))}, counted ${rate(latest[`counted_per_s/${name}`])} per second, ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`;
+  });
+  return [`Offered ${rate(latest.offered_per_s)} per second`, ...engines, `In the way: ${byId("in-the-way").textContent}`].join(". ");
+}
+
+// --- curves --------------------------------------------------------------------------------------
+function buildCharts(groups) {
+  const place = byId("plots"), key = JSON.stringify([groups, session.series]);
+  if (place.dataset.key === key) charts.forEach((chart, index) => chart.use(histories[groups[index]]));
+  else {
+    place.dataset.key = key;
+    charts = [];
+    place.replaceChildren();
+    for (const group of groups) {
+      const figure = place.appendChild(element("div", { class: `chart ${group}` }));
+      const lines = linesOf(group), { title, meaning } = GROUPS[group];
+      const label = title ? `${title}: ${meaning}. The legend has the values as text.` : "Events over time. The list of events has them as text.";
+      charts.push(new Chart(figure, { ...GROUPS[group], label, lines }, histories[group], timeline, showReading));
+    }
+  }
+}
+
+// Engines have the first colours; their services the same ones; everything else the others.
+function linesOf(group) {
+  const engineIndex = (name) => session.engines.findIndex((engine) => engine.name === name);
+  const services = new Map(session.services.map((service) => [service.name, service.engine]));
+  const dashes = new Map();
+  let other = session.engines.length;
+  return session.series.filter((one) => one.group === group).map(({ id, label, engine }) => {
+    const owner = engineIndex(engine ?? services.get(id.split("/")[1]));
+    if (id === "offered_per_s") return { id, label, colour: null, dash: 1, width: 1.5 };
+    if (owner < 0) return { id, label, colour: other, dash: Math.floor(other++ / LOOKS), width: 1.4, isHidden: HIDDEN.has(id) };
+    const dash = dashes.get(owner) ?? 0;
+    dashes.set(owner, dash + 1);
+    return { id, label, colour: owner, dash, width: dash ? 1.3 : 2 };
+  });
+}
+
+function requestDraw() {
+  const wait = Math.max(0, drawnMs + DRAW_EVERY_MS - performance.now());
+  if (requestDraw.timer || document.hidden) return;
+  requestDraw.timer = setTimeout(() => requestAnimationFrame(() => { requestDraw.timer = null; draw(); }), wait);
+}
+
+function draw(isForced = false) {
+  drawnMs = performance.now();
+  if (!isFrozen || isForced) {
+    const nowS = sessionS(session.now_ms);
+    const isFull = nowS >= spanS;
+    timeline.fromS = isFull ? nowS - spanS : 0;
+    // A young session fills its minutes from the left; the axis grows in steps.
+    timeline.untilS = isFull || nowS > MOST_STEP_S ? nowS : STEPS_S.find((step) => step >= nowS);
+    // Drawing costs CPU time of the machine that is measured: what is sampled once a second is drawn so.
+    const isAll = isForced || drawnMs - drawnAllMs >= SLOW_EVERY_MS;
+    if (isAll) drawnAllMs = drawnMs;
+    charts.filter((chart) => isAll || !chart.isSlow).forEach((chart) => chart.draw());
+  }
+  if (drawnMs - writtenMs < TEXT_EVERY_MS && !isForced) return;
+  writtenMs = drawnMs;
+  showFigures();
+  charts.forEach((chart) => chart.read());
+  showReading(charts[0]?.plot);
+}
+document.addEventListener("visibilitychange", () => { if (!document.hidden && session) draw(true); });
+
+// The time under the cursor, and the event next to it.
+function showReading(plot) {
+  if (!plot || !session) return;
+  if (plot.cursor.idx === null || plot.cursor.idx === undefined || plot.cursor.left < 0) {
+    setText(byId("reading"), isFrozen ? `frozen at ${clock(timeline.untilS)}` : "latest values");
+    return;
+  }
+  const timeS = plot.posToVal(plot.cursor.left, "x"), near = (timeline.untilS - timeline.fromS) / 60;
+  const mark = timeline.marksShown().filter((one) => Math.abs(one.timeS - timeS) < near).at(-1);
+  setText(byId("reading"), `at ${clock(timeS)}${mark ? `: ${mark.text}` : ""}`);
+}
+
+function moveCursor(event) {
+  const { plot } = charts[0] ?? {};
+  if (!plot) return;
+  const width = plot.over.clientWidth, at = plot.cursor.left < 0 ? width : plot.cursor.left;
+  const to = { ArrowLeft: at - width / 100, ArrowRight: at + width / 100, Home: 0, End: width, Escape: -10 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  plot.setCursor({ left: to < 0 && event.key !== "Escape" ? 0 : Math.min(to, width), top: event.key === "Escape" ? -10 : 10 });
+  if (event.key !== "Escape") say(`${byId("reading").textContent}. ${[...document.querySelectorAll("#plots .rate li, #plots .lag li")].map((item) => item.textContent).join(", ")}`);
+}
+
+function buildSpans() {
+  byId("spans").append(...SPANS_S.map(([seconds, text], index) => {
+    const radio = element("input", { type: "radio", name: "span", id: `span-${index}`, checked: seconds === spanS });
+    radio.addEventListener("change", () => showSpan(seconds));
+    return element("span", {}, radio, element("label", { for: `span-${index}` }, text));
+  }));
+}
+
+function showSpan(seconds) {
+  spanS = seconds;
+  sessionStorage.setItem("span", String(seconds));
+  byId(`span-${SPANS_S.findIndex(([each]) => each === seconds)}`).checked = true;
+  if (session) draw(true);
+}
+
+function freeze() {
+  isFrozen = !isFrozen;
+  byId("freeze").setAttribute("aria-pressed", String(isFrozen));
+  if (session) draw();
+}
+
+// The last minutes as a table, made when it is opened: one row a second at most.
+function showTable() {
+  const table = byId("table");
+  if (!table.open || !session) return;
+  const lines = ["rate", "lag", "cpu", "memory", "noise"].filter((group) => histories[group]).flatMap((group) => linesOf(group).map((line) => ({ ...line, group })));
+  const untilS = Math.floor(timeline.untilS), step = Math.max(1, Math.ceil((timeline.untilS - timeline.fromS) / TABLE_ROWS));
+  const rows = [];
+  for (let timeS = untilS; timeS > timeline.fromS && rows.length < TABLE_ROWS; timeS -= step) {
+    const cells = lines.map(({ id, group }) => {
+      const history = histories[group], at = history.indexAt(timeS);
+      return at >= 0 && timeS - history.times[at] < step + 2 ? GROUPS[group].value(history.column(id)[at]) : "";
+    });
+    if (cells.some(Boolean)) rows.push(element("tr", {}, element("th", { scope: "row" }, clock(timeS)), ...cells.map((cell) => element("td", {}, cell))));
+  }
+  const head = element("tr", {}, element("th", { scope: "col" }, "time"), ...lines.map(({ label, group }) => element("th", { scope: "col" }, `${GROUPS[group].title}: ${label}`)));
+  table.replaceChildren(table.firstElementChild, element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+}
+
+// --- keys ----------------------------------------------------------------------------------------
+const focus = (id) => () => { byId(id).focus(); byId(id).select?.(); };
+listen([
+  { key: "+", means: "Raise the rate by one step of the slider", does: () => controls.step(1) },
+  { key: "-", means: "Lower the rate by one step", does: () => controls.step(-1) },
+  { key: "r", means: "Type a rate, such as 5k", does: focus("rate") },
+  { key: "l", means: "Type a load profile, such as spike 5k 50k 10s", does: focus("profile") },
+  { key: "n", means: "Mark this moment with a note", does: focus("note") },
+  { key: "v", means: "Go to the services: Tab and Enter pause, kill and restart", does: () => document.querySelector("#services button")?.focus() },
+  { key: "o", means: "Go to the other load: purchases, updates, deletions, reads", does: () => document.querySelector("#kinds input")?.focus() },
+  { key: "c", means: "Go to the curves: arrow keys move the cursor", does: focus("plots") },
+  { key: "f", means: "Freeze the curves, or let them run", does: freeze },
+  ...SPANS_S.map(([seconds, text], index) => ({ key: String(index + 1), means: `Show ${text === "all" ? "the whole session" : `the last ${text}`}`, does: () => showSpan(seconds) })),
+  { key: "s", means: "Read the figures out (screen readers)", does: () => say(summary()) },
+  { key: "e", means: "End the session; asks first", does: () => byId("ask-end").click() },
+  { key: "?", means: "Show these keys", does: () => byId("keys").showModal() },
+]);
+byId("show-keys").addEventListener("click", () => byId("keys").showModal());
+byId("freeze").addEventListener("click", freeze);
+byId("plots").addEventListener("keydown", moveCursor);
+byId("table").addEventListener("toggle", showTable);
+buildSpans();
+connect();

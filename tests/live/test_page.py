@@ -1,0 +1,312 @@
+"""The live page in a real browser: figures, controls, keys, a lost server, odd texts, a long
+session. Needs Chromium (Debian: `apt-get install chromium`)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.live.driven import PHONE, WIDE, Tab, chromium
+from tests.live.page_server import ENGINES, PageServer, running
+from tests.report.browser import contrast, needs_chromium
+
+pytestmark = [pytest.mark.slow, needs_chromium]
+ODD = "<img src=x onerror=\"document.title='taken'\"> 'quoted' \u202e \U0001f642"
+CHARTS = ("rate", "lag", "cpu", "memory", "noise")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def server() -> Iterator[PageServer]:
+    """A session that has run for a minute and a half, and goes on."""
+    made_up = PageServer()
+    made_up.fill(90)
+    made_up.start()
+    with running(made_up):
+        yield made_up
+    made_up.stop()
+
+
+def legend(tab: Tab, chart: str) -> list[str]:
+    return tab.page.locator(f".chart.{chart} .legend .value").all_text_contents()
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_figures_are_text_and_nothing_moves(
+    browser: Browser, server: PageServer, size: tuple[int, int], scheme: str
+) -> None:
+    tab = Tab(browser, size, scheme).open(server.url)
+    server.event("rate", "rate 5,000/s → 5,000/s")
+    server.state(held="")
+    tab.page.wait_for_timeout(2500)
+    for chart in CHARTS:
+        values = legend(tab, chart)
+        assert values and all(re.search(r"\d", value) for value in values), (chart, values)
+    for title in ENGINES.values():
+        assert title in tab.text("#engines")
+    assert "kept up" in tab.text("#engines") and "Kept up: lag is steady" in tab.text("#engines")
+    assert tab.text("#target") == "5,000"
+    seen: dict[str, Any] = tab.page.evaluate(
+        """() => ({ width: document.documentElement.scrollWidth, shifts, spoken, policy,
+        paper: getComputedStyle(document.querySelector(".panel")).backgroundColor,
+        inks: ["body", ".muted", ".verdict.good", ".verdict.open", "#memory .bad"]
+          .map((one) => getComputedStyle(document.querySelector(one)).color) })"""
+    )
+    assert seen["width"] <= size[0]
+    assert seen["shifts"] < 0.01
+    assert seen["spoken"] <= 2  # not with every figure
+    assert seen["policy"] == [] and tab.errors == []
+    assert all(contrast(ink, seen["paper"]) >= 4.5 for ink in seen["inks"]), seen
+    tab.page.close()
+
+
+def test_one_cursor_reads_all_charts(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    tab.page.click("#freeze")
+    latest = {chart: legend(tab, chart) for chart in CHARTS}
+    box = tab.page.locator(".chart.lag .u-over").bounding_box()
+    assert box
+    tab.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 60)
+    tab.wait("#reading", "at 0:")
+    there = {chart: legend(tab, chart) for chart in CHARTS}
+    assert all(there[chart] != latest[chart] for chart in CHARTS)
+    assert all("–" not in values for values in there.values())
+    crosses = tab.page.locator(".u-cursor-x").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().x"
+        " - one.parentElement.getBoundingClientRect().x)"
+    )
+    assert len(crosses) == 6 and min(crosses) > 10
+    tab.page.close()
+
+
+def test_the_rate_is_set_by_slider_and_by_typing(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    tab.page.fill("#rate", "12k")
+    tab.page.press("#rate", "Enter")
+    tab.wait("#target", "12,000")
+    tab.wait("#events", "rate 5,000/s → 12,000/s")
+    slider = tab.page.locator("#slider")
+    slider.focus()
+    for _ in range(3):  # one action, not three
+        slider.press("ArrowRight")
+    tab.wait("#events", "rate 12,000/s → 25,000/s")
+    tab.wait("#target", "25,000")
+    assert server.actions == [("rate", {"per_s": "12k"}), ("rate", {"per_s": 25_000})]
+    assert set(server.tokens) == {"secret"}
+    assert slider.get_attribute("aria-valuetext") == "25,000 per second"
+    tab.page.close()
+
+
+def test_a_refused_action_says_why(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    server.refusals["load"] = (400, f"'x' is not a load profile. {ODD}")
+    tab.page.fill("#profile", "x")
+    tab.page.press("#profile", "Enter")
+    tab.wait("#answer", "'x' is not a load profile.")
+    assert tab.page.input_value("#profile") == "x"  # to mend it
+    server.refusals["rate"] = (409, "The session is ending.")
+    tab.page.press("#slider", "ArrowRight")
+    tab.wait("#answer", "The session is ending.")
+    assert tab.text("#target") == "5,000"
+    tab.page.close()
+
+
+def test_what_is_impossible_is_grey_and_says_why(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    assert tab.disabled("updates") and not tab.disabled("purchases")
+    assert "the workload ads has no updates" in tab.text("#kinds")
+    assert tab.disabled("kill/registry") and not tab.disabled("kill/broker")
+    assert "registry keeps its data in memory only" in tab.text("#services")
+    tab.page.click('[data-control="kill/registry"]', force=True)
+    tab.wait("#answer", "registry keeps its data in memory only")
+    assert server.actions == []
+    tab.page.click('[data-control="pause/broker"]')
+    tab.wait("#events", "pause broker")
+    controls = server.current_state()["controls"]
+    server.state(controls=controls | {"pause/broker": "broker is paused", "resume/broker": ""})
+    tab.page.click('[data-control="resume/broker"]')
+    tab.wait("#events", "resume broker")
+    assert server.actions[-1] == ("resume", {"target": "broker"})
+    tab.page.close()
+
+
+def test_without_the_token_the_page_only_shows(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url.partition("#")[0])
+    assert "carries the token" in tab.text("#why-not")
+    assert tab.disabled("rate") and tab.disabled("end") and tab.disabled("kill/dh")
+    tab.page.wait_for_timeout(500)
+    assert re.search(r"\d", tab.text(".engine .lag"))
+    tab.page.close()
+
+
+def test_a_lost_server_is_said_and_regained(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    shifts = tab.page.evaluate("shifts")
+    server.stop()
+    tab.wait("#connection", "Connection lost")
+    tab.wait("#spoken", "The connection to the session is lost.")
+    assert tab.disabled("rate") and "is lost" in tab.text("#why-not")
+    server.per_s = 7000
+    server.event("rate", "rate 5,000/s → 7,000/s")  # while the page was away
+    server.start()
+    tab.wait("#connection", "Live")
+    tab.wait("#spoken", "Connected again.")
+    tab.wait("#events", "rate 5,000/s → 7,000/s")
+    tab.wait("#target", "7,000")
+    assert not tab.disabled("rate") and tab.text("#why-not") == ""
+    assert tab.page.locator(".chart").count() == 6
+    assert tab.page.evaluate("shifts") - shifts < 0.01
+    tab.page.close()
+
+
+def test_a_reload_keeps_history_and_token(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    server.event("note", "before the reload")
+    tab.wait("#events", "before the reload")
+    tab.page.reload()
+    tab.wait("#connection", "Live")
+    tab.wait("#events", "before the reload")
+    box = tab.page.locator(".chart.rate .u-over").bounding_box()
+    assert box
+    tab.page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + 60)
+    tab.wait("#reading", "at 0:1")
+    assert legend(tab, "rate")[0] == "5,000"
+    assert not tab.disabled("rate")
+    tab.page.close()
+
+
+def test_two_pages_show_the_same(browser: Browser, server: PageServer) -> None:
+    one, other = Tab(browser).open(server.url), Tab(browser, PHONE).open(server.url)
+    one.page.fill("#rate", "20k")
+    one.page.press("#rate", "Enter")
+    for tab in (one, other):
+        tab.wait("#target", "20,000")
+        tab.wait("#events", "rate 5,000/s → 20,000/s")
+        assert tab.errors == []
+        tab.page.close()
+
+
+def test_texts_are_never_markup(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    server.event("note", ODD)
+    state = server.current_state()
+    engines = [
+        engine | {"verdict": {"kind": "none", "text": ODD, "judged_s": 0.0}}
+        for engine in state["engines"]
+    ]
+    server.state(engines=engines, held=ODD, in_the_way={"what": "engine", "text": ODD})
+    for place in ("#events", ".engine .reason", "#in-the-way"):
+        tab.wait(place, "<img src=x")
+    server.sample({"offered_per_s": None, "unknown": 3, "lag_ms/dh/count": 0})
+    tab.page.wait_for_timeout(700)
+    assert tab.page.locator("img").count() == 0
+    assert tab.page.title() == "Deephaven + PostgreSQL · Racetrack live"
+    assert tab.errors == []
+    tab.page.close()
+
+
+def test_everything_works_by_keyboard(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    press = tab.page.keyboard.press
+    press("+")
+    tab.wait("#target", "6,000")
+    press("r")
+    tab.page.keyboard.type("9k")
+    press("Enter")
+    tab.wait("#target", "9,000")
+    press("Escape")
+    press("n")
+    tab.page.keyboard.type("a+note? 1")  # keys of controls are text here
+    press("Enter")
+    tab.wait("#events", "a+note? 1")
+    press("Escape")
+    press("v")
+    press("Tab")
+    press("Enter")
+    tab.wait("#events", "kill dh")
+    press("c")
+    press("Home")
+    tab.wait("#reading", "at 0:0")
+    assert "offered5,000" in tab.text("#spoken").replace(" ", "")
+    press("Escape")
+    press("s")
+    tab.wait("#spoken", "Deephaven running: lag")
+    press("?")
+    assert tab.page.locator("#keys").is_visible()
+    assert "Raise the rate" in tab.text("#key-list")
+    press("Escape")
+    press("e")
+    assert tab.page.locator("#end").is_visible()
+    press("Enter")  # the first button goes on
+    assert ("end", {}) not in server.actions
+    press("e")
+    press("Tab")
+    press("Enter")
+    tab.wait("#connection", "Ended")
+    tab.wait("#why-not", "The run folder is logs/one.")
+    assert server.actions[-1] == ("end", {})
+    assert tab.errors == []
+    tab.page.close()
+
+
+def test_single_keys_can_be_turned_off(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    tab.page.click("#show-keys")
+    tab.page.uncheck("#use-keys")
+    tab.page.keyboard.press("Escape")
+    tab.page.keyboard.press("+")
+    tab.page.wait_for_timeout(500)
+    assert server.actions == []
+    tab.page.close()
+
+
+def test_a_table_has_the_figures_of_the_curves(browser: Browser, server: PageServer) -> None:
+    tab = Tab(browser).open(server.url)
+    tab.page.click("#table summary")
+    rows = tab.page.locator("#table tbody tr")
+    assert rows.count() > 60
+    assert rows.first.locator("td").first.text_content() == "5,000"
+    tab.page.close()
+
+
+# Ten hours at ten rows a second, with a peak and a dip of a single row each hour.
+LONG = """async () => {
+  const { History } = await import("/page/history.js");
+  const history = new History(), peaks = [];
+  for (let row = 0; row < 360000; row++) {
+    const isPeak = row % 36000 === 17001, isDip = row % 36000 === 29003;
+    if (isPeak) peaks.push(row / 10);
+    const lag = isPeak ? 9000 + row / 36000 : isDip ? 1 : 100 + row % 10;
+    history.add(row / 10, { lag, sparse: row % 10 ? undefined : 5 });
+  }
+  const { times } = history, lag = history.column("lag"), sparse = history.column("sparse");
+  const count = (column, is) => column.filter(is).length;
+  const away = (peak) => Math.min(...times.filter((time, at) => lag[at] >= 9000)
+    .map((time) => Math.abs(time - peak)));
+  return { rows: times.length, rises: times.every((time, at) => !at || time > times[at - 1]),
+    last: times.at(-1), same: lag.length === times.length && sparse.length === times.length,
+    high: count(lag, (one) => one >= 9000), low: count(lag, (one) => one === 1),
+    known: count(sparse, (one) => one === 5), away_s: Math.max(...peaks.map(away)),
+    repeated: history.add(times.at(-1), { lag: 5 }) };
+}"""
+
+
+def test_a_long_session_is_thinned_without_losing_a_peak(
+    browser: Browser, server: PageServer
+) -> None:
+    tab = Tab(browser).open(server.url)
+    found = tab.page.evaluate(LONG)
+    assert found["rows"] <= 4000 and found["same"] and found["rises"]
+    assert found["high"] == 10 and found["low"] == 10
+    assert found["away_s"] < 65
+    assert found["last"] == 35999.9 and not found["repeated"]
+    assert found["known"] > 500
+    tab.page.close()
