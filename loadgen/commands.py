@@ -40,7 +40,7 @@ class Load:
         raise NotImplementedError
 
     def flush(self, done: Callable[[str], None]) -> None:
-        """Flush; call `done`, now or later, with the answer line."""
+        """Flush, and call `done` with the answer line when the flush has ended."""
         raise NotImplementedError
 
 

@@ -135,7 +135,7 @@ class Reader:
         if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
             return int(text)
         raise ConfigError(
-            f"{name}={_short(text)} can't be used: it takes a whole number from {low} to {high}."
+            f"{name}={_short(text)} can't be used: it must be a whole number from {low} to {high}."
         )
 
     def number(self, name: str, default: float, low: float, high: float) -> float:
@@ -147,7 +147,7 @@ class Reader:
         if low <= value <= high:
             return value
         raise ConfigError(
-            f"{name}={_short(text)} can't be used: it takes a number from {low:g} to {high:g}."
+            f"{name}={_short(text)} can't be used: it must be a number from {low:g} to {high:g}."
         )
 
     def rate(self, name: str, default: str) -> int:
@@ -156,7 +156,7 @@ class Reader:
         if milli is None:
             raise ConfigError(
                 f"{name}={_short(text)} can't be used: "
-                f"it takes a number per second from 0 to {MAX_RATE_PER_S}."
+                f"it must be a number per second from 0 to {MAX_RATE_PER_S}."
             )
         return milli
 
@@ -166,7 +166,7 @@ class Reader:
         if text in allowed:
             return text
         raise ConfigError(
-            f"{name}={_short(text)} can't be used: it takes one of {', '.join(allowed)}."
+            f"{name}={_short(text)} can't be used: it must be one of {', '.join(allowed)}."
         )
 
     def endpoint(self, name: str, default: str) -> tuple[str, int]:
@@ -175,7 +175,7 @@ class Reader:
         if host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535:
             return host.strip("[]"), int(port)
         raise ConfigError(
-            f"{name}={_short(text)} can't be used: it takes host:port, like 127.0.0.1:8090."
+            f"{name}={_short(text)} can't be used: it must be host:port, like 127.0.0.1:8090."
         )
 
 

@@ -41,7 +41,7 @@ class ControlLink:
             self.report(event="log", text=text)
 
     def report(self, **message: Any) -> None:
-        """Send a report, now or when the socket accepts it."""
+        """Send a report immediately, or as soon as the socket accepts it."""
         self._outbox.append(json.dumps(message).encode())
         self.send()
 

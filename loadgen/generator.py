@@ -32,15 +32,16 @@ LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
-# Limit of derived events that one call counts as due.
+# Largest number of derived events that one call counts as due.
 MAX_COUNTED = 100_000
 
 
 def partition_schedules(start_ns: int, weights: Sequence[int]) -> list[Schedule]:
     """Return a schedule per partition, at rate 0.
 
-    Numerators are milli-rates times the weight of the partition, so the rates of partitions add up
-    exactly. Phases are spread, so a slow rate does not send one burst over all partitions."""
+    The numerator of a rate is the total rate, in thousandths per second, times the partition's
+    weight, so the partitions' rates add up exactly. The partitions' first events are spread over
+    time, so that a slow rate does not send one burst over all partitions."""
     count = len(weights)
     denominator = sum(weights) * 1000 * NS_PER_S
     return [
@@ -66,7 +67,7 @@ class Generator(Load):
         self._selector = selectors.DefaultSelector()
         self._weights = events.weights
         self._schedules = partition_schedules(self._started_ns, self._weights)
-        # Only for counting the events that are due: workers compute and send derived events.
+        # Used only to count derived events that are due; the workers compute and send them.
         self._derived = all_derived(workload, events, self._started_ns)
         self._due_derived = [0] * len(self._weights)
         self._workers = WorkerPool(

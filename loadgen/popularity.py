@@ -45,7 +45,7 @@ def zipf(count: int, exponent: float = 0.0) -> Popularity:
 def _alias_table(weights: Sequence[float]) -> tuple[list[int], list[int]]:
     """Return (thresholds of 32 bits, others).
 
-    The algorithm is that of Vose, "A linear algorithm for generating random numbers with a given
+    The algorithm is from Vose, "A linear algorithm for generating random numbers with a given
     distribution", IEEE Transactions on Software Engineering 17, 1991.
     """
     count, total = len(weights), sum(weights)

@@ -48,7 +48,7 @@ class PartitionState:
         self.share = share  # from Renderer.share
         self.position = position  # number of settled (handed over or refused) scheduled events
         self.derived: deque[DerivedEvent] = deque()  # due derived events that are not settled
-        self.next_derived = next_derived  # by kind: lower numbers are settled or in `derived`
+        self.next_derived = next_derived  # by kind: lower numbers are settled, or wait in `derived`
         self.stamp_ms = 0  # timestamp of the newest settled event
         self.full_since_ns = 0
         self.released = False

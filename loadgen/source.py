@@ -26,7 +26,7 @@ class Source:
 
     name = ""  # singular
     help_text = ""  # for the control port's help
-    # Whether the rate is 0 by default. The log leaves out an optional source without events.
+    # True if the rate is 0 by default. The log leaves out an optional source without events.
     optional = False
 
     def __init__(self, schedule: Schedule, start_milli_per_s: int = 0) -> None:
@@ -34,7 +34,7 @@ class Source:
         self.start_milli_per_s = start_milli_per_s
         self.done = 0
         self.refused = 0
-        self.lateness = [0] * c.CLASSES  # histogram by class, from due to committed
+        self.lateness = [0] * c.CLASSES  # histogram of lateness (due to committed)
         self._made = 0
         self._newest_ms = 0
 

@@ -1,4 +1,4 @@
-"""Preparation of topics: wait for the broker, create missing topics, and write initial messages."""
+"""Prepares topics: waits for the broker, creates missing topics, and writes initial messages."""
 
 from __future__ import annotations
 

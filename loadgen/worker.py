@@ -195,7 +195,7 @@ class Worker:
         self._flushes = unfinished
 
     def _flushed(self, token: str, left: int) -> None:
-        """Report a completed flush. If its token is that of a release ("release/3"), give up the
+        """Report a completed flush. If its token belongs to a release ("release/3"), give up the
         partition, or keep it if messages are still queued."""
         if not token.startswith("release/"):
             self._control.report(event="flushed", token=token, left=left)

@@ -62,8 +62,9 @@ class WorkerPool:
         self._wanted = workers_for(milli_per_s, each, len(self._workers))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """Send a rate that takes effect at `at_ns` to every worker. Change this pool's schedules
-        first: a worker that gets a partition later receives the partition's schedule."""
+        """Send every worker a rate that takes effect at `at_ns`. The caller must already have
+        changed this pool's schedules, because a worker that gets a partition later receives its
+        schedule from there."""
         self._send_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
     def change_derived_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
@@ -103,12 +104,12 @@ class WorkerPool:
 
     @property
     def all_placed(self) -> bool:
-        """Whether every partition has an owner."""
+        """True if every partition has an owner."""
         return None not in self._owner
 
     @property
     def gone(self) -> bool:
-        """Whether no worker is left."""
+        """True if no worker is left."""
         return all(worker.empty for worker in self._workers)
 
     def handed(self) -> list[int]:

@@ -45,22 +45,22 @@ class WorkerProcess:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no process, not even an exited one."""
+        """True if there is no process, not even an exited one."""
         return self._process is None
 
     @property
     def alive(self) -> bool:
-        """Whether the process is running."""
+        """True if the process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def working(self) -> bool:
-        """Whether the worker accepts orders and is not stopping."""
+        """True if the worker accepts orders and is not stopping."""
         return self.ready and not self.stopping
 
     @property
     def may_start(self) -> bool:
-        """Whether there is no process and the restart delay is over."""
+        """True if there is no process and the restart delay is over."""
         return self._process is None and time.monotonic() >= self._not_before_s
 
     def start(self, counters_fd: int, workers: int, offset_ns: int) -> None:
@@ -81,7 +81,7 @@ class WorkerProcess:
         self._selector.register(ours, selectors.EVENT_READ, lambda _mask: self._receive())
 
     def send(self, **order: Any) -> None:
-        """Send an order, now or when the socket accepts it."""
+        """Send an order immediately, or as soon as the socket accepts it."""
         self._outbox.append(json.dumps(order).encode())
         self.push()
 

@@ -1,8 +1,8 @@
 """Environment variables of this process and its children.
 
 Removes the user's variables that could change results. `settle` cleans this process. `of_program`
-is the environment of the programs of a run; `of_download`, that of downloads, keeps the user's
-proxies.
+returns the environment for the programs of a run, `of_download` the environment for downloads,
+which keeps the user's proxies.
 """
 
 import os
@@ -60,11 +60,11 @@ def settle() -> None:
 
 
 def harmful(names: Iterable[str]) -> list[str]:
-    """Return those of `names` that could change a result, except Racetrack's own settings."""
+    """Return the names that could change a result, except Racetrack's own settings."""
     suspects = {name for name in names if HARMFUL.fullmatch(name)} - set(HARMLESS)
     if not suspects:
         return []
-    from racetrack.config import every_setting  # here: slow, and the installer has no pydantic
+    from racetrack.config import every_setting  # slow; absent from the installer
 
     return sorted(name for name in suspects if name.lower() not in every_setting())
 

@@ -31,7 +31,7 @@ def usable_cores() -> frozenset[int]:
 
 def describe(cpuinfo: Path = CPUINFO) -> "Machine":
     """Return CPU model, cores, memory, kernel and distribution of this machine."""
-    from racetrack.results.run import Machine  # here: slow, and most commands do not need it
+    from racetrack.results.run import Machine  # slow; most commands do not need it
 
     cpu = _fields(cpuinfo)
     return Machine(

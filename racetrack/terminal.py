@@ -97,7 +97,8 @@ class Screen:
 
 
 class Interrupted(BaseException):
-    """A signal asked the run to stop. A BaseException, so that `except Exception` lets it pass."""
+    """A signal requested the end of the run. A BaseException, so that `except Exception` lets it
+    pass."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -130,7 +131,7 @@ class Guard:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a signal came while the guard was disarmed."""
+        """True if a signal came while the guard was disarmed."""
         return self._pending is not None
 
     def postpone(self, interrupted: Interrupted) -> None:

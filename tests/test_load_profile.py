@@ -113,7 +113,7 @@ def test_what_is_no_load_is_said_with_an_example(text: str, says: str) -> None:
         ("0,5\n1,many\n", "line 2: 'many' is not a rate"),
         ("0,5\n1,-5\n", "line 2: '-5' is not a rate"),
         ("0,5\n1\n", "line 2: "),
-        ("0,5\n\n0,6\n", "line 3: its seconds do not rise"),
+        ("0,5\n\n0,6\n", "line 3: its seconds do not increase"),
         ("0,5\nnan,6\n", "line 2: 'nan' is not a number of seconds"),
         ("0,0\n1,0\n", "its rate is always 0"),
     ],

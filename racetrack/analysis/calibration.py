@@ -83,8 +83,8 @@ def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def waiting(folder: Path, defect: InjectedDefect) -> Finding:
-    """Compare the number of waiting pageviews, computed from totals and as rate × age, with rate ×
-    injected delay."""
+    """Check the number of waiting pageviews, computed in two ways (from totals, and as rate × age),
+    against rate × injected delay."""
     run = read_run(folder)
     judged = _judged(run)
     bound = f"both ± {WAITING_WITHIN:.0%}, and equal by Little's law"
@@ -157,7 +157,8 @@ def answer(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def stall(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check how soon the lag shows that one partition has stalled, and that freshness does not.
+    """Check how soon the lag shows that one partition has stalled, and that freshness does not show
+    it.
 
     The judged window must lie within the stall.
     """

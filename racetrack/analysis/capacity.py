@@ -19,7 +19,7 @@ from racetrack.analysis.curves import (
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading
 
-# A smaller idle fraction can't be told from 0, because end offsets are sampled.
+# A smaller idle fraction can't be distinguished from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
 TRACER_RESOLUTION = 0.02
@@ -46,7 +46,7 @@ class Work:
 
     @property
     def is_capacity(self) -> bool:
-        """Whether there was always a backlog, so that the throughput is the capacity."""
+        """True if there was always a backlog, so that the throughput is the capacity."""
         return self.idle_share <= IDLE_SHARE
 
 

@@ -58,8 +58,8 @@ PROCESSING_LAG = Metric("processing_lag_p50_ms", "processing lag p50", "ms")
 
 AT_RATES = (CPU, LAG_P50, LAG_P99, READ_TIME, READ_AGE, PROCESSING_LAG)
 OVERALL = (CAPACITY, MEMORY, BASE)
-# Metrics that a comparison ranks. The first three are compared at the highest rate that all sides
-# held.
+# Metrics that a comparison ranks. The first three are compared at the highest rate with which all
+# sides kept up.
 QUESTIONS = (CPU, LAG_P99, READ_TIME, CAPACITY, MEMORY, BASE)
 
 

@@ -53,7 +53,7 @@ def parse(text: str, metrics: Collection[str]) -> Condition:
         return Condition(text, name)
     if not (found := _COMPARISON.fullmatch(text)):
         raise ValueError(
-            f"{text!r} is no condition: write lag_p99_ms>2000, cpu_s_per_million>+10% or"
+            f"{text!r} is not a condition: write lag_p99_ms>2000, cpu_s_per_million>+10% or"
             " fell_behind, in quotes"
         )
     metric, compares, sign, number, percent = found.groups()

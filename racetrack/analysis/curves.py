@@ -107,11 +107,9 @@ def _parse(path: Path, content: bytes) -> Rows:
             convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
-        raise CurvesError(
-            f"{path} is damaged: {error}. Copy the file from the run again."
-        ) from error
+        raise CurvesError(f"{path} is damaged: {error}. Copy the original again.") from error
     if any(column.null_count for column in table.columns):
-        raise CurvesError(f"{path} is damaged: a value is missing. Copy it from the run again.")
+        raise CurvesError(f"{path} is damaged: a value is missing. Copy the original again.")
     names = table["curve"].combine_chunks().dictionary_encode()
     partitions = table["partition"].to_numpy()
     pairs = np.column_stack((table["at_ms"].to_numpy(), table["count"].to_numpy()))
@@ -126,7 +124,10 @@ def _parse(path: Path, content: bytes) -> Rows:
 def _assemble(path: Path, rows: Rows) -> Curves:
     unknown = sorted({name for name, _ in rows} - set(NAMES))
     if unknown:
-        raise CurvesError(f"{path} has curves that this version cannot read: {unknown}.")
+        raise CurvesError(
+            f"{path} has curves that this version can't read: {unknown}. Use the"
+            " version that wrote it."
+        )
     partitions = tuple(sorted({partition for _, partition in rows}))
     missing = [f"{name}/{p}" for name in SAMPLED for p in partitions if (name, p) not in rows]
     if missing or not partitions:
@@ -243,8 +244,8 @@ def times_of(curve: Curve, numbers: Floats) -> Floats:
 
 
 def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
-    """Return the count at each of these times: that of the last row up to the time or, if `side` is
-    "left", of the last row before it; 0 before the first row."""
+    """Return the count at each of these times. It is the count of the last row at or before the
+    time (strictly before it if `side` is "left"), and 0 before the first row."""
     rows = np.searchsorted(processed.at_ms, at_ms, "left" if side == "left" else "right")
     return np.concatenate([[0.0], processed.count])[rows]
 
@@ -266,7 +267,7 @@ class UpdateGaps:
 
     @property
     def updates_ended(self) -> bool:
-        """Whether no update followed the window, although the recording continued for
+        """True if no update followed the window, although the recording continued for
         LONG_GAP_MS."""
         return self.next_update_s is None and self.recorded_s >= LONG_GAP_MS / 1000
 

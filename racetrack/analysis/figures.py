@@ -55,14 +55,14 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     if not (asked and measured):
         raise ValueError(f"{folder} has no sampling window")
     count = curves.read(folder)
-    # A profile's rate changes: what was offered is then what was asked for.
+    # The rate of a load profile changes, so the offered rate is used as the requested rate.
     asked_per_s = None if asked.load else asked.pageviews_per_s
     verdict, found_views = judged(folder, count, asked_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
     offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
-    # With an unknown count, use 0: no cost per million is computed then.
+    # Use 0 for an unknown count, so that no cost per million is computed.
     counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
     engine, processes = costs(folder, run, measured, window, counted)
     found = Results(

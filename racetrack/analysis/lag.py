@@ -106,9 +106,9 @@ def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
 
 
 def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[Floats, Floats]:
-    """Average the values in at most `most` equal bins over the window of `series`, which must not
-    be empty. Return times (milliseconds since the window's start) and means. Empty bins are left
-    out.
+    """Average the values in equal bins over the window of `series`, which must not be empty; `most`
+    is the largest number of bins. Return times (milliseconds since the window's start) and means.
+    Empty bins are left out.
     """
     span_ms = series.end_ms - series.start_ms
     count = max(1, min(most, int(span_ms // BIN_MS)))
@@ -157,9 +157,9 @@ def _points(
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
-    """Return by how many milliseconds a pageview was counted before it was due; the largest such
-    time. A pageview became due between two samples; the earlier one is used, so the true time may
-    be longer."""
+    """Return the longest time, in milliseconds, by which a pageview was counted before it was due.
+    A pageview became due between two samples; the earlier one is used, so the true time may be
+    longer."""
     before = np.searchsorted(due.count, counts, "left") - 1
     known = (before >= 0) & (counts > 0)
     return float(np.max((due.at_ms[before] - at_ms)[known], initial=0.0))

@@ -1,4 +1,5 @@
-"""Whether the figures of a run can be trusted: its outcome, and a cross-check by Little's law."""
+"""Checks of whether the figures of a run can be trusted: its outcome, and a cross-check by Little's
+law."""
 
 from collections.abc import Mapping
 

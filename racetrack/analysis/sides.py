@@ -1,5 +1,4 @@
-"""Creation of the sides of a comparison, from its measured windows ("pieces") or from recorded
-runs."""
+"""Creates the sides of a comparison from its measured windows ("pieces") or from recorded runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -134,8 +133,8 @@ def _recorded_memory(group: Group) -> Summary | None:
 
 
 def _recorded_base(figures: Figures) -> Summary | None:
-    """Return the base CPU, computed from the first runs of all rates, the second runs, and so on.
-    None if the rates have different numbers of runs."""
+    """Return repeated values of the base CPU: one from the first run at each rate, one from the
+    second run at each rate, and so on. None if the rates have different numbers of runs."""
     used = {
         rate: of.values
         for (key, rate), of in figures.items()

@@ -358,7 +358,7 @@ def decide(
 
     The rate must not change between `rate_set_ms` and `now_ms`. `first_ms` is the time of the first
     look, by default LOOKS_S[0] seconds after the rate was set. A run passes the end of its sampling
-    window.
+    window as `first_ms`.
     """
     curves = trusted(curves)
     if first_ms is None:

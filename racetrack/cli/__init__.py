@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "verify": "verify:verify",
         "down": "down:down",
     },
-    "Know and prepare": {
+    "Engines and set-up": {
         "engines": "engines:list_engines",
         "calibrate": "calibrate:calibrate",
         "images": "images:images",
@@ -99,10 +99,10 @@ def race() -> None:
         ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
         ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
-        ./race compare dh pg --quick             which one, by how much, and how sure that is
+        ./race compare dh pg --quick             which engine is better, by how much, how certain
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race live dh pg                        two engines side by side, steered in a browser
-        ./race limit dh                          the highest rate that an engine keeps up with
+        ./race limit dh                          capacity, and the highest sustainable rate
         ./race report logs/*_sweep               tables and plots of runs
         ./race up dh                             start the stack and leave it running
         ./race down                              stop the running stack

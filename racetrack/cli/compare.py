@@ -63,7 +63,7 @@ def _complete(
 @click.option(
     "--rates",
     type=Rates(),
-    help="Rates that every engine can hold, such as 2k,10k,20k. By default a short probe of each"
+    help="Rates that every engine can sustain, such as 2k,10k,20k. By default a short probe of each"
     " engine finds three; with --quick they are 1k,5k.",
 )
 @click.option(
@@ -79,7 +79,7 @@ def _complete(
 )
 @WORKLOAD_OPTION
 @click.option(
-    "--seed", type=int, help="Seed of the random order. By default it is chosen, and printed."
+    "--seed", type=int, help="Seed of the random order. By default a random one, which is printed."
 )
 @click.option(
     "--resume",
@@ -101,12 +101,13 @@ def compare(
     output: Output,
     gate: Gate,
 ) -> None:
-    """Compare engines, or recorded runs: a sentence for each question, with intervals, and a table.
+    """Compare engines, or recorded runs. Print a sentence for each question, with intervals, and a
+    table.
 
-    Each ENGINE is measured several times on a fresh stack, at rates that all engines can hold, then
-    at saturation. Engines alternate in random order, while a client reads the views. With FOLDERs
-    of runs, sweeps, searches or comparisons, nothing is measured. They are compared with the
-    folders after --against, or the first with the second.
+    Each ENGINE is measured several times on a fresh stack, at rates that all engines can sustain,
+    then at saturation. Engines alternate in random order, while a client reads the views. With
+    FOLDERs of runs, sweeps, searches or comparisons, nothing is measured: two folders are compared
+    with each other, or all folders with those after --against.
 
     \b
     Examples:
@@ -200,7 +201,7 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
                 " folder or file."
             )
         if not gate.baseline and len(paths) != 2:
-            raise UsageError("Name two folders, or those of the other side after --against.")
+            raise UsageError("Name two folders, or use --against for those to compare with.")
         mine = read_recorded(paths if gate.baseline else paths[:1])
         others = gate.baseline or read_recorded(paths[1:])
     tell_apart = mine.engines & others.engines

@@ -36,12 +36,12 @@ class EngineSetting:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the environment overrides the default."""
+        """True if the environment overrides the default."""
         return self.now != self.default
 
     @property
     def is_version(self) -> bool:
-        """Whether the setting is the version of a component."""
+        """True if the setting is the version of a component."""
         return self.name.endswith("_VERSION")
 
 
@@ -73,7 +73,7 @@ def list_engines(name: str | None) -> None:
 
 def engine_settings(engine: str) -> list[EngineSetting]:
     """Return the engine's own settings in the order of its `settings.py`, then the versions of its
-    container images, which are not fields there."""
+    container images, which `settings.py` lacks."""
     from racetrack import config as settings
 
     files = (plugins.REPO / ".env", *plugins.env_files())
@@ -93,7 +93,7 @@ def engine_settings(engine: str) -> list[EngineSetting]:
 
 
 def comments_in(text: str) -> dict[str, list[str]]:
-    """Return setting → lines of the comment above it, in a file of settings."""
+    """Return the comment above each setting in a file of settings: setting → lines."""
     found: dict[str, list[str]] = {}
     above: list[str] = []
     for line in text.splitlines():

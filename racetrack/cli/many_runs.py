@@ -28,14 +28,14 @@ SAMPLES_OPTION = click.option(
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="Number of samples of top, a second apart. 30 decide a verdict, 10 seldom do.",
+    help="Number of samples of top, a second apart. 30 usually suffice for a verdict, 10 seldom.",
 )
 REPEAT_OPTION = click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Number of runs of each kind.",
+    help="Number of runs with the same engine, rate and settings.",
 )
 
 

@@ -41,7 +41,7 @@ class Output:
 
     @property
     def uses_stdout(self) -> bool:
-        """Whether a format is written to standard output."""
+        """True if a format is written to standard output."""
         return STDOUT in self.files.values()
 
     def screen(self) -> "Screen":
@@ -70,8 +70,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "json_file",
         metavar="FILE",
         type=_File(dir_okay=False, allow_dash=True),
-        help="Write one flat record per run as JSON (docs/run-folder.md lists its keys); - is"
-        " standard output.",
+        help="Write one flat record per run as JSON (docs/run-folder.md lists its keys). Use"
+        " - for standard output.",
     )
     @click.option(
         "--csv",

@@ -70,7 +70,7 @@ class Command(click.Command):
         """Report an argument such as `-5` as a negative number instead of as an unknown option."""
         for word in args:
             if word[:1] == "-" and word[1:2].isdigit():
-                raise click.UsageError(f"{word} is negative: no argument takes that.", ctx)
+                raise click.UsageError(f"{word} is negative. Give a positive number, or 0.", ctx)
         return super().parse_args(ctx, args)
 
 
@@ -120,7 +120,7 @@ class Duration(_Parsed[float]):
     def too_small(self) -> str:
         """Return a text on a duration below the minimum."""
         if self.least == POSITIVE_S:
-            return "no time at all"
+            return "not longer than 0 s"
         return f"shorter than {self.least:g} s; minutes are written as 25m"
 
 
@@ -184,7 +184,7 @@ class Offered:
         context = click.get_current_context()
         for name in ("rate", "rates"):
             if load and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"--{name} and --load exclude each other.")
+                raise click.UsageError(f"--{name} and --load exclude each other. Leave one out.")
         if not load:
             return cls(rate_per_s, samples)
         if not load.duration_s:

@@ -30,7 +30,7 @@ from racetrack.errors import UsageError
 )
 @output_options
 def report(folders: tuple[Path, ...], out: Path | None, published: bool, output: Output) -> None:
-    """Report on FOLDERS of runs, sweeps and limits, or on everything inside a folder such as logs.
+    """Report on FOLDERS of runs, sweeps and searches, or on all of them in a folder such as logs.
     Prints tables, and writes report.html, report.csv, report.json and plots into a folder. Needs no
     stack, only files.
 

@@ -125,10 +125,10 @@ def run_experiment(rate: int, wait: float, samples: int, delay: float, **options
     """Run one experiment with one engine at one rate: `./race run` with positional arguments.
 
     ENGINE is an engine's name (`./race engines` lists them), or several separated by commas, which
-    then read the same input at the same time. RATE is in pageviews per second, or
-    in what else the workload's main topic has, such as 5000, 5k or 1.5M; at 0 the run measures
-    what the engine costs when idle. WAIT is the time to settle, such as 20 or 20s or 2m. Then top
-    takes SAMPLES samples, DELAY seconds apart. The run leaves one folder in logs/.
+    then read the same input at the same time. RATE is in events per second of the workload's main
+    topic (pageviews by default), such as 5000, 5k or 1.5M; at 0 the run measures what the idle
+    engine costs. WAIT is the time to settle, such as 20 or 20s or 2m. Then top takes SAMPLES
+    samples, DELAY seconds apart. The run leaves one folder in logs/.
 
     \b
     Examples:
@@ -154,8 +154,8 @@ def _run(
     output: Output,
     gate: "Gate",
 ) -> None:
-    """Make a run and write its record. The exit code is that of the outcome, or that of `--fail-if`
-    if a condition holds."""
+    """Make a run and write its record. Exit with the code of the outcome or, if a condition holds,
+    of `--fail-if`."""
     from racetrack.results.run import RunArguments
 
     extends = not (faults or offered.load) and offered.rate_per_s > 0

@@ -31,5 +31,5 @@ def status() -> None:
         seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
         screen.say(f"  {name:<10} {seen}")
     if ended := sorted(set(standing.expected) - set(standing.services)):
-        screen.say(f"Ended since: {', '.join(ended)}. `./race up` said where their logs are.")
+        screen.say(f"Ended since: {', '.join(ended)}. `./race up` printed where their logs are.")
         sys.exit(1)

@@ -63,6 +63,6 @@ def up(engine: str, workload: str | None) -> None:
     screen.say(f"Logs: {stack.where_logs()}. Take it down: ./race down")
     if stack.unmeasurable:
         screen.say(
-            f"Good for playing only. {stack.unmeasurable.why}: CPU and memory can't be measured,"
+            f"Not for measurements. {stack.unmeasurable.why}: CPU and memory can't be measured,"
             f" and `./run_experiment.sh` refuses. {stack.unmeasurable.remedy}."
         )

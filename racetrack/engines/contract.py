@@ -154,7 +154,7 @@ class Engine(ABC):
         path = find_workload(settings.workload).script(self.script_ending)
         if not path.exists():
             raise UsageError(
-                f"{self.title} can't race on the workload {settings.workload}: there is no"
+                f"{self.title} can't run the workload {settings.workload}: there is no"
                 f" scripts/{path.name}. It has scripts for {', '.join(self.scripts)}."
             )
         return path

@@ -70,6 +70,6 @@ def repository(image: str) -> str:
 def image_name(image: str) -> str:
     """Return `racetrack/airgap-<image>:<version of Racetrack>`.
 
-    The name of an image is that of its service.
+    The image has the name of its service.
     """
     return f"{repository(image)}:{__version__}"

@@ -152,7 +152,7 @@ class _Builder:
         context = Context(self._settings, Path(), self._parts)
         for service in image.runs:
             found.update(find_service(service).versions(context))
-        found.pop("java", None)  # that of this machine, not of the image
+        found.pop("java", None)  # the version on this machine, not in the image
         return found
 
 

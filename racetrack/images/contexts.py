@@ -63,7 +63,7 @@ class Contexts:
     ) -> None:
         self._settings, self._parts, self._versions = settings, parts, versions
         self._pip = pip.settings()
-        # Image → digest. The digest of an image includes those of its base images.
+        # Image → digest. The digest of an image includes the digests of its base images.
         self.digests: dict[str, str] = {}
 
     def serve(self) -> BuildContext:
@@ -105,7 +105,7 @@ class Contexts:
         return context
 
     def _add_code(self, context: BuildContext, engine: str) -> None:
-        """Add the code that runs native services: that of the stack and of one engine."""
+        """Add the code that runs native services: the code of the stack and of one engine."""
         native = [
             str(file.relative_to(REPO))
             for folder in CODE_FOLDERS

@@ -1,7 +1,8 @@
 """Base of all images that Racetrack builds: a Debian as a tar file, made by debootstrap.
 
-It contains the languages of all services, so the images share it on disk. This machine downloads
-everything, so the images do not need this machine's mirror or certificates.
+It contains the runtimes of the languages in which services are written, so the images share these
+on disk. This machine downloads everything, so the images do not need this machine's mirror or
+certificates.
 """
 
 import os

@@ -66,7 +66,8 @@ class ConnectorProbe(Probe):
                 silent_s = time.monotonic() - answered_s
                 if silent_s > self._silent_for_s and not self._had_outage(answered_s):
                     raise RacetrackError(
-                        f"Kafka Connect has not reported it for {silent_s:.0f} s: {why}"
+                        f"Kafka Connect has not reported a connector's state for {silent_s:.0f} s:"
+                        f" {why}"
                     ) from None
                 continue
             answered_s = time.monotonic()
@@ -121,7 +122,7 @@ class SchemasProbe(Probe):
             if (number := id_of(message.value)) not in types:
                 types[number] = self._types(f"schemas/ids/{number}")
             if types[number].get(field, first[field]) != first[field]:
-                # In the format that `refused_input` parses.
+                # `refused_input` parses this line.
                 raise RacetrackError(
                     f"RACETRACK refused topic={topic}, partition={message.partition},"
                     f" offset={message.offset}, field={field},"
@@ -134,8 +135,8 @@ class SchemasProbe(Probe):
 
 
 def column_types(envelope: str) -> Types:
-    """Return the type of each column in a schema of Debezium's change events. A nullable column has
-    the same type as one that is not."""
+    """Return the type of each column in a schema of Debezium's change events. Nullable and not
+    nullable columns have the same type."""
     fields = {each["name"]: each["type"] for each in json.loads(envelope)["fields"]}
     row = next(each for each in fields["before"] if isinstance(each, dict))
     return {column["name"]: _shown(column["type"]) for column in row["fields"]}

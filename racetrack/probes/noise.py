@@ -207,7 +207,7 @@ class ServicesMeter:
 
 class NoiseProbe(Probe):
     """Writes `noise.csv`: a row of `COLUMNS` per second. `services` is None if the engine's
-    processes are unknown; then the engine and other programs can't be told apart."""
+    processes are unknown; then the engine can't be distinguished from other programs."""
 
     name = "The noise of the machine"
 

@@ -144,7 +144,7 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
             continue
         found.append(query)
     if not found:
-        raise RacetrackError(f"It has none of {', '.join(asked.name for asked in queries)}.")
+        raise RacetrackError(f"It can answer none of {', '.join(asked.name for asked in queries)}.")
     return found
 
 

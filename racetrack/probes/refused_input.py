@@ -21,8 +21,8 @@ from racetrack.workloads.contract import Workload, fault_of
 
 # Only the last bytes of a log are searched.
 LOG_BYTES = 2 << 20
-# How far before the engine's last count to begin: an engine that processes a partition in parallel
-# may have counted messages that come after the faulty one.
+# Number of messages before the engine's last count at which the search begins: an engine that
+# processes a partition in parallel may have counted messages after the faulty one.
 BEFORE_COUNTED = 50_000
 SEARCH_WITHIN_S = 10.0
 ANSWER_WITHIN_S = 3.0

@@ -160,7 +160,7 @@ class ReadsProbe(Probe):
 
     @property
     def has_begun(self) -> bool:
-        """Whether every query has been tried and the scheduled reads have begun."""
+        """True if every query has been tried and the scheduled reads have begun."""
         return self._file.stat().st_size > 0
 
     @property

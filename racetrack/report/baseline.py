@@ -1,4 +1,4 @@
-"""Reading of recorded figures, by engine and rate, from exported records, run folders or result
+"""Reads recorded figures, by engine and rate, from exported records, run folders or result
 files."""
 
 import json
@@ -20,7 +20,8 @@ from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import read_record
 from racetrack.results.run import Machine
 
-# Engine, and events per second or a load profile; None for figures without a rate, as capacity.
+# Key of a group: engine, and events per second or load profile; None for figures without a rate,
+# such as capacity.
 Key = tuple[str, int | str | None]
 Groups = dict[Key, Group]
 BESIDE = " beside "
@@ -47,9 +48,9 @@ class Recorded:
         return frozenset(engine for engine, _ in self.groups)
 
     def counterpart(self, key: Key) -> Mapping[str, Summary] | None:
-        """Return the figures with which those of `key` are compared: of the same engine at the same
-        rate, and figures without a rate. If this set has only one engine, its figures are used for
-        every engine. None if there are no such figures."""
+        """Return the figures to compare with the figures of `key`: figures of the same engine at
+        the same rate, and figures without a rate. If this set has only one engine, its figures are
+        used for every engine. None if there are no such figures."""
         alone = next(iter(self.engines)) if len(self.engines) == 1 else None
         if alone and (BESIDE in alone) != (BESIDE in key[0]):
             alone = None

@@ -35,7 +35,7 @@ LOG_FROM = 20
 GRID_MS, INSTANTS = 100.0, 90
 MARKED_ACTIONS = ("rate", "load", "events", "note")  # faults have marks of their own
 CAPACITY = "capacity (95 % interval)"
-ROW_SHARE = 0.7  # of a row's height, for the searches of an engine
+ROW_SHARE = 0.7  # share of a row's height that the searches of an engine use
 CURVES = {
     "due": "due (offered)",
     "handed_over": "handed over",

@@ -1,5 +1,5 @@
-"""Reading of the folders of a report (runs, sweeps and capacity searches), and computation of its
-tables of means and ratios."""
+"""Reads the folders of a report (runs, sweeps and capacity searches), and computes its tables of
+means and ratios."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ class Run:
 
     @property
     def counts(self) -> bool:
-        """Whether the figures may be averaged and compared."""
+        """True if the figures may be averaged and compared."""
         return self.outcome == "ok" and self.record.results is not None
 
     @property
@@ -174,7 +174,7 @@ def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
 
 
 def changed_settings(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
-    """Return those of `settings_of` that differ from today's defaults."""
+    """Return the settings in `settings_of` that differ from today's defaults."""
     defaults = settings.for_record(settings.defaults())
     return {
         name: value

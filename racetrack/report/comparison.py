@@ -40,7 +40,7 @@ FIRST = {
 }
 TABLE_WIDTH = 120
 MOST_PLACES = 3
-WIDE = 1.5  # higher end of an interval over its lower end
+WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 
 
 def sentences(sides: Sequence[Side]) -> list[str]:
@@ -54,7 +54,11 @@ def sentences(sides: Sequence[Side]) -> list[str]:
         if side.not_held
     ]
     alone = len({answer.metric for answer in found} & {CPU, LAG_P99}) == 0 and len(sides) > 1
-    return [*lines, *behind, *(["They have no rate in common that all held."] if alone else [])]
+    return [
+        *lines,
+        *behind,
+        *(["There is no rate with which all of them kept up."] if alone else []),
+    ]
 
 
 def _rates(rates: frozenset[int]) -> str:
@@ -81,8 +85,8 @@ def _sentence(answer: Answer, sides: Sequence[Side]) -> str:
 
 
 def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
-    """Return the sentence that compares the CPU time of each side with that of the first side, in
-    the order of the command line."""
+    """Return the sentence that compares each side's CPU time with the first side's, in the order of
+    the command line."""
     if len(answer.leaders) == len(answer.order):
         return _no_difference(answer)
     first, *others = [side.label for side in sides if side.label in answer.values]
@@ -107,7 +111,9 @@ def _no_difference(answer: Answer) -> str:
     found = [one for label in others if (one := answer.between(label, best))]
     shown = ", ".join(f"`{one.of}` {_interval(one.ratio)} × `{one.to}`" for one in found)
     if any(one.p is None for one in found):
-        return f"One run of a side shows no difference in {answer.metric.title}{at}: {shown}."
+        return (
+            f"A side with one run cannot show a difference in {answer.metric.title}{at}: {shown}."
+        )
     if any(_excludes_1(one.ratio) and is_resolved(answer, one.of, one.to) for one in found):
         return f"Too few repeats to be sure of {answer.metric.title}{at}: {shown}."
     return f"No difference found in {answer.metric.title}{at}: {shown}."

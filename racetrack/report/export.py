@@ -18,7 +18,7 @@ from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import workload_of
 
 SCHEMA_VERSION = 1
-# Columns of a Markdown table, in this order, as far as the records have them.
+# Columns of a Markdown table, in this order; columns that no record has are left out.
 IN_MARKDOWN = (
     "engine",
     "asked_pageviews_per_s",

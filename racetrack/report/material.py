@@ -1,5 +1,4 @@
-"""Collection of the runs, searches and comparisons from which the result file of an engine is
-made."""
+"""Collects the runs, searches and comparisons from which the result file of an engine is made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -156,8 +155,8 @@ def _take_search(material: Material, limit: Limit) -> None:
 
 
 def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
-    """Return the folder and the record of a run. The folder is next to `folder`, which is that of
-    the run's search or comparison.
+    """Return the folder and the record of a run. The folder is next to `folder`, the folder of the
+    run's search or comparison.
 
     Raises:
         UsageError: the folder of the run is missing.

@@ -1,4 +1,4 @@
-"""Creation of the result files in `results/` from run folders."""
+"""Creates the result files in `results/` from run folders."""
 
 import hashlib
 import statistics

@@ -65,8 +65,8 @@ def _mean_of(capacities: Sequence[float]) -> str:
 
 
 def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
-    """Format the highest rate that held a bound and the lowest higher rate that did not. Add the
-    effective bound if it is larger than the requested bound."""
+    """Format the highest rate at which the lag stayed within a bound, and the lowest higher rate at
+    which it did not. Add the effective bound if it is larger than the requested bound."""
     asked = [one for one in found.sustainable if one.bound_ms == bound_ms]
     rates = _describe_rates(asked[0]) if asked else NOT_KNOWN
     if rates == NOT_KNOWN or not _is_wider(found, bound_ms):
@@ -179,8 +179,8 @@ def describe_spread(values: Sequence[float]) -> str:
 
 
 def describe_agreement(found: Iterable[LimitRecord]) -> list[str]:
-    """Return lines on the agreement of repeated searches: those of the same engine on the same
-    machine with the same settings. Void searches and searches with a failed run are left out."""
+    """Return lines on the agreement of repeated searches, which have the same engine, machine and
+    settings. Void searches and searches with a failed run are left out."""
     alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
     for one in found:
         if one.is_capacity_of_all_runs and not _is_void(one):

@@ -1,4 +1,4 @@
-"""Writing of a report's files: report.html, report.csv, report.json, and charts as SVG and PNG."""
+"""Writes a report's files: report.html, report.csv, report.json, and charts as SVG and PNG."""
 
 import json
 from collections.abc import Sequence

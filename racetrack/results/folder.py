@@ -1,4 +1,4 @@
-"""Creation, writing and reading of the run folder `logs/<tag>/`."""
+"""Creates, writes and reads the run folder `logs/<tag>/`."""
 
 import json
 import time

@@ -90,7 +90,7 @@ class Window(StrictModel):
 
 
 class CpuTime(StrictModel):
-    """CPU seconds by mode."""
+    """CPU seconds in user and kernel mode."""
 
     user: float = Field(description="CPU seconds in user mode.")
     system: float = Field(description="CPU seconds in kernel mode.")

@@ -79,7 +79,7 @@ class RateTrial(StrictModel):
 
 class LimitRun(StrictModel):
     """One fresh run of the search: warm-up, rate trials (second run only), saturation window. `tag`
-    is the name of its run folder, which is in the same folder as that of the search."""
+    is the name of its run folder, which is next to the folder of the search."""
 
     tag: str
     warm_up_s: float | None = Field(
@@ -148,7 +148,7 @@ class LimitRecord(StrictModel):
 
     @property
     def is_capacity_of_all_runs(self) -> bool:
-        """Whether every run of the search has a saturation window. A capacity from one run is not
+        """True if every run of the search has a saturation window. A capacity from one run is not
         comparable with a capacity from two, since some engines become slower the more events they
         have counted."""
         return self.capacity is not None and all(run.saturation for run in self.runs)

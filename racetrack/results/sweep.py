@@ -8,8 +8,8 @@ from racetrack.results.base import StrictModel
 
 
 class PlannedRun(StrictModel):
-    """A run of the plan. Once it has run, `tag` is the name of its run folder, which is in the same
-    folder as that of the sweep."""
+    """A run of the plan. Once it has run, `tag` is the name of its run folder, which is next to the
+    folder of the sweep."""
 
     engine: str
     pageviews_per_s: int

@@ -83,7 +83,7 @@ class ViewFinding(StrictModel):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the view is wrong or unreadable. An absent view is neither."""
+        """True if the view is wrong or unreadable. An absent view is neither."""
         return self.status in (ViewStatus.WRONG, ViewStatus.UNREADABLE)
 
 

@@ -64,7 +64,7 @@ def _capacity(pageviews_per_s: int) -> Case:
 # stall, on slow machines too, and the engine can drain afterwards.
 _STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
 # With this seed the mean capacity in the window is 4 % above the long-run mean, so the check can
-# tell the two apart.
+# distinguish the two.
 _NOISY = InjectedDefect(
     capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, pause_ms=500, pause_every_s=10, seed=4
 )

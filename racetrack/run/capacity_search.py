@@ -275,7 +275,7 @@ class MeasuredRun:
         try:
             worked = self._load.work(window, self._durations.batch_s)
         except ValueError as error:
-            raise RacetrackError(f"Its capacity is unknown: {error}.") from error
+            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
         noise = raw.noise(self._folder.path)
         return SaturationWindow(
             window=window,

@@ -77,7 +77,7 @@ def require_raced_on(
     for rate in OPTIONAL_RATES:
         if getattr(settings, rate) and rate not in workload.rates:
             raise UsageError(
-                f"{rate.upper()} does nothing: the workload {workload.name} has no"
+                f"{rate.upper()} has no effect: the workload {workload.name} has no"
                 f" {rate.partition('_')[0]}. Set it to 0."
             )
 
@@ -151,8 +151,8 @@ class SpaceWatch:
         self._before: dict[Path, tuple[float, int]] = {}
 
     def load_changes(self) -> None:
-        """Note that the load changes now. How fast it fills each file system is estimated from here
-        on."""
+        """Record that the load changes now. The speed at which it fills each file system is
+        estimated from this time on."""
         now_s, folders = self._clock.monotonic(), self._stack.data_folders()
         self._before = {each.path: (now_s, self._measure(each.path)[0]) for each in folders}
 
@@ -183,7 +183,7 @@ class SpaceWatch:
             return
         fills = f", this load fills it in {free_then / per_s:.0f} s" if per_s > 0 else ""
         raise NoSpace(
-            f"no space in {folder.name}: {format_bytes(total)}{fills}."
+            f"no space in {folder.name}: {format_bytes(total)} in all{fills}."
             f" {folder.remedy}, or let the broker keep less (KAFKA_RETENTION_BYTES)."
         )
 

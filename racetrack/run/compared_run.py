@@ -31,8 +31,9 @@ from racetrack.terminal import Screen
 
 # A larger backlog is drained before the next rate, in seconds of work.
 BACKLOG_S = 5.0
-# A rate is held if the p99 of the lag is within this, as for a sustainable rate. The verdict alone
-# is too strict: soon after a change of the rate, the lag of a short window may still be rising.
+# An engine sustains a rate if the p99 of the lag is within this, as in a capacity search. The
+# verdict alone is too strict: soon after a change of the rate, the lag of a short window may still
+# be rising.
 HELD_WITHIN_MS = 5_000.0
 # The first part of the warm-up is at the lowest rate: an engine that starts at a high rate may keep
 # the backlog of its first seconds for minutes.
@@ -207,7 +208,7 @@ class ComparedRun:
         return self._piece(run, per_s, Measured(window=window, rate_set_ms=rate_set_ms, cpu_s={}))
 
     def _piece(self, run: PlannedRun, per_s: int, measured: Measured) -> Piece:
-        """Return a window's figures, computed like those of a run with this window."""
+        """Return a window's figures, computed as for a run with this window."""
         record = read_run(self._folder.path)
         asked = RunArguments(
             pageviews_per_s=per_s, wait_s=self._phases.settle_s, samples=1, delay_s=1.0
@@ -244,7 +245,7 @@ class ComparedRun:
         try:
             made = self._load.work(window, self._phases.batch_s)
         except ValueError as error:
-            raise RacetrackError(f"Its capacity is unknown: {error}.") from error
+            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
         idle = f"it was idle for {100 * made.work.idle_share:.0f} % of the time"
         return self._capacity(run, window, made, "" if made.work.is_capacity else idle)
 
@@ -256,7 +257,7 @@ class ComparedRun:
         try:
             return self._load.work(self._last(seconds), self._phases.batch_s)
         except ValueError as error:
-            raise RacetrackError(f"Its capacity is unknown: {error}.") from error
+            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
 
     def _capacity(self, run: PlannedRun, window: Window, made: MeasuredWork, bound: str) -> Piece:
         noise = raw.noise(self._folder.path)
@@ -285,7 +286,8 @@ class ComparedRun:
 
 
 def _verdict(kind: VerdictKind, lag_p99_ms: float | None) -> VerdictKind:
-    """Return whether a rate was held; a lag of None is infinite."""
+    """Return a verdict that allows a lag that rises but stays within the bound: "undecided". If it
+    exceeds the bound (None: infinite): "fell behind". Other verdicts are unchanged."""
     if kind not in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
         return kind
     is_held = lag_p99_ms is not None and lag_p99_ms <= HELD_WITHIN_MS

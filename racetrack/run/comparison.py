@@ -34,7 +34,7 @@ from racetrack.workloads.contract import find_workload
 
 # Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
 SHARES = (0.1, 0.25, 0.5)
-# Rates of a quick comparison, which has no time for probes. Engines hold them on two cores soon
+# Rates of a quick comparison, which has no time for probes. Engines sustain them on two cores soon
 # after their start.
 QUICK_RATES = (1_000, 5_000)
 QUICK_REPEATS, REPEATS = 2, 3
@@ -100,7 +100,7 @@ def planned(asked: Asked) -> ComparisonRecord:
 
 
 def _not_given(settings: Mapping[str, str], asked: Asked) -> dict[str, str]:
-    """Return those of the settings that the user has not set."""
+    """Return the settings that the user has not set."""
     return {name: value for name, value in settings.items() if name not in asked.given}
 
 
@@ -311,7 +311,7 @@ class Comparison:
                 per_s = fresh.probe()
             self.record.probed_per_s = {**self.record.probed_per_s, name: per_s}
             self._write()
-            self._screen.say(f"  {name} counted {per_s:,.0f}/s at saturation, cold")
+            self._screen.say(f"  {name} counted {per_s:,.0f}/s at saturation, before its warm-up")
             self._guard.rearm()
         least = min(self.record.probed_per_s.values())
         self.record.rates = tuple(sorted({rounded_down(share * least) for share in SHARES}))

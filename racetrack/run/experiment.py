@@ -124,7 +124,7 @@ class Experiment:
         asked = self._asked
         warm = f", after {asked.warm_up_s:g} s at half of it" if asked.warm_up_s else ""
         within_s = 0 if asked.faults or asked.load else asked.decide_within_s
-        on = f"; then watch on until it is decided, for {within_s:g} s at most" if within_s else ""
+        on = f"; then wait for a verdict, for {within_s:g} s at most" if within_s else ""
         load = f", while the load is: {self._profile}" if self._profile else ""
         return {
             3: f" to {self._first_rate():,}/s{warm}",

@@ -20,7 +20,7 @@ from racetrack.run.engine_run import EngineRun
 from racetrack.stack.contract import Say, Stack
 
 _FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")
-FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s"
+FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s"
 ENGINE = "engine"
 # Services that can be killed and paused. Registry and Redis keep their data only in memory, so
 # killing them would lose it. The generator is excluded because nothing is measured without it.
@@ -48,7 +48,7 @@ def parse(text: str) -> Fault:
     """
     found = _FORM.fullmatch(text)
     if not found:
-        raise UsageError(f"{text!r} is no fault: it takes {FORM}.")
+        raise UsageError(f"{text!r} is not a fault. Write {FORM}.")
     _, target, at, lasts = found.groups()
     try:
         at_s, for_s = units.parse_duration_s(at), units.parse_duration_s(lasts or "0")
@@ -59,7 +59,7 @@ def parse(text: str) -> Fault:
     if target not in (*allowed, *plugins.engine_names()):
         raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {target!r}.")
     if how == "pause" and not lasts:
-        raise UsageError(f"{text!r} has no duration: pause:{target}@{at}+5s.")
+        raise UsageError(f"{text!r} has no duration. Write pause:{target}@{at}+5s.")
     return Fault(text, how, target, at_s, for_s)
 
 
@@ -72,11 +72,17 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
     member = member_hit(fault, engine)
     if not member:
         if fault.target not in (*ALWAYS, *engine.needs):
-            raise UsageError(f"{fault.text!r}: {engine.title} runs without {fault.target}.")
+            raise UsageError(
+                f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
+                " service."
+            )
         return (fault.target,)
     services = member.services_in(settings)
     if not services:
-        raise UsageError(f"{fault.text!r}: {member.title} runs elsewhere, out of reach.")
+        raise UsageError(
+            f"{fault.text!r}: {member.title} runs outside the stack, so it can't be killed or"
+            " paused."
+        )
     return services
 
 

@@ -40,7 +40,7 @@ class LoadDriver(Probe):
 
     @property
     def is_over(self) -> bool:
-        """Whether the duration of the profile has passed."""
+        """True if the duration of the profile has passed."""
         return time.monotonic() - self._began_s >= self._profile.duration_s
 
     def record(self) -> LoadLog | None:

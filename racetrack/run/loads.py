@@ -113,7 +113,7 @@ class Pageviews(Load):
                 try:
                     followed[view.name] = capacity.work(views.as_pageviews(of, count), *within)
                 except ValueError as error:
-                    raise ValueError(f"of its view {view.name} {error}") from error
+                    raise ValueError(f"in the view {view.name}, {error}") from error
         name, work = capacity.slowest(capacity.work(count, *within), followed)
         return MeasuredWork(work, name)
 
@@ -234,12 +234,16 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
     """
     there = kinds(find_workload(settings.workload))
     if of not in there:
-        raise UsageError(f"--of {of}: the workload {settings.workload} has {' and '.join(there)}.")
+        raise UsageError(
+            f"--of {of}: the workload {settings.workload} only has {' and '.join(there)}."
+        )
     settings = _with_bounded_broker(settings)
     if of == PAGEVIEWS:
         return settings
     if "debezium" not in engine.needs:
-        raise UsageError(f"--of {of}: {engine.title} reads no table by CDC.")
+        raise UsageError(
+            f"--of {of}: {engine.title} reads no table by CDC, so only pageviews can be raised."
+        )
     least = MARKS_PER_PARTITION * settings.pageviews_partitions
     tracer_events_per_s = max(settings.tracer_events_per_second, least)
     return settings.model_copy(update={"tracer_events_per_second": tracer_events_per_s})

@@ -16,7 +16,8 @@ from racetrack.results.search import effective_bound_ms
 # Fractions of the first run's capacity at which rates may be tried: 0.95, 0.90, … 0.05. A step is
 # an index into this tuple.
 SHARES = tuple(round(0.95 - 0.05 * step, 2) for step in range(19))
-# Steps that are tried until a rate holds: 0.95, 0.90, 0.80, 0.60, 0.20, 0.05 of the capacity.
+# Steps that are tried until a rate is sustained: 0.95, 0.90, 0.80, 0.60, 0.20, 0.05 of the
+# capacity.
 DESCENT = (0, 1, 3, 7, 15, 18)
 # A rate is sustainable within a bound if the QUANTILE of the lag does not exceed the bound.
 BOUNDS_MS = (2_000.0, 5_000.0)
@@ -26,9 +27,9 @@ RUNS = 2
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Result of a rate trial. `lag_p99_ms` is infinite if the trial was stopped because the bound
-    could no longer hold. `update_interval_ms` was measured at low load. `is_offered` is false if
-    the generator did not reach the rate."""
+    """Result of a rate trial. `lag_p99_ms` is infinite if the trial was stopped because the lag had
+    exceeded the bound for too long. `update_interval_ms` was measured at low load. `is_offered` is
+    false if the generator did not reach the rate."""
 
     lag_p99_ms: float
     update_interval_ms: float
@@ -48,7 +49,7 @@ class FreshRun(Protocol):
 
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
         """Drain the backlog, then measure the lag at a rate. The trial may be stopped as soon as
-        the bound can no longer hold."""
+        the lag has exceeded the bound for too long."""
 
 
 class Runs(Protocol):
@@ -131,7 +132,8 @@ class _Wanted:
 
 class _Trials:
     """Results of trials by step. A trial is used for all bounds. The largest bound is searched
-    first; the search for a smaller bound then starts below the rate that held the larger one."""
+    first; the search for a smaller bound then starts below the rate that was sustained within the
+    larger bound."""
 
     def __init__(self, bounds_ms: Sequence[float]) -> None:
         self._bounds_ms = sorted(bounds_ms, reverse=True)
@@ -160,8 +162,8 @@ class _Trials:
         )
 
     def _bracket(self, bound_ms: float) -> tuple[int | None, int | None]:
-        """Return two steps: that of the lowest failed rate above the highest held rate, and that of
-        the highest held rate."""
+        """Return the steps of two rates: the lowest rate that failed above the highest sustained
+        rate, and the highest sustained rate."""
         within = [step for step, result in self.results.items() if result.is_within(bound_ms)]
         held = min(within, default=None)
         failed = [step for step, result in self.results.items() if not result.is_within(bound_ms)]

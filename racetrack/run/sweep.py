@@ -100,8 +100,8 @@ def require_applicable(setting: str, engine: str, settings: Settings) -> None:
     """
     if (of := applicability.workload_of(setting)) not in ("", settings.workload):
         raise UsageError(
-            f"{setting.upper()} does nothing: it is a setting of the workload {of}, and"
-            f" {settings.workload} is raced on."
+            f"{setting.upper()} has no effect: it is a setting of the workload {of}."
+            f" Add --workload {of}, or vary another setting."
         )
     services = services_of(find_engine(engine), settings)
     stack = open_stack(settings, services, lambda _: None)
@@ -159,7 +159,7 @@ def _run(
     guard: terminal.Guard,
     run_once: RunOnce,
 ) -> PlannedRun:
-    """Make one run. Its folder is created next to that of the sweep, where reports expect it, even
+    """Make one run. Its folder is created next to the sweep's folder, where reports expect it, even
     if the setting LOGS_FOLDER has changed since the sweep began."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
     settings, asked = load({**_settings(run, sweep), **here}), _asked(run, sweep)

@@ -28,9 +28,9 @@ CHECK_LAG_EVERY_S = 10.0
 ROWS_WITHIN_S = 1.0
 # From 1,000/s, an engine with a capacity of 300,000/s is saturated in less than half a minute.
 SATURATED_WITHIN_S = 180.0
-# How long the engine must have been saturated before the measurement. Engines that process the
-# whole backlog in one update become faster as updates become longer, which takes more than half a
-# minute after a low load.
+# Time for which the engine must have been saturated before the measurement. Engines that process
+# the whole backlog in one update become faster as updates become longer, which takes more than half
+# a minute after a low load.
 SATURATED_FOR_S = 60.0
 FILLED_WITHIN_S = 60.0
 # Fractions of the next rate that are offered while a backlog drains. Usually the first is used; an
@@ -90,7 +90,7 @@ class WarmUp:
 class TrialLag:
     """Result of a rate trial: the lag of the engine's count or of a view, whichever has the highest
     p99; and the rate that the generator reached. `ended_early` is true if the trial was stopped
-    because the bound could no longer hold."""
+    because the lag had exceeded the bound for too long."""
 
     window: Window
     lag_p50_ms: float

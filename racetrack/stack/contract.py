@@ -109,7 +109,7 @@ class Stack(Protocol):
 
     @property
     def data_in_memory(self) -> bool:
-        """Whether the services keep their data in memory (tmpfs), not on a disk."""
+        """True if the services keep their data in memory (tmpfs), not on a disk."""
 
     @property
     def endpoints(self) -> Endpoints:

@@ -149,7 +149,7 @@ def remove(
     rmtree: Callable[[Path], None] = shutil.rmtree,
     within_s: float = REMOVED_WITHIN_S,
 ) -> bool:
-    """Remove a folder that another process may be removing too; return whether it was there.
+    """Remove a folder that another process may be removing too; return whether it existed.
 
     Raises:
         OSError: the folder can't be removed, or a process keeps writing into it.

@@ -89,7 +89,7 @@ def _native(settings: Settings) -> Stack:
 def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
     """Return the stack that `./race up` left running, in any runtime, and its description.
 
-    The workload of the returned stack is the one with which it was started, not that of `settings`.
+    The returned stack has the workload with which it was started, not the workload in `settings`.
     Docker is queried only if a file on this machine records that a stack was left running.
     """
     runtime = UpFile(processes.work_root(settings.stack_name)).runtime()

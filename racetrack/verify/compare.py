@@ -254,7 +254,7 @@ class Compared:
 
     @property
     def right(self) -> bool:
-        """Whether the engine's rows are exactly the expected rows."""
+        """True if the engine's rows are exactly the expected rows."""
         return not (self.missing or self.extra or self.different)
 
 

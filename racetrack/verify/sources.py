@@ -1,4 +1,4 @@
-"""Loading of the sources (tables and topics) into DuckDB, and the expected rows of views."""
+"""Loads the sources (tables and topics) into DuckDB, and computes the expected rows of views."""
 # ruff: noqa: S608 - the SQL contains names of the workload only
 
 import json
@@ -165,13 +165,14 @@ def between(db: duckdb.DuckDBPyConnection, from_ms: int, until_ms: int) -> None:
     db.execute(f"SET VARIABLE from_ms = {from_ms}; SET VARIABLE until_ms = {until_ms}")
 
 
-# Generous; only prevents that a hanging broker hangs the harness.
+# Generous: it only prevents a hanging broker from blocking the harness.
 READ_WITHIN_S = 600.0
 END_WITHIN_S = 2.0
 ONE_WITHIN_S = 10.0
 # Limit of kcat's read-ahead, which is 64 MB by default.
 _FETCH = ("-X", "queued.max.messages.kbytes=16384")
-# How many invalid messages are read again, and how many are described; the rest is only counted.
+# Largest numbers of invalid messages that are read again, and that are described; the rest is only
+# counted.
 LOOKED_AT, NAMED = 200, 5
 
 

@@ -74,8 +74,8 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
 
 
 def _connect(stack: Stack, user: str) -> "pymysql.Connection[Any]":
-    """Connect to MySQL as the user of the workload's database, who has its name, or as
-    `debezium`."""
+    """Connect to MySQL as `debezium`, or as the workload's user, whose name is that of its
+    database."""
     where, settings = stack.endpoints, stack.settings
     is_debezium = user == "debezium"
     secret = settings.mysql_debezium_password if is_debezium else settings.mysql_shop_password

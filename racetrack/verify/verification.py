@@ -1,6 +1,6 @@
-"""Verification of a stack while its load is paused: compare the CDC topics with MySQL, wait until
-the engine has drained, read every view, and compare it with the expected rows computed from the
-topics.
+"""Verifies a stack while its load is paused: compares the CDC topics with MySQL, waits until the
+engine has drained, reads every view, and compares it with the expected rows, which are computed
+from the topics.
 """
 # ruff: noqa: S608 - the SQL contains names of the workload only
 
@@ -75,7 +75,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a verification waits, in seconds; see the constants."""
+    """Time limits of a verification, in seconds; the constants explain them."""
 
     drain_within_s: float = DRAIN_WITHIN_S
     again_within_s: float = AGAIN_WITHIN_S

@@ -191,7 +191,8 @@ class Workload:
     # Topic that every script writes and reads back; None if there is none. Engines on one input
     # share it, so they have to write it in the same format.
     sink: str | None
-    # Length of the workload's event-time windows, if it has any. Each begins at a multiple of it.
+    # Length of the workload's event-time windows, if it has any. Each window begins at a multiple
+    # of this length.
     event_window_ms: int | None
     # Folder with a file `<view>.sql` for each view, which computes the expected rows from the
     # DuckDB schemas `source` and `expected`.

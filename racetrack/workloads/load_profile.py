@@ -336,7 +336,7 @@ def _read(path: Path) -> tuple[Piece, ...]:
     times = [_row(path, number, row) for number, row in rows]
     for (number, _), (before, after) in zip(rows[1:], pairwise(times), strict=True):
         if after[0] <= before[0]:
-            raise ValueError(f"{path}, line {number}: its seconds do not rise")
+            raise ValueError(f"{path}, line {number}: its seconds do not increase")
     first_s = times[0][0]
     return tuple((at_s - first_s, rate) for at_s, rate in times)
 

@@ -29,7 +29,7 @@ def test_a_condition_is_a_bound_a_change_or_a_verdict(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("lag_p99_ms=3", "is no condition"),
+        ("lag_p99_ms=3", "is not a condition"),
         ("lag_p99>3", "Did you mean lag_p99_ms"),
         ("lag_p99_ms>3%", r"sign and percent, such as lag_p99_ms>\+10%"),
         ("lag_p99_ms>+3", "sign and percent"),

@@ -75,7 +75,7 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
         ("--fail-if lag_p99>2", "Did you mean lag_p99_ms?"),
         ("--fail-if lag_p99_ms>+10%", "Add --against PATH"),
         ("--fail-if lag_p99_ms>10%", "sign and percent"),
-        ("--fail-if slow", "is no condition"),
+        ("--fail-if slow", "is not a condition"),
         ("--json - --csv -", "Only one of"),
         ("--json nowhere/run.json", "there is no folder nowhere"),
     ],

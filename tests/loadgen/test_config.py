@@ -43,7 +43,7 @@ def test_what_cannot_be_used_is_named_in_one_line(name: str, value: str) -> None
     with pytest.raises(config.ConfigError) as caught:
         config.load({**NEEDED, name: value})
     assert str(caught.value).startswith(f"{name}=")
-    assert "it takes" in str(caught.value)
+    assert "it must be" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -39,10 +39,10 @@ def test_what_a_fault_says(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("kill:debezium", "it takes kill:SERVICE@10s"),
+        ("kill:debezium", "Write kill:SERVICE@10s"),
         ("kill:debezium@soon", "'soon' is not a duration such as 20s"),
-        ("stop:debezium@10s", "it takes"),
-        ("kill:debezium@-1s", "it takes"),
+        ("stop:debezium@10s", "Write kill"),
+        ("kill:debezium@-1s", "Write kill"),
         ("pause:broker@10s", "has no duration"),
         ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
         ("kill:redis@10s", "not 'redis'"),

@@ -96,7 +96,9 @@ def test_a_search_does_not_fill_the_memory_with_what_engines_have_read() -> None
 
 def test_what_can_not_be_raised_is_reported() -> None:
     engine = MadeUpEngine()
-    with pytest.raises(UsageError, match="--of sales: the workload shop has pageviews and purcha"):
+    with pytest.raises(
+        UsageError, match="--of sales: the workload shop only has pageviews and purcha"
+    ):
         loads.settings_for("sales", engine, load({}))
     engine.needs = ()
     with pytest.raises(UsageError, match="reads no table by CDC"):

@@ -60,8 +60,8 @@ def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
     with pytest.raises(NoSpace) as failed:
         watch.check()
     assert str(failed.value) == (
-        "no space in /dev/shm: 1.1 GiB, this load fills it in 31 s. Enlarge it, or let the broker"
-        " keep less (KAFKA_RETENTION_BYTES)."
+        "no space in /dev/shm: 1.1 GiB in all, this load fills it in 31 s. Enlarge it, or let the"
+        " broker keep less (KAFKA_RETENTION_BYTES)."
     )
     assert failed.value.exit_code == 1
 

@@ -225,7 +225,7 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
             due = due_ms(message.value() or b"", field)
         except (ValueError, TypeError, KeyError) as wrong:
             place = f"topic={message.topic()}, partition={partition}, offset={message.offset()}"
-            # In the format that racetrack/probes/refused_input.py parses.
+            # racetrack/probes/refused_input.py parses this line.
             raise SystemExit(f"RACETRACK refused {place}, field=, reason={wrong!r}") from wrong
         found.setdefault(partition, []).append(due)
     return found

@@ -1,4 +1,4 @@
-"""Finding the last checkpoint of Flink's job, from which a killed Flink can resume, in its log."""
+"""Finds the last checkpoint of Flink's job in its log. A killed Flink can resume from it."""
 
 import re
 from pathlib import Path

@@ -118,7 +118,7 @@ class Flink(UpsertEngine):
         while not until():
             if time.monotonic() > give_up:
                 raise DemoError(
-                    f"Flink took the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
+                    f"Flink accepted the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
                     f" Its log: {stack.log_of('flink')}"
                 )
             time.sleep(LOOK_EVERY_S)

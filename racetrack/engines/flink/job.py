@@ -1,4 +1,4 @@
-"""Reading of a job's state from Flink's log, since failures are reported only there."""
+"""Reads a job's state from Flink's log, the only place that reports failures."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parsing of a script such as `scripts/demo.flink.sql`: its statements, and the topics to which it
+"""Parses a script such as `scripts/demo.flink.sql`: its statements, and the topics to which it
 writes."""
 
 import re

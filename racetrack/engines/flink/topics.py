@@ -1,4 +1,4 @@
-"""Creation of the upsert topics to which Flink writes, since Flink does not create topics."""
+"""Creates the upsert topics to which Flink writes, since Flink does not create topics."""
 
 from collections.abc import Sequence
 
@@ -44,5 +44,5 @@ def make(kafka: str, names: Sequence[str]) -> None:
             done.result()
     except KafkaException as error:
         raise RacetrackError(
-            f"The broker at {kafka} does not make the topics that Flink writes to: {error}"
+            f"The broker at {kafka} did not create the topics that Flink writes to: {error}"
         ) from error

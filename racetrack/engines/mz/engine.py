@@ -341,7 +341,7 @@ def _registry(stack: Stack) -> str:
 
 
 def _own_processes(settings: Settings) -> list[int]:
-    """Return the process ids in MZ_PID and those of their descendants, without duplicates."""
+    """Return the process ids in MZ_PID, and of their descendants, without duplicates."""
     found: dict[int, None] = {}
     for pid in map(int, re.findall(r"\d+", MaterializeSettings.of(settings).mz_pid)):
         try:

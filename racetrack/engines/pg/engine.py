@@ -86,7 +86,7 @@ class PostgreSQL(Engine):
             and TRIGGERS not in script.read_text()
         ):
             raise UsageError(
-                f"POSTGRES_TRIGGERS does nothing: scripts/{script.name} has none. Unset it."
+                f"POSTGRES_TRIGGERS has no effect: scripts/{script.name} has none. Unset it."
             )
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002

@@ -16,7 +16,7 @@ POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))
 # library is not included: the packages are of the host's release, so the host's own C library fits,
 # and initdb could not start the server with a different loader.
 POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)")
-# What the feeder imports of the harness, and itself.
+# The feeder, and the modules of the harness that it imports.
 FEED = (
     "racetrack/__init__.py",
     "racetrack/environment.py",

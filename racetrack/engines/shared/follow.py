@@ -1,4 +1,4 @@
-"""Reading of a growing file line by line, as `tail -f` does."""
+"""Reads a growing file line by line, as `tail -f` does."""
 
 import threading
 from collections.abc import Iterator

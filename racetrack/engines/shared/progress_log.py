@@ -1,4 +1,4 @@
-"""Reading of an engine's progress from the log of its service. `scripts/sample_dt.py` describes the
+"""Reads an engine's progress from the log of its service. `scripts/sample_dt.py` describes the
 format of the lines."""
 
 import re

@@ -135,7 +135,7 @@ def _connect(connect: Callable[..., docker.DockerClient]) -> docker.DockerClient
     except (DockerException, OSError, ValueError) as error:
         if "permission denied" in str(error).lower():
             raise NoDocker(
-                "this user may not talk to the Docker engine (permission denied)",
+                "this user may not use the Docker engine (permission denied)",
                 "Have it added to the group `docker` and log in again",
             ) from None
         raise NoDocker(f"no Docker engine answers at {_endpoint()}", "Start it") from None
@@ -258,6 +258,6 @@ def _product(info: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _known(*descriptions: str) -> Product | None:
-    """Return the first product whose mark one of the descriptions contains."""
+    """Return the first product whose mark is contained in one of the descriptions."""
     text = " ".join(descriptions).lower()
     return next((product for product in PRODUCTS if product.mark in text), None)

@@ -16,8 +16,8 @@ from racetrack.stack import processes
 from racetrack.stack.compose.names import PROJECT, SERVICE, shown
 
 COMMAND = "docker compose"
-# Docker commands for containers, networks and volumes: one that lists them (id first), and one that
-# removes them. Containers come first, because they use networks and volumes.
+# Pairs of Docker commands for containers, networks and volumes: the first command lists them (id
+# first), the second removes them. Containers come first, because they use networks and volumes.
 KINDS = (
     (
         ("ps", "--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{SERVICE}"}}}}'),

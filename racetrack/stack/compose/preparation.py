@@ -1,4 +1,4 @@
-"""Preparation for starting containers: pulls images and checks the available memory."""
+"""Prepares the start of containers: pulls images and checks the available memory."""
 
 import time
 from collections.abc import Iterable, Mapping

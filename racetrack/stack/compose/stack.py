@@ -142,7 +142,7 @@ class ComposeStack:
             on_ready(service)
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """Return one of the services of each container."""
+        """Return the given services, but only one for each container."""
         return [shown(name) for name in each_once(services)]
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
@@ -269,7 +269,7 @@ class ComposeStack:
             self._project.down()
         else:
             raise RacetrackError(
-                f"Some of the project {self._project.name} can't be removed. See what is left:"
+                f"Some containers of {self._project.name} can't be removed. See what is left:"
                 f" docker ps --all --filter label=com.docker.compose.project={self._project.name}"
             )
         if self._started:

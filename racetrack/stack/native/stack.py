@@ -79,7 +79,7 @@ class NativeStack:
 
     @property
     def data_in_memory(self) -> bool:
-        """Whether the data folder is on tmpfs, which requires a tmpfs that is large enough."""
+        """True if the data folder is on tmpfs, which requires a tmpfs that is large enough."""
         return resources.is_on_tmpfs(self._root.parent)
 
     @property

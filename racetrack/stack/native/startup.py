@@ -30,7 +30,7 @@ class RunningService:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the main process has exited."""
+        """True if the main process has exited."""
         return self.process.poll() is not None
 
     def ending(self) -> str:

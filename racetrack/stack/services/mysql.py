@@ -171,7 +171,7 @@ def _write_configuration(context: Context) -> None:
 
 
 def _make_data(context: Context) -> None:
-    """Initialise the data folder, without passwords, or copy one that was initialised earlier.
+    """Initialise the data folder, without passwords, or copy a folder that was initialised earlier.
 
     Keep an existing folder, which a killed server left.
     """

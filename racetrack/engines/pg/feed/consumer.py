@@ -84,7 +84,7 @@ class Refused(Exception):
     def __init__(self, message: Message, field: str, reason: Exception) -> None:
         place = f"partition={message.partition()}, offset={message.offset()}, field={field}"
         why = str(reason).partition("\n")[0]
-        # In the format that racetrack/probes/refused_input.py parses.
+        # racetrack/probes/refused_input.py parses this line.
         super().__init__(f"RACETRACK refused topic={message.topic()}, {place}, reason={why}")
 
 

@@ -1,6 +1,6 @@
 """Plan of the feeder: which topics are copied into which tables. It is read from the table
-`feed_topics`, which the demo's script creates, and from the definitions of the tables named
-there."""
+`feed_topics`, which the demo's script creates, and from the definitions of the tables that it
+names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -60,7 +60,8 @@ class Sink:
         self._stale, self._due_s = True, 0.0
 
     def rows_have_changed(self) -> None:
-        """Note that rows have changed, so that there may be something to send."""
+        """Record that rows have changed, so that the next `send_if_due` looks for changes to
+        send."""
         self._stale = True
 
     def send_if_due(self, connection: "psycopg.Connection[Any]") -> None:

@@ -1,5 +1,5 @@
-"""Reading of an engine's progress from Redis: first the stored counts, then the published changes.
-Every change is reported exactly once."""
+"""Reads an engine's progress from Redis: first the stored counts, then the published changes. Every
+change is reported exactly once."""
 
 import json
 import threading

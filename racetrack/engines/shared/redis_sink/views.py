@@ -1,4 +1,4 @@
-"""Reading of views from Redis as Arrow tables. Each table is a consistent state of its view."""
+"""Reads views from Redis as Arrow tables. Each table is a consistent state of its view."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,7 @@
 """Base class of engines that write all views, including the progress views, into upsert topics.
 
-By default, an engine writes its views from when its service is ready, and a view without a topic is
-one that the engine does not create."""
+By default, the views exist as soon as the engine's service is ready, and a view without a topic
+counts as absent."""
 
 import json
 import threading

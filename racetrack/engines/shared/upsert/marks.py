@@ -1,4 +1,4 @@
-"""Following of tracer rows in the topics of views. All rows are read, but only tracer rows are
+"""Follows tracer rows in the topics of views. All rows are read, but only tracer rows are
 parsed."""
 
 import json

@@ -1,4 +1,4 @@
-"""Reading of upsert topics of one partition each, as spans of messages or as their current rows."""
+"""Reads upsert topics of one partition each, as spans of messages or as their current rows."""
 
 import time
 from collections.abc import Collection, Container, Mapping
@@ -15,8 +15,8 @@ Span = tuple[int, int]  # offset of the first message, and offset after the last
 MESSAGES_AT_ONCE = 10_000
 # Generous, because the broker may answer late on a busy machine, which must not end a run.
 READ_WITHIN_S = 30.0
-# How long the broker delays the answer to a fetch if there is no message, and how long a call of
-# `consume` collects messages.
+# Time for which the broker delays the answer to a fetch if there is no message, and for which a
+# call of `consume` collects messages.
 FETCH_MS, COLLECT_S = 20, 0.05
 
 

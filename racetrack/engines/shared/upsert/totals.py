@@ -1,4 +1,4 @@
-"""Following of upsert topics whose rows are totals that only grow.
+"""Follows upsert topics whose rows are totals that only grow.
 
 Every EVERY_S seconds, all new rows are read if they are few; otherwise only the newest row of each
 key. This is enough, because a total includes all earlier ones, and it is necessary, because reading
@@ -59,10 +59,10 @@ class Known:
     ) -> list[Written]:
         """Return the newest row of each key in a span, in the order of their offsets.
 
-        Read backwards from the end until all keys have been found. Stop earlier if the totals found
-        have grown by the number of rows in the span: each row adds one pageview to a total, so the
-        remaining rows can't contain another key. This covers keys without new rows. It never
-        applies to sums of totals, which have two rows per pageview."""
+        Read backwards from the end until all keys have been found, or until the totals found have
+        grown by as much as there are rows in the span. In the second case the unread rows contain
+        no other key, because each row adds one pageview to one total. This ends the search if some
+        keys have no new row."""
         found: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FEW

@@ -1,5 +1,5 @@
-"""Reading of views in upsert topics as Arrow tables. The value of a message is a row as JSON
-without blanks, in which the view's first column comes first."""
+"""Reads views in upsert topics as Arrow tables. The value of a message is a row as JSON without
+blanks, in which the view's first column comes first."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

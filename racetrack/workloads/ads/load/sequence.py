@@ -23,8 +23,8 @@ _LATE_BELOW = 2**32 // LATE_ONE_IN
 
 
 class Ids(NamedTuple):
-    """UUIDs of users, pages, campaigns and ads. The ads of campaign n are the next (ads /
-    campaigns) ads from index n * (ads / campaigns) on."""
+    """UUIDs of users, pages, campaigns and ads. With k = ads / campaigns, the ads of campaign n
+    have the indices n * k to (n + 1) * k - 1."""
 
     users: list[str]
     pages: list[str]
@@ -79,8 +79,8 @@ def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
 
 
 def ad_event(stream: Stream, n: int, ids: Ids, popularity: Popularity | None = None) -> AdEvent:
-    """Return event n (0-based) of a partition. `popularity` is that of the ads; None: all ads are
-    equally popular. `Renderer` computes the same events in bulk."""
+    """Return event n (0-based) of a partition. `popularity` is the popularity of the ads; None: all
+    ads are equally popular. `Renderer` computes the same events in bulk."""
     who, what = stream.draw(n)
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))

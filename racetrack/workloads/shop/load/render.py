@@ -55,8 +55,8 @@ def head_piece(user_id: int) -> bytes:
 
 
 def page_piece(number: int, items: int) -> bytes:
-    """Return the text of a pageview from the url up to the timestamp. `number` is that of a (page,
-    channel) pair."""
+    """Return the text of a pageview from the url up to the timestamp. `number` is the number of a
+    (page, channel) pair."""
     url, channel = page_url(number, items), CHANNELS[number % len(CHANNELS)]
     text = f', "url": "{url}", "channel": "{channel}", "received_at": '
     return text.encode()

@@ -61,7 +61,7 @@ def _pageview_bytes(read: Reader) -> int:
     size = read.whole("SHOP_PAGEVIEW_BYTES", 0, 0, MAX_PAGEVIEW_BYTES)
     if 0 < size < MIN_PAGEVIEW_BYTES:
         raise ConfigError(
-            f"SHOP_PAGEVIEW_BYTES={size} can't be used: it takes 0, or a whole number from"
+            f"SHOP_PAGEVIEW_BYTES={size} can't be used: it must be 0, or a whole number from"
             f" {MIN_PAGEVIEW_BYTES} to {MAX_PAGEVIEW_BYTES}."
         )
     return size

@@ -1,8 +1,8 @@
 """Table definitions and initial rows of the database `shop`, which depend on the seed only.
 
-Column types are those of the original demo. Debezium converts BIGINT UNSIGNED to long, BOOLEAN to
-int, TIMESTAMP to an ISO 8601 string, and DATETIME to epoch milliseconds. It converts DECIMAL
-without loss."""
+Column types are as in the original demo. Debezium converts BIGINT UNSIGNED to long, BOOLEAN to int,
+TIMESTAMP to an ISO 8601 string, and DATETIME to epoch milliseconds. It converts DECIMAL without
+loss."""
 
 from __future__ import annotations
 

@@ -52,5 +52,5 @@ def test_what_cannot_be_used_is_named_in_one_line(name: str, value: str) -> None
     with pytest.raises(ConfigError) as caught:
         load(**{name: value})
     assert str(caught.value).startswith(f"{name}=")
-    assert "it takes" in str(caught.value)
+    assert "it must be" in str(caught.value)
     assert "\n" not in str(caught.value)
