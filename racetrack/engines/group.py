@@ -14,7 +14,7 @@ from racetrack.workloads.contract import find_workload
 
 
 class EngineGroup(Engine):
-    """Engines that read one input on one stack. What a stack needs is the union over the members;
+    """Engines that read one input on one stack. The group needs the services of all its members;
     views and progress belong to each member."""
 
     def __init__(self, members: Sequence[Engine]) -> None:

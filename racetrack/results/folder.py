@@ -115,7 +115,7 @@ class RunFolder:
 
     def _share(self) -> None:
         """Copy the shared keys into the engines' records. An engine without an outcome of its own
-        has that of the run."""
+        has the outcome of the run."""
         given = self._run.model_fields_set.intersection(SHARED)
         for part in self._parts.values():
             for key in given:

@@ -1,4 +1,4 @@
-"""One engine of a session: the loading of its demo, and what is followed of it."""
+"""One engine of a session: loading of its demo, and the probes that follow it."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ class WhenAllReady:
         self._lock = threading.Lock()
 
     def __call__(self, service: str) -> None:
-        """Note that a service is ready. May be called from any thread."""
+        """Record that a service is ready. May be called from any thread."""
         with self._lock:
             if service not in self._missing:
                 return
@@ -107,8 +107,8 @@ class EngineRun:
                 probe.newest.clear()
 
     def check(self, besides: Collection[str]) -> None:
-        """Check that the engine, its probes and the services that it needs run. Services in
-        `besides` are those of other engines.
+        """Check that the engine, its probes and the services that it needs run. `besides` contains
+        the services of other engines.
 
         Raises:
             RacetrackError: a service has ended; the message contains the reason.
