@@ -61,7 +61,7 @@ def test_who_did_not_keep_up_is_named_and_not_compared() -> None:
     lines = sentences([side("dh", DH), behind])
     assert lines[1:] == [
         "`pg` did not keep up with 12,000/s.",
-        "They have no rate in common that all held.",
+        "There is no rate with which all of them kept up.",
     ]
     assert lines[0].startswith("`dh` gets furthest")
     shown = grid(table([side("dh", DH), behind]))

@@ -46,7 +46,7 @@ def test_a_rate_that_the_workload_does_not_have_is_refused(rate: str) -> None:
     workload = replace(find_workload(plugins.default_workload()), rates=())
     engine = find_engine(CALIBRATION)
     checks.require_raced_on(engine, load(), lambda _: workload)
-    with pytest.raises(UsageError, match=f"{rate.upper()} does nothing: the workload"):
+    with pytest.raises(UsageError, match=f"{rate.upper()} has no effect: the workload"):
         checks.require_raced_on(engine, load({rate.upper(): "3"}), lambda _: workload)
 
 

@@ -73,7 +73,7 @@ def test_a_missing_program_engine_or_permission_is_named_with_the_remedy(
     with pytest.raises(engine.NoDocker, match=r"No Docker engine answers at unix://.*\. Start it"):
         engine.find(airgap=False)
     monkeypatch.delenv("DOCKER_HOST")
-    with pytest.raises(engine.NoDocker, match=r"may not talk to the Docker .*group `docker`"):
+    with pytest.raises(engine.NoDocker, match=r"may not use the Docker .*group `docker`"):
         engine.find(airgap=False, connect=refuse)
 
 
