@@ -147,8 +147,12 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
 
-    runtime: Literal["auto", "compose", "native"]
+    runtime: Literal["auto", "compose", "native", "kubernetes"]
     airgap: bool
+    kubernetes_small: bool
+    kubernetes_registry: Annotated[
+        str, text_that(r"([a-z0-9.:_/-]+/)?", "the begin of image names, ending with /, or nothing")
+    ]
 
     # Excluded from `run.json`: the record of a run does not depend on its folder.
     logs_folder: Folder = Field(exclude=True)

@@ -26,6 +26,7 @@ from racetrack.results.verification import ViewStatus
 # Costs vary by a few percent from run to run, so more digits would be noise.
 COST_DIGITS = 3
 NATIVE, MADE_HERE = "native", "compose, images made here"
+ON_KUBERNETES, SMALL = "kubernetes", "kubernetes, small"
 # Services that every engine needs for its input, in addition to broker and generator.
 SUPPORT = ("mysql", "registry", "debezium")
 SHORT_WINDOW_S = 30.0
@@ -444,7 +445,7 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
     """Return warnings about the figures, and caveats of the engine, by how much they matter."""
     contradictions = _contradictions(run)
     caveats = []
-    if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
+    if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE, ON_KUBERNETES, SMALL):
         caveats.append(
             f"Runtime {runtime}: Apache Kafka stands in for Redpanda, and Apicurio for its"
             " registry. Don't compare with runs of another runtime."
@@ -533,7 +534,9 @@ def _of_window(verdict: Verdict) -> list[str]:
 
 def runtime_of(described: RunRecord | LimitRecord) -> str:
     """Return the runtime. Locally built images count as a separate runtime, since they contain
-    another broker."""
+    another broker, and so do pods that share nodes and cores."""
+    if described.runtime == ON_KUBERNETES and described.settings.get("kubernetes_small", False):
+        return SMALL
     made_here = described.runtime == "compose" and described.settings.get("airgap", False)
     return MADE_HERE if made_here else described.runtime
 

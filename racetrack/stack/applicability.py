@@ -14,6 +14,7 @@ REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
 IN_MEMORY = "data is in /dev/shm there"
 BUILT_IN = "it is in the images that `./race images` made"
 NO_IMAGE = "no published image is used there"
+IN_MANIFESTS = "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Applicability:
 
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
-    # Runtime (`airgap` means containers from images built here) → setting → why it has no effect.
+    # Runtime (`airgap` means containers from images built here, also on Kubernetes) → setting → why
+    # it has no effect.
     ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Setting → the service whose results it changes. Ports and versions are left out, because users
     # export them for stacks in several runtimes at once.
@@ -38,6 +40,8 @@ STACK = Applicability(
     harness_only=(
         "RUNTIME",
         "AIRGAP",
+        "KUBERNETES_SMALL",
+        "KUBERNETES_REGISTRY",
         "LOGS_FOLDER",
         "STACK_NAME",
         "WORKLOAD",
@@ -69,6 +73,10 @@ STACK = Applicability(
             "REDPANDA_MEMORY": KAFKA,
             "KAFKA_CONTROLLER_PORT": "it is not published",
         },
+        "kubernetes": dict.fromkeys(
+            ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "REDPANDA_TMPFS", "MYSQL_TMPFS"),
+            IN_MANIFESTS,
+        ),
     },
     affects={
         **dict.fromkeys(
@@ -87,12 +95,14 @@ def harness_settings() -> frozenset[str]:
 
 
 def ignored_settings(runtime: str) -> dict[str, str]:
-    """Return the settings without effect in a runtime (`native`, `compose` or `airgap`): setting →
-    reason."""
+    """Return the settings without effect in a runtime (`native`, `compose`, `airgap` or
+    `kubernetes`): setting → reason."""
     found: dict[str, str] = {}
-    if runtime == "airgap":
+    if runtime in ("airgap", "kubernetes"):
         found |= dict.fromkeys(names(), BUILT_IN)
     for each in _all():
+        if runtime == "kubernetes":
+            found |= each.ignored.get("airgap", {})
         found |= each.ignored.get(runtime, {})
         if runtime != "compose":
             found |= dict.fromkeys(each.image_versions, NO_IMAGE)
@@ -124,7 +134,7 @@ def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str 
         UsageError: the setting has no effect.
     """
     if why := why_ignored(setting, runtime, airgap=airgap):
-        how = "in containers" if runtime == "compose" else "natively"
+        how = {"compose": "in containers", "kubernetes": "on Kubernetes"}.get(runtime, "natively")
         raise UsageError(
             f"{setting.upper()} has no effect on a stack that runs {how}: {why}. {remedy}".rstrip()
         )

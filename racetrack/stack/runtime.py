@@ -1,4 +1,4 @@
-"""Choice of the runtime of a stack: containers or plain processes."""
+"""Choice of the runtime of a stack: containers, pods or plain processes."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from racetrack.stack.lifetime import UpFile
 
 if TYPE_CHECKING:
     from racetrack.stack.compose.stack import ComposeStack
+    from racetrack.stack.kubernetes.stack import KubernetesStack
 
 NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 
@@ -43,11 +44,14 @@ def open_stack(
 
     Raises:
         NoDocker: RUNTIME=compose, and there is no usable Docker.
-        UsageError: RUNTIME=compose, and docker-compose.yml lacks a service.
+        NoCluster: RUNTIME=kubernetes, and there is no usable cluster.
+        UsageError: RUNTIME=compose or kubernetes, and a service is not described for it.
         SetupError: containers can't be measured here, or native services can't run on this machine.
     """
     if settings.runtime == "native":
         return _native(settings)
+    if settings.runtime == "kubernetes":
+        return _on_kubernetes(settings, services, to_play=to_play)
     from racetrack.stack.compose.engine import NoDocker
 
     try:
@@ -86,20 +90,41 @@ def _native(settings: Settings) -> Stack:
     return NativeStack(settings)
 
 
+def _on_kubernetes(settings: Settings, services: Sequence[str], *, to_play: bool) -> Stack:
+    stack = _kubernetes(settings)
+    if missing := ", ".join(stack.missing(services)):
+        raise _NotThere(f"There is no Kubernetes manifest of {missing}")
+    if stack.unmeasurable and not to_play:
+        raise _NotMeasured(stack.unmeasurable)
+    return stack
+
+
+def _kubernetes(settings: Settings) -> "KubernetesStack":
+    from racetrack.stack.kubernetes.stack import KubernetesStack
+
+    return KubernetesStack(settings)
+
+
 def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
     """Return the stack that `./race up` left running, in any runtime, and its description.
 
     The returned stack has the workload with which it was started, not the workload in `settings`.
     Docker is queried only if a file on this machine records that a stack was left running.
     """
-    runtime = UpFile(processes.work_root(settings.stack_name)).runtime()
+    from racetrack.stack.compose import orphans as in_compose
+    from racetrack.stack.kubernetes import orphans as on_kubernetes
+
+    roots = [each.work_root(settings.stack_name) for each in (processes, in_compose, on_kubernetes)]
+    runtime = next(filter(None, (UpFile(root).runtime() for root in roots)), None)
     if runtime is None:
         return None
-    stack = _native(settings) if runtime == "native" else open_compose(settings)
+    opens: dict[str, Callable[[Settings], Stack]]
+    opens = {"native": _native, "compose": open_compose, "kubernetes": _kubernetes}
+    stack = opens[runtime](settings)
     running = stack.running()
     if running is None:
         return None
-    stack.settings = settings.model_copy(update={"workload": running.workload})
+    stack.settings = stack.settings.model_copy(update={"workload": running.workload})
     return stack, running
 
 
@@ -109,6 +134,8 @@ def possible_stacks(
     """Return one stack for each runtime in which a stack of this name may be running."""
     if settings.runtime == "native":
         return [_native(settings)]
+    if settings.runtime == "kubernetes":
+        return [_kubernetes(settings)]
     from racetrack.stack.compose.engine import NoDocker
 
     try:

@@ -26,6 +26,7 @@ FAILURES = (RacetrackError, OSError, psutil.Error)
 CLEANUPS = {
     "native": "racetrack.stack.processes",
     "compose": "racetrack.stack.compose.orphans",
+    "kubernetes": "racetrack.stack.kubernetes.orphans",
 }
 OUTCOME = "the harness was killed"
 

@@ -66,6 +66,7 @@ class PostgreSQL(Engine):
     title = "PostgreSQL"
     order = 6
     needs = ("registry", "debezium")
+    runtimes = ("native", "compose", "kubernetes")
     services = ("postgres", "pgfeed")
     script_ending = ".pg.sql"
     version_part = "postgres"

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Milliseconds, Port, Settings, Size
-from racetrack.stack.applicability import IN_MEMORY, Applicability
+from racetrack.stack.applicability import IN_MANIFESTS, IN_MEMORY, Applicability
 
 
 def _postgres_size(size: str) -> str:
@@ -26,7 +26,10 @@ class PostgresSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=("POSTGRES_TRIGGERS",),  # the harness passes it to the script
-    ignored={"native": {"POSTGRES_TMPFS": IN_MEMORY}},
+    ignored={
+        "native": {"POSTGRES_TMPFS": IN_MEMORY},
+        "kubernetes": {"POSTGRES_TMPFS": IN_MANIFESTS},
+    },
     affects={"POSTGRES_TMPFS": "postgres"},
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

@@ -1,11 +1,10 @@
-"""Containers of a compose project: their state, processes, control groups and exit codes."""
+"""Containers of a compose project: their state, images and exit codes."""
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 import docker
@@ -16,91 +15,9 @@ from docker.models.images import Image
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.names import PROJECT, SERVICE
 from racetrack.stack.compose.project import HARNESS, STARTED_BY
+from racetrack.stack.containers import CGroup, Live, Unseen
 
-PROC = Path("/proc")
 VERSIONS = "racetrack.versions"  # label of images built here: part → version, as JSON
-
-
-class NotVisible(RacetrackError):
-    """The processes of a container can't be seen from here."""
-
-
-@dataclass(frozen=True)
-class CGroup:
-    """Control group (version 1 or 2) of one container: its processes, CPU time and memory."""
-
-    processes: Path  # the folder of cgroup.procs
-    cpu: Path  # the file that counts CPU time
-    memory: Path  # the file that contains its memory use, including page cache and tmpfs
-
-    @classmethod
-    def of(cls, pid: int, container_id: str, proc: Path = PROC) -> "CGroup":
-        """Return the control group of the container whose main process is `pid`.
-
-        Raises:
-            NotVisible: there is no such process here, or it is not in the container's group.
-        """
-        try:
-            lines = (proc / str(pid) / "cgroup").read_text().splitlines()
-            mounts = (proc / "self/mountinfo").read_text().splitlines()
-        except OSError:
-            lines, mounts = [], []
-        paths = {name: path for line in lines for name, path in _controllers(line)}
-        where = paths.get("cpuacct", paths.get("", ""))
-        if container_id not in where:
-            raise NotVisible(
-                f"The processes of container {container_id[:12]} can't be seen on this machine, so"
-                " their CPU and memory can't be measured. Run Racetrack where the Docker"
-                " engine runs, or set RUNTIME=native."
-            )
-        if "cpuacct" in paths:
-            cpuacct = _folder(mounts, "cpuacct", paths["cpuacct"])
-            memory = _folder(mounts, "memory", paths["memory"])
-            return cls(cpuacct, cpuacct / "cpuacct.usage", memory / "memory.usage_in_bytes")
-        folder = _folder(mounts, "", paths[""])
-        return cls(folder, folder / "cpu.stat", folder / "memory.current")
-
-    def pids(self) -> list[int]:
-        """Return the process ids of all live processes, including those in nested groups."""
-        return [
-            int(line)
-            for file in sorted(self.processes.rglob("cgroup.procs"))
-            for line in file.read_text().split()
-        ]
-
-    def cpu_s(self) -> float:
-        """Return the CPU seconds used since the container was started, also by ended processes."""
-        text = self.cpu.read_text()
-        if self.cpu.name == "cpuacct.usage":
-            return int(text) / 1e9
-        fields = dict(line.split() for line in text.splitlines())
-        return int(fields["usage_usec"]) / 1e6
-
-    def memory_bytes(self) -> int:
-        """Return the group's memory now, including page cache and files on tmpfs."""
-        return int(self.memory.read_text())
-
-
-def _controllers(line: str) -> list[tuple[str, str]]:
-    """Return (controller, path) pairs of a line in /proc/PID/cgroup; for version 2, ("", path)."""
-    _, names, path = line.split(":", 2)
-    return [(name, path) for name in names.split(",")]
-
-
-def _folder(mounts: list[str], controller: str, path: str) -> Path:
-    """Return the folder of a control group. Its hierarchy may be mounted anywhere, or partly."""
-    for line in mounts:
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split(" ", 2)
-        root, mounted = before.split()[3:5]
-        fits = controller in options.split(",") if controller else kind == "cgroup2"
-        if fits and kind.startswith("cgroup"):
-            within = path.removeprefix(root) if root != "/" else path
-            return Path(mounted) / within.lstrip("/")
-    raise NotVisible(
-        f"No control group hierarchy{f' of {controller}' if controller else ''} is mounted here, so"
-        " the CPU and memory of a container can't be measured. Set RUNTIME=native."
-    )
 
 
 @dataclass(frozen=True)
@@ -113,48 +30,6 @@ class Container:
     is_healthy: bool
     is_unhealthy: bool
     started_by_harness: bool
-
-
-@dataclass(frozen=True)
-class Live:
-    """A running container: its main process, and the control group of all its processes."""
-
-    container_id: str
-    main: psutil.Process
-    group: CGroup
-
-    def runs(self) -> bool:
-        """Return whether the main process is alive, according to the kernel, not the engine."""
-        try:
-            return self.main.is_running() and self.main.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
-
-    def pids(self) -> list[int]:
-        """Return the ids of all live processes, the main process first."""
-        if not self.runs():
-            return []
-        try:
-            others = set(self.group.pids()) - {self.main.pid}
-        except OSError:  # the container, and its control group, have just ended
-            return []
-        return [self.main.pid, *sorted(others)]
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """A running container whose processes are not visible on this machine.
-
-    `runs` queries the Docker engine.
-    """
-
-    container_id: str
-    runs: Callable[[], bool]
-    group: None = None
-
-    def pids(self) -> list[int]:
-        """Return an empty list: its process ids are not valid on this machine."""
-        return []
 
 
 class Containers:

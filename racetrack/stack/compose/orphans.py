@@ -13,7 +13,8 @@ from pathlib import Path
 
 from racetrack.errors import RacetrackError
 from racetrack.stack import processes
-from racetrack.stack.compose.names import PROJECT, SERVICE, shown
+from racetrack.stack.compose.names import PROJECT, SERVICE
+from racetrack.stack.containers import shown
 
 COMMAND = "docker compose"
 # Pairs of Docker commands for containers, networks and volumes: the first command lists them (id

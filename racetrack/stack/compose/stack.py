@@ -12,10 +12,10 @@ from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.stack import resources
 from racetrack.stack.compose import engine, orphans, preparation
-from racetrack.stack.compose.containers import CGroup, Containers, Live, Unseen
-from racetrack.stack.compose.names import called, each_once, shown
+from racetrack.stack.compose.containers import Containers
 from racetrack.stack.compose.project import REDIS, Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Followers, Startup
+from racetrack.stack.containers import CGroup, Live, Unseen, called, each_once, shown
 from racetrack.stack.contract import (
     DataFolder,
     Endpoints,

@@ -11,8 +11,8 @@ import docker
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.containers import Container, Containers
-from racetrack.stack.compose.names import shown
 from racetrack.stack.compose.project import output_of, tail
+from racetrack.stack.containers import shown
 from racetrack.stack.contract import Say
 
 READY_WITHIN_S = 180.0

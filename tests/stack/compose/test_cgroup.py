@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.compose.containers import CGroup, NotVisible
+from racetrack.stack.containers import CGroup, NotVisible
 
 ID = "0123456789abcdef" * 4
 V1 = f"""\

@@ -8,7 +8,8 @@ import pytest
 from docker.errors import NotFound
 from docker.models.images import Image
 
-from racetrack.stack.compose.containers import VERSIONS, Containers, Unseen
+from racetrack.stack.compose.containers import VERSIONS, Containers
+from racetrack.stack.containers import Unseen
 
 ID = "sha256:" + "1" * 64
 DIGEST = "sha256:" + "d" * 64

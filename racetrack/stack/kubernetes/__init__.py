@@ -1,0 +1,1 @@
+"""Runtime that runs services as pods of a Kubernetes cluster."""

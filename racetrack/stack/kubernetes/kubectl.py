@@ -1,0 +1,122 @@
+"""Runs `kubectl` against the current context, in the namespace of one stack."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from racetrack.errors import RacetrackError, SetupError
+from racetrack.stack import processes
+
+ANSWER_WITHIN_S = 60.0
+COMMAND = "kubectl"
+
+
+class NoCluster(SetupError):
+    """No Kubernetes cluster can be used; the message contains the reason and a remedy."""
+
+
+class ClusterFailed(RacetrackError):
+    """`kubectl` failed; the message contains its output."""
+
+
+class Kubectl:
+    """The `kubectl` command for the namespace of the stack `stack_name`."""
+
+    def __init__(self, stack_name: str) -> None:
+        self._stack_name = stack_name
+        self.namespace = namespace_of(stack_name)
+
+    def run(
+        self, *arguments: str, stdin: str | None = None, within_s: float = ANSWER_WITHIN_S
+    ) -> str:
+        """Return the output of a command.
+
+        Raises:
+            NoCluster: there is no `kubectl`.
+            ClusterFailed: the command failed, or took longer than `within_s`.
+        """
+        try:
+            done = subprocess.run(
+                [COMMAND, "--namespace", self.namespace, *arguments],
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=within_s,
+            )
+        except FileNotFoundError:
+            raise NoCluster("There is no `kubectl` on PATH. Install it.") from None
+        except subprocess.TimeoutExpired:
+            raise ClusterFailed(
+                f"`kubectl {arguments[0]}` did not end within {within_s:.0f} s. Does the cluster"
+                " answer (`kubectl get nodes`)?"
+            ) from None
+        if done.returncode:
+            raise ClusterFailed(
+                f"`kubectl {' '.join(arguments[:3])}` failed: {done.stderr.strip()}"
+            )
+        return done.stdout
+
+    def get(self, *what: str) -> list[dict[str, Any]]:
+        """Return the objects that `kubectl get` finds."""
+        found: list[dict[str, Any]] = json.loads(self.run("get", *what, "--output=json"))["items"]
+        return found
+
+    def apply(self, objects: Sequence[Mapping[str, object]]) -> None:
+        """Create these objects, or change them."""
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        # Server-side, because kubectl would else keep a copy of each secret in an annotation.
+        self.run("apply", "--server-side", "--filename=-", stdin=json.dumps(listed))
+
+    def render(self, folder: Path) -> list[dict[str, Any]]:
+        """Return the objects of a Kustomize folder."""
+        text = self.run("create", "--dry-run=client", "--output=json", f"--kustomize={folder}")
+        # kubectl prints one object after the other.
+        found: list[dict[str, Any]] = []
+        decoder, at = json.JSONDecoder(), 0
+        while at < len(text.rstrip()):
+            each, at = decoder.raw_decode(text, at)
+            found += each["items"] if each["kind"] == "List" else [each]
+            at += len(text[at:]) - len(text[at:].lstrip())
+        return found
+
+    def follow_log(self, pod: str, container: str, log: Path) -> "subprocess.Popen[bytes]":
+        """Begin to copy the output of a pod to a file, until its container ends."""
+        with log.open("ab") as file:
+            return subprocess.Popen(
+                [COMMAND, "--namespace", self.namespace, "logs", "--follow", pod, container],
+                # The watchdog ends it by this mark. The rest of the environment is the user's,
+                # because it says how to reach the cluster.
+                env={**os.environ, **processes.mark_command(self._stack_name, COMMAND)},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def server_version(self) -> str:
+        """Return the version of the cluster.
+
+        Raises:
+            NoCluster: no cluster answers.
+        """
+        if shutil.which(COMMAND) is None:
+            raise NoCluster("There is no `kubectl` on PATH. Install it.")
+        try:
+            said = self.run("version", "--output=json")
+        except ClusterFailed as error:
+            raise NoCluster(
+                f"No Kubernetes cluster answers: {error} Choose one with `kubectl config"
+                " use-context`, or set KUBECONFIG."
+            ) from None
+        return str(json.loads(said)["serverVersion"]["gitVersion"])
+
+
+def namespace_of(stack_name: str) -> str:
+    """Return the namespace of a stack: its name, as Kubernetes allows it."""
+    return stack_name.replace("_", "-").rstrip("-")

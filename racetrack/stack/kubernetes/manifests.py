@@ -1,0 +1,99 @@
+"""Manifests of a stack: those of its services, with the settings of this run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from racetrack.config import REPO, Settings, revealed
+from racetrack.stack.containers import called
+from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.orphans import HARNESS, STARTED_BY
+
+BASE = REPO / "kubernetes" / "base"
+ENGINES = REPO / "racetrack" / "engines"
+SERVICE = "racetrack.dev/service"  # label of all objects of a service
+PORT = "racetrack.dev/port-"  # annotation of a Service: port → setting
+Object = dict[str, Any]
+
+
+def missing(services: Sequence[str]) -> list[str]:
+    """Return the services that have no manifest: no file of their name."""
+    folders = (BASE, *_engine_folders(services))
+    here = {file.stem for folder in folders for file in folder.glob("*.yaml")}
+    return [name for name in services if called(name) not in here]
+
+
+def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -> list[Object]:
+    """Return the objects of these services (names in containers), for clients outside the cluster.
+
+    `services` include those of at least one engine.
+    """
+    size = "small" if settings.kubernetes_small else "full"
+    found: dict[tuple[str, str], Object] = {}  # engines share some objects
+    for folder in _engine_folders(services):
+        for each in kubectl.render(folder.parent / size):
+            if each["metadata"]["labels"].get(SERVICE) in services:
+                found[each["kind"], each["metadata"]["name"]] = each
+    for each in found.values():
+        if each["kind"] == "Service":
+            # Each node forwards the port, so that one address leads to all services.
+            each["spec"]["type"] = "NodePort"
+        for container in _containers(each):
+            container["image"] = settings.kubernetes_registry + container["image"]
+    return list(found.values())
+
+
+def namespace(name: str) -> Object:
+    """Return the namespace of a stack."""
+    labels = {STARTED_BY: HARNESS}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
+    """Return the settings and scripts, as the manifests expect them.
+
+    `kafka_outside` is the address (host:port) of the broker for clients outside the cluster.
+    """
+    given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
+    inside = (REPO / "racetrack" / "engines" / "inside.env").read_text()
+    lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
+    scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}
+    return [
+        {**_named("Secret", "settings"), "stringData": given},
+        {**_named("ConfigMap", "inside"), "data": dict(line.split("=", 1) for line in lines)},
+        {**_named("ConfigMap", "scripts"), "data": scripts},
+    ]
+
+
+def node_ports(services: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return setting (lower case) → the nodes' port, from Services that the cluster created."""
+    found = {}
+    for each in services:
+        for port in each["spec"]["ports"]:
+            setting = each["metadata"].get("annotations", {}).get(f"{PORT}{port['port']}")
+            if setting:
+                found[setting.lower()] = int(port["nodePort"])
+    return found
+
+
+def roles(each: Object) -> list[str]:
+    """Return the labels that a node needs to run these pods."""
+    return list(each["spec"].get("template", {}).get("spec", {}).get("nodeSelector", {}))
+
+
+def _engine_folders(services: Sequence[str]) -> list[Path]:
+    """Return the folders with the engines' own manifests of these services."""
+    return [
+        folder
+        for folder in sorted(ENGINES.glob("*/kubernetes/full"))
+        if any((folder / f"{called(name)}.yaml").exists() for name in services)
+    ]
+
+
+def _containers(each: Object) -> list[Object]:
+    pod = each["spec"].get("template", {}).get("spec", {})
+    return [*pod.get("initContainers", []), *pod.get("containers", [])]
+
+
+def _named(kind: str, name: str) -> Object:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}

@@ -1,0 +1,146 @@
+"""Pods of a stack: their state, and their processes if these can be seen on this machine."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from racetrack.stack.containers import PROC, CGroup, Live, NotVisible
+from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.manifests import SERVICE
+
+# Reasons for which a container waits that don't pass by themselves.
+FINAL = (
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+)
+MEMORY_RAN_OUT = "OOMKilled"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """State of a pod at the time when the cluster was queried."""
+
+    name: str
+    service: str
+    node: str
+    container_id: str  # "" before its container was created
+    image: str  # with its digest, if the node knows it
+    has_started: bool
+    is_ready: bool
+    problem: str  # why it can't become ready; "" if it can
+    waits_for: str  # why it is not ready yet
+
+
+def read(kubectl: Kubectl) -> list[Pod]:
+    """Return the pods of the stack."""
+    return read_all(kubectl.get("pods", f"--selector={SERVICE}"))
+
+
+def read_all(described: Iterable[Mapping[str, Any]]) -> list[Pod]:
+    """Return the pods that the cluster describes."""
+    return [_read(each) for each in described]
+
+
+def is_here(node: Mapping[str, Any], boot_id: Path = BOOT_ID) -> bool:
+    """Return whether a node runs on this machine, so that its processes can be seen."""
+    return bool(node["status"]["nodeInfo"]["bootID"] == boot_id.read_text().strip())
+
+
+def live(container_id: str, proc: Path = PROC) -> Live:
+    """Return the processes of a running container.
+
+    Raises:
+        NotVisible: they can't be seen on this machine.
+    """
+    found = [process for process in psutil.process_iter() if _is_in(process, container_id, proc)]
+    if not found:
+        raise NotVisible(
+            f"The processes of container {container_id[:12]} can't be seen here, although its node"
+            " runs on this machine. Run Racetrack as root, outside of containers."
+        )
+    main = min(found, key=lambda process: (process.create_time(), process.pid))
+    return Live(container_id, main, CGroup.of(main.pid, container_id))
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Accounting of a service with several pods."""
+
+    groups: Sequence[CGroup]
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that all pods have used."""
+        return sum(group.cpu_s() for group in self.groups)
+
+    def memory_bytes(self) -> int:
+        """Return the memory that all pods use now."""
+        return sum(group.memory_bytes() for group in self.groups)
+
+
+def _is_in(process: psutil.Process, container_id: str, proc: Path) -> bool:
+    try:
+        return container_id in (proc / str(process.pid) / "cgroup").read_text()
+    except OSError:  # it has ended
+        return False
+
+
+def _read(described: Mapping[str, Any]) -> Pod:
+    status = described["status"]
+    (container,) = status.get("containerStatuses") or [{}]
+    ended = _ending(container)
+    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    return Pod(
+        name=described["metadata"]["name"],
+        service=described["metadata"]["labels"][SERVICE],
+        node=described["spec"].get("nodeName", ""),
+        container_id=container.get("containerID", "").rpartition("/")[2],
+        image=_image(container),
+        has_started="running" in container.get("state", {}) or bool(ended),
+        is_ready=conditions.get("Ready", {}).get("status") == "True",
+        problem=ended or "; ".join(_problems(status)),
+        waits_for=_waits_for(conditions, status),
+    )
+
+
+def _image(container: Mapping[str, Any]) -> str:
+    name, digest = str(container.get("image", "")), str(container.get("imageID", ""))
+    return f"{name}@{digest.rpartition('@')[2]}" if "@" in digest else f"{name} (id {digest})"
+
+
+def _ending(container: Mapping[str, Any]) -> str:
+    """Return how the container ended, also if it was started again since."""
+    for state in (container.get("state", {}), container.get("lastState", {})):
+        if ended := state.get("terminated"):
+            if ended.get("reason") == MEMORY_RAN_OUT:
+                return "killed by the kernel, because memory ran out"
+            return f"exit code {ended['exitCode']}"
+    return ""
+
+
+def _problems(status: Mapping[str, Any]) -> Iterator[str]:
+    kinds = ("initContainerStatuses", "containerStatuses")
+    for container in (each for kind in kinds for each in status.get(kind, [])):
+        waiting = container["state"].get("waiting", {})
+        if waiting.get("reason") in FINAL:
+            yield f"{waiting['reason']}: {waiting.get('message', container['image'])}"
+    if status["phase"] == "Failed":
+        yield str(status.get("message", status.get("reason", "its pod failed")))
+
+
+def _waits_for(conditions: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return f"it is on no node: {scheduled.get('message', 'not scheduled yet')}"
+    init = status.get("initContainerStatuses", [])
+    if any("running" in each["state"] for each in init):
+        return "it waits for other services"
+    return "its startup probe has not succeeded"

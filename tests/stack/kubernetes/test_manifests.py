@@ -1,0 +1,48 @@
+"""What the harness reads in the manifests, and what it adds to them."""
+
+import json
+
+import pytest
+
+from racetrack.config import load
+from racetrack.engines import all_engines
+from racetrack.engines.contract import Engine
+from racetrack.run.checks import services_of
+from racetrack.stack.kubernetes import manifests
+
+ENGINES = [engine for engine in all_engines() if "kubernetes" in engine.runtimes]
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_each_service_of_an_engine_has_a_manifest(engine: Engine) -> None:
+    assert not manifests.missing(services_of(engine, load()))
+
+
+def test_a_service_without_a_manifest_is_named() -> None:
+    assert manifests.missing(["mysql", "broker", "registry", "swiftd"]) == ["swiftd"]
+
+
+def test_node_ports_go_by_annotation() -> None:
+    service = {
+        "metadata": {"annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"}},
+        "spec": {"ports": [{"port": 9092, "nodePort": 1}, {"port": 19092, "nodePort": 2}]},
+    }
+    assert manifests.node_ports([service, {"metadata": {}, "spec": {"ports": []}}]) == {
+        "kafka_port": 2
+    }
+
+
+def test_secrets_are_in_the_secret_only() -> None:
+    settings = load()
+    secret, inside, scripts = manifests.configuration(settings, "10.0.0.1:30000")
+    assert secret["kind"] == "Secret"
+    password = settings.mysql_root_password.get_secret_value()
+    assert secret["stringData"]["MYSQL_ROOT_PASSWORD"] == password
+    assert password not in json.dumps([inside, scripts])
+
+
+def test_pods_get_the_settings_of_containers_and_the_address_for_clients_outside() -> None:
+    secret, inside, scripts = manifests.configuration(load(), "10.0.0.1:30000")
+    assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
+    assert inside["data"]["PEER_MYSQL"] == "mysql"
+    assert "demo.py" in scripts["data"]

@@ -1,0 +1,96 @@
+"""What a pod's status says, as the API server puts it."""
+
+from typing import Any
+
+import pytest
+
+from racetrack.stack.kubernetes import pods
+from racetrack.stack.kubernetes.pods import Pod
+
+RUNNING = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+
+
+def pod(state: dict[str, Any] = RUNNING, *, ready: bool = False, **status: Any) -> Pod:
+    container = {
+        "name": "mysql",
+        "state": state,
+        "lastState": status.pop("last", {}),
+        "image": "racetrack/airgap-mysql:0.1.0",
+        "imageID": status.pop("image_id", "sha256:12ab"),
+        "containerID": "containerd://c0ffee",
+    }
+    (found,) = pods.read_all(
+        [
+            {
+                "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
+                "spec": {"nodeName": "node1"},
+                "status": {
+                    "phase": "Running",
+                    "conditions": [{"type": "Ready", "status": str(ready)}],
+                    "containerStatuses": [container],
+                    **status,
+                },
+            }
+        ]
+    )
+    return found
+
+
+def test_a_ready_pod() -> None:
+    found = pod(ready=True)
+    assert found.is_ready
+    assert found.has_started
+    assert not found.problem
+    assert (found.service, found.node, found.container_id) == ("mysql", "node1", "c0ffee")
+
+
+def test_an_image_is_named_by_its_digest_where_a_registry_has_it() -> None:
+    assert pod().image == "racetrack/airgap-mysql:0.1.0 (id sha256:12ab)"
+    pulled = pod(image_id="registry.example.com/racetrack/airgap-mysql@sha256:34cd")
+    assert pulled.image == "racetrack/airgap-mysql:0.1.0@sha256:34cd"
+
+
+@pytest.mark.parametrize(
+    ("ended", "problem"),
+    [
+        ({"exitCode": 3, "reason": "Error"}, "exit code 3"),
+        ({"exitCode": 137, "reason": "OOMKilled"}, "killed by the kernel, because memory ran out"),
+    ],
+)
+def test_one_that_ended_has_a_problem_even_if_it_was_started_again(
+    ended: dict[str, Any], problem: str
+) -> None:
+    assert pod({"terminated": ended}).problem == problem
+    assert pod(last={"terminated": ended}).problem == problem
+
+
+def test_an_image_that_is_nowhere() -> None:
+    found = pod({"waiting": {"reason": "ErrImageNeverPull", "message": "not present"}})
+    assert found.problem == "ErrImageNeverPull: not present"
+    assert not found.has_started
+
+
+def test_a_container_that_is_being_created_is_no_problem() -> None:
+    assert not pod({"waiting": {"reason": "ContainerCreating"}}).problem
+
+
+def test_why_it_is_not_ready_yet() -> None:
+    assert pod().waits_for == "its startup probe has not succeeded"
+    assert (
+        pod(initContainerStatuses=[{"state": RUNNING}]).waits_for == "it waits for other services"
+    )
+    nowhere = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}
+    assert pod(conditions=[nowhere]).waits_for == "it is on no node: 0/2 nodes are available"
+
+
+def test_a_pod_that_is_not_on_a_node_yet() -> None:
+    (found,) = pods.read_all(
+        [
+            {
+                "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
+                "spec": {},
+                "status": {"phase": "Pending"},
+            }
+        ]
+    )
+    assert (found.node, found.container_id, found.has_started) == ("", "", False)

@@ -1,0 +1,171 @@
+"""A made-up cluster: what is said before anything starts, and what becomes of a namespace."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.config import load
+from racetrack.errors import BusyError, SetupError, UsageError
+from racetrack.stack import runtime
+from racetrack.stack.kubernetes import orphans, pods
+from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl, NoCluster, namespace_of
+from racetrack.stack.kubernetes.stack import KubernetesStack
+
+SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
+# Answers what is in the file `answers` beside it, by the first words of its arguments; writes down
+# what it was asked.
+KUBECTL = f"""#!{sys.executable}
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+asked = " ".join(sys.argv[3:])
+with (here / "asked").open("a") as file:
+    file.write(asked + "\\n")
+answers = json.loads((here / "answers").read_text())
+for begin, (code, answer) in sorted(answers.items(), key=lambda each: -len(each[0])):
+    if asked.startswith(begin):
+        print(answer, file=sys.stderr if code else sys.stdout)
+        sys.exit(code)
+sys.exit(f"no answer to {{asked}}")
+"""
+
+
+def node(name: str, *roles: str, boot_id: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "labels": {f"role.racetrack.dev/{role}": "" for role in roles},
+        },
+        "spec": {},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "nodeInfo": {"bootID": boot_id or pods.BOOT_ID.read_text().strip()},
+        },
+    }
+
+
+def stateful_set(service: str, role: str) -> dict[str, Any]:
+    selector = {f"role.racetrack.dev/{role}": ""}
+    return {
+        "kind": "StatefulSet",
+        "metadata": {"name": service, "labels": {"racetrack.dev/service": service}},
+        "spec": {"template": {"spec": {"nodeSelector": selector, "containers": []}}},
+    }
+
+
+class Cluster:
+    """What the made-up `kubectl` answers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._answers: dict[str, tuple[int, str]] = {}
+        self.says("version", {"serverVersion": {"gitVersion": "v1.34.4"}})
+        self.has("nodes", node("one", "broker", "generator", "support", "engine"))
+        self.has("namespaces")
+        self.says("create", stateful_set("mysql", "support"))
+        (folder / "kubectl").write_text(KUBECTL)
+        (folder / "kubectl").chmod(0o755)
+
+    def says(self, begin: str, answer: object, code: int = 0) -> None:
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        self._answers[begin] = code, text
+        (self._folder / "answers").write_text(json.dumps(self._answers))
+
+    def has(self, kind: str, *items: dict[str, Any]) -> None:
+        self.says(f"get {kind}", {"items": items})
+
+    def asked(self) -> list[str]:
+        return (self._folder / "asked").read_text().splitlines()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield Cluster(tmp_path)
+
+
+def stack(**settings: str) -> KubernetesStack:
+    return KubernetesStack(load({"RUNTIME": "kubernetes", "STACK_NAME": "test_it", **settings}))
+
+
+def test_without_kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoCluster, match="There is no `kubectl` on PATH"):
+        stack()
+
+
+def test_a_cluster_that_does_not_answer(cluster: Cluster) -> None:
+    cluster.says("version", "connection refused", code=1)
+    with pytest.raises(NoCluster, match=r"connection refused.* `kubectl config use-context`"):
+        stack()
+
+
+def test_a_name_that_kubernetes_allows() -> None:
+    assert namespace_of("race_2_") == "race-2"
+    assert Kubectl("test_it").namespace == "test-it"
+
+
+def test_each_role_needs_a_node(cluster: Cluster) -> None:
+    cluster.has("nodes", node("one", "broker"), node("two", "generator"))
+    with pytest.raises(SetupError, match=r"`kubectl label node NAME role.*/support=`.*one, two"):
+        stack().prepare(SERVICES, print)
+
+
+def test_cores_are_not_assigned_by_settings(cluster: Cluster) -> None:
+    with pytest.raises(UsageError, match=r"ENGINE_CPUS has no effect .* on Kubernetes: the manif"):
+        stack(ENGINE_CPUS="0").prepare(SERVICES, print)
+
+
+def test_all_is_there(cluster: Cluster) -> None:
+    stack().prepare(SERVICES, print)
+    assert not any(asked.startswith("delete") for asked in cluster.asked())
+
+
+def test_a_namespace_of_a_killed_run_is_removed(cluster: Cluster) -> None:
+    cluster.has("namespaces", {})
+    cluster.says("delete namespace test-it", "")
+    assert orphans.clear_at_once("test_it") == "the namespace test-it"
+    assert any(asked.startswith("delete namespace test-it") for asked in cluster.asked())
+
+
+def test_one_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
+    cluster.has("namespaces --field-selector", {})
+    cluster.has("namespaces --selector")
+    with pytest.raises(BusyError, match="namespace test-it was not created by Racetrack"):
+        stack().prepare(SERVICES, print)
+    assert not any(asked.startswith("delete") for asked in cluster.asked())
+
+
+def test_nodes_elsewhere_are_not_measured(cluster: Cluster) -> None:
+    cluster.has("nodes", node("here", "broker"), node("away", "engine", boot_id="another"))
+    settings = load({"RUNTIME": "kubernetes"})
+    assert stack().unmeasurable
+    with pytest.raises(SetupError, match=r"Pods run on other machines \(away\)"):
+        runtime.open_stack(settings, SERVICES, print)
+    assert runtime.open_stack(settings, SERVICES, print, to_play=True).runtime == "kubernetes"
+
+
+def test_a_service_without_a_manifest(cluster: Cluster) -> None:
+    settings = load({"RUNTIME": "kubernetes"})
+    with pytest.raises(UsageError, match="no Kubernetes manifest of swiftd"):
+        runtime.open_stack(settings, ["mysql", "swiftd"], print)
+
+
+def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path: Path) -> None:
+    objects = [stateful_set("mysql", "support"), stateful_set("pgfeed", "engine")]
+    cluster.says("create", "\n".join(json.dumps(each, indent=4) for each in objects))
+    assert Kubectl("test_it").render(tmp_path) == objects
+    cluster.says("create", {"kind": "List", "items": objects})
+    assert Kubectl("test_it").render(tmp_path) == objects
+
+
+def test_a_failure_is_told_in_the_words_of_kubectl(cluster: Cluster) -> None:
+    cluster.says("get pods", "Error from server (Forbidden)", code=1)
+    with pytest.raises(ClusterFailed, match=r"`kubectl get pods .*Error from server \(Forbidden\)"):
+        pods.read(Kubectl("test_it"))
