@@ -16,9 +16,10 @@ class InjectedDefect:
     the end), beginning `stall_after_s` seconds after the engine's start.
 
     The engine counts at most `capacity_per_s` pageviews per second (0: no limit). This capacity
-    varies with a standard deviation of `noise_pct` percent and a correlation time of `noise_tau_s`.
-    It is 0 during pauses of `pause_ms`, which begin at random times, `pause_every_s` apart on
-    average. `seed` seeds noise and pauses (0: a new seed at every start).
+    varies with a standard deviation of `capacity_noise_pct` percent and a correlation time of
+    `capacity_noise_tau_s`. It is 0 during pauses of `pause_ms`, which begin at random times,
+    `pause_every_s` apart on average. `seed` seeds noise and pauses (0: a new seed at every
+    start).
 
     Each counted pageview costs `cpu_us_per_pageview` microseconds of CPU time, in addition to the
     engine's own.
@@ -34,8 +35,8 @@ class InjectedDefect:
     stall_for_s: float = 0.0
     cycle_ms: int = 10
     spread_ms: int = 0
-    noise_pct: float = 0.0
-    noise_tau_s: float = 8.0
+    capacity_noise_pct: float = 0.0
+    capacity_noise_tau_s: float = 8.0
     pause_ms: int = 0
     pause_every_s: float = 10.0
     seed: int = 0
@@ -52,7 +53,9 @@ class InjectedDefect:
         if self.stalled_partition != NO_PARTITION:
             return f"partition {self.stalled_partition} stalls"
         if self.capacity_per_s:
-            noise = f" ± {self.noise_pct:g} % (τ {self.noise_tau_s:g} s)" if self.noise_pct else ""
+            noise = ""
+            if self.capacity_noise_pct:
+                noise = f" ± {self.capacity_noise_pct:g} % (τ {self.capacity_noise_tau_s:g} s)"
             pauses = f", pauses of {self.pause_ms:,} ms every {self.pause_every_s:g} s"
             return f"capacity of {self.capacity_per_s:,}/s{noise}{pauses if self.pause_ms else ''}"
         cycle = f", updates every {self.cycle_ms:,} ms" if self.cycle_ms >= VISIBLE_CYCLE_MS else ""

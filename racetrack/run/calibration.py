@@ -66,7 +66,12 @@ _STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
 # With this seed the mean capacity in the window is 4 % above the long-run mean, so the check can
 # distinguish the two.
 _NOISY = InjectedDefect(
-    capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, pause_ms=500, pause_every_s=10, seed=4
+    capacity_per_s=8_000,
+    capacity_noise_pct=10,
+    capacity_noise_tau_s=8,
+    pause_ms=500,
+    pause_every_s=10,
+    seed=4,
 )
 CASES = (
     Case(InjectedDefect(delay_ms=0)),

@@ -11,7 +11,7 @@ from racetrack.analysis import calibration
 from racetrack.results.defects import InjectedDefect
 from tests.records import VIEW, run_json
 
-NOISY = InjectedDefect(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)
+NOISY = InjectedDefect(capacity_per_s=8_000, capacity_noise_pct=10, pause_ms=500, pause_every_s=10)
 START_MS = 1_795_000_000_000
 STALL_MS = START_MS + 5_000
 END_MS = START_MS + 20_000

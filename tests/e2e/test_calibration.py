@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 STALLS = [case for case in CASES if case.defect.stalled_partition != NO_PARTITION]
 SAWTEETH = [case for case in CASES if case.defect.cycle_ms >= VISIBLE_CYCLE_MS]
-NOISY = [case for case in CASES if case.defect.noise_pct]
+NOISY = [case for case in CASES if case.defect.capacity_noise_pct]
 TRAILING = [case for case in CASES if case.defect.view_behind_ms]
 COSTLY = [case for case in CASES if case.defect.cpu_us_per_pageview]
 DELAYS = [

@@ -9,7 +9,7 @@ def test_the_whole_of_it_takes_less_than_seven_minutes() -> None:
 
 
 def test_an_engine_of_noisy_capacity_always_has_more_to_do() -> None:
-    (noisy,) = (case for case in CASES if case.defect.noise_pct)
+    (noisy,) = (case for case in CASES if case.defect.capacity_noise_pct)
     assert noisy.pageviews_per_s > 1.2 * noisy.defect.mean_capacity_per_s
     assert noisy.defect.seed  # the same swings in every calibration
 

@@ -51,9 +51,9 @@ def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]
 
 def _noise(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
     """Yield the noise: the end of each step in seconds, and the factor of the capacity."""
-    if not defect.noise_pct:
+    if not defect.capacity_noise_pct:
         yield math.inf, 1.0
-    sd, kept = defect.noise_pct / 100, math.exp(-STEP_S / defect.noise_tau_s)
+    sd, kept = defect.capacity_noise_pct / 100, math.exp(-STEP_S / defect.capacity_noise_tau_s)
     fresh = sd * math.sqrt(1 - kept**2)
     swing, step = chance.gauss(0, sd), 0
     while True:

@@ -23,7 +23,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
@@ -44,20 +44,10 @@ STAMP_DIGITS = 13
 def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
     """Return the defect from settings, which have their names in `.env`."""
     return InjectedDefect(
-        delay_ms=int(environment["CAL_DELAY_MS"]),
-        capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
-        stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
-        stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
-        stall_for_s=float(environment["CAL_STALL_FOR_S"]),
-        cycle_ms=int(environment["CAL_CYCLE_MS"]),
-        spread_ms=int(environment["CAL_SPREAD_MS"]),
-        noise_pct=float(environment["CAL_CAPACITY_NOISE_PCT"]),
-        noise_tau_s=float(environment["CAL_CAPACITY_NOISE_TAU_S"]),
-        pause_ms=int(environment["CAL_PAUSE_MS"]),
-        pause_every_s=float(environment["CAL_PAUSE_EVERY_S"]),
-        seed=int(environment["CAL_SEED"]),
-        view_behind_ms=int(environment["CAL_VIEW_BEHIND_MS"]),
-        cpu_us_per_pageview=float(environment["CAL_CPU_US_PER_PAGEVIEW"]),
+        **{
+            field.name: type(field.default)(environment[f"CAL_{field.name.upper()}"])
+            for field in fields(InjectedDefect)
+        }
     )
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from racetrack.engines.cal.settings import CalibrationSettings
@@ -22,7 +22,7 @@ from racetrack.engines.contract import (
     Summary,
 )
 from racetrack.engines.shared.progress_log import seen_in, updates_of
-from racetrack.results.defects import NO_PARTITION, InjectedDefect
+from racetrack.results.defects import InjectedDefect
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import Query, TracedView, find_workload
 
@@ -65,29 +65,8 @@ class Cal(CalibrationEngine):
     runtimes = ("native",)
 
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
-        """Return the settings for a defect. The time of a stall is included only if a partition
-        stalls."""
-        given: dict[str, float] = {
-            "CAL_DELAY_MS": defect.delay_ms,
-            "CAL_CAPACITY_PER_S": defect.capacity_per_s,
-            "CAL_STALLED_PARTITION": defect.stalled_partition,
-            "CAL_CYCLE_MS": defect.cycle_ms,
-            "CAL_SPREAD_MS": defect.spread_ms,
-            "CAL_CAPACITY_NOISE_PCT": defect.noise_pct,
-            "CAL_CAPACITY_NOISE_TAU_S": defect.noise_tau_s,
-            "CAL_PAUSE_MS": defect.pause_ms,
-            "CAL_PAUSE_EVERY_S": defect.pause_every_s,
-            "CAL_SEED": defect.seed,
-            "CAL_VIEW_BEHIND_MS": defect.view_behind_ms,
-            "CAL_ANSWER_MS": defect.answer_ms,
-            "CAL_CPU_US_PER_PAGEVIEW": defect.cpu_us_per_pageview,
-        }
-        if defect.stalled_partition != NO_PARTITION:
-            given |= {
-                "CAL_STALL_AFTER_S": defect.stall_after_s,
-                "CAL_STALL_FOR_S": defect.stall_for_s,
-            }
-        return {name: str(value) for name, value in given.items()}
+        """Return the settings for a defect: each is named `CAL_`, followed by a field's name."""
+        return {f"CAL_{name.upper()}": str(value) for name, value in asdict(defect).items()}
 
     def load_demo(self, stack: Stack) -> None:
         """Do nothing: the engine's service begins to count when it starts."""

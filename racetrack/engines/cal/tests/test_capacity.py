@@ -21,7 +21,7 @@ from tests.stack.conftest import context
 
 __all__ = ["context"]  # a fixture
 
-NOISE = InjectedDefect(capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, seed=1)
+NOISE = InjectedDefect(capacity_per_s=8_000, capacity_noise_pct=10, capacity_noise_tau_s=8, seed=1)
 PAUSES = InjectedDefect(capacity_per_s=8_000, pause_ms=500, pause_every_s=10, seed=1)
 BOTH = replace(NOISE, pause_ms=500, pause_every_s=10)
 LONG_S = 40_000
@@ -44,7 +44,7 @@ def test_the_mean_over_a_long_time_is_as_programmed(defect: InjectedDefect, seed
 def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
     levels = grown(NOISE, 3, STEP_S, LONG_S) / STEP_S / NOISE.capacity_per_s
     assert np.std(levels) == pytest.approx(0.10, rel=0.05)
-    lag = round(NOISE.noise_tau_s / STEP_S)
+    lag = round(NOISE.capacity_noise_tau_s / STEP_S)
     after_tau = np.corrcoef(levels[:-lag], levels[lag:])[0, 1]
     assert after_tau == pytest.approx(np.exp(-1), abs=0.03)
 
