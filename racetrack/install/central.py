@@ -1,8 +1,7 @@
 """Recipes of parts from Maven Central: Kafka with Connect, and the schema registry."""
 
 import hashlib
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from racetrack import environment
@@ -28,53 +27,57 @@ PAGES = "lib/io.apicurio.apicurio-registry-ui-*.jar"
 
 def kafka(versions: Mapping[str, str]) -> Recipe:
     """Return the recipe that installs Kafka: broker, tools and the Connect runtime in `libs/`."""
-    return _recipe(
-        "kafka",
+    return recipe(
+        PARTS["kafka"],
         versions,
-        "Apache Kafka: broker, tools and Connect (Maven Central)",
-        54,
-        lambda site, fetched: _move_all(fetched, site.folder / "libs"),
+        why="Apache Kafka: broker, tools and Connect (Maven Central)",
+        download_mb=54,
+        place=lambda site, fetched: fetched.rename(site.folder / "libs"),
     )
 
 
 def registry(versions: Mapping[str, str]) -> Recipe:
     """Return the recipe of Apicurio Registry, unpacked: `*-runner.jar` and its libraries."""
-    return _recipe(
-        "registry",
+    return recipe(
+        PARTS["registry"],
         versions,
-        "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
-        142,
-        _registry,
+        why="Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
+        download_mb=142,
+        place=_registry,
+        revision=b"without pages",
     )
 
 
-def _recipe(
-    name: str,
+def recipe(
+    part: MavenPart,
     all_versions: Mapping[str, str],
+    *,
     why: str,
     download_mb: int,
-    place: Callable[[Site, Path], None],
+    place: Callable[[Site, Path], object],
+    content: Sequence[bytes] = (),
+    revision: bytes = b"",
 ) -> Recipe:
-    part = PARTS[name]
-    versions = {variable: all_versions[variable] for variable in part.versions}
+    """Return the recipe of a part from Maven Central. `place` moves its files from the folder into
+    which they were fetched into `site.folder`. `content` is the input of `place`."""
+    versions = {name: all_versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
-        fetched = site.folder / "fetched"
+        fetched = site.scratch / "fetched"
         fetch(site, part, versions, fetched)
         check(site, part, versions, fetched)
         place(site, fetched)
-        shutil.rmtree(fetched, ignore_errors=True)
         return " ".join(versions.values())
 
     return Recipe(
-        part=name,
+        part=part.name,
         label="-".join(versions.values()),
         why=why,
         download_mb=download_mb,
         needs=("java", "mvn"),
-        content=(part.pom.read_bytes(), part.hashes.read_bytes()),
+        content=(part.pom.read_bytes(), part.hashes.read_bytes(), *content),
         build=build,
-        revision=b"without pages" if name == "registry" else b"",
+        revision=revision,
     )
 
 
@@ -144,10 +147,6 @@ def digests(folder: Path) -> dict[str, str]:
         with path.open("rb") as file:
             found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
-
-
-def _move_all(source: Path, target: Path) -> None:
-    source.rename(target)
 
 
 def _registry(site: Site, fetched: Path) -> None:

@@ -28,61 +28,43 @@ SERVICES = {
 def debezium(versions: Mapping[str, str]) -> Recipe:
     """Return the recipe of two Kafka Connect plugins: `plugins/debezium-connector-mysql/`, and
     `plugins/apicurio-converter/`, which also contains this repository's transform."""
-    part = central.PARTS["debezium"]
-    asked = {name: versions[name] for name in part.versions}
-
-    def build(site: Site) -> str:
-        fetched, plugins = site.folder / "fetched", site.folder / "plugins"
-        central.fetch(site, part, asked, fetched)
-        central.check(site, part, asked, fetched)
-        plugins.mkdir()
-        central.unpack(site, fetched, plugins)
-        (compiler,) = fetched.glob(COMPILER)
-        connect = sorted((plugins / "debezium-connector-mysql").glob("*.jar"))
-        _compile(site, compiler, connect, [TRANSFORM], fetched / "classes")
-        compiler.unlink()
-        converter = plugins / "apicurio-converter"
-        converter.mkdir()
-        for jar in fetched.glob("*.jar"):
-            jar.rename(converter / jar.name)
-        with zipfile.ZipFile(converter / "racetrack-connect.jar", "w") as ours:
-            for file in sorted((fetched / "classes").rglob("*.class")):
-                ours.write(file, file.relative_to(fetched / "classes"))
-            for interface, name in SERVICES.items():
-                ours.writestr(
-                    f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n"
-                )
-        shutil.rmtree(fetched)
-        return " ".join(asked.values())
-
-    return Recipe(
-        part=part.name,
-        label="-".join(asked.values()),
+    return central.recipe(
+        central.PARTS["debezium"],
+        versions,
         why="Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
         download_mb=43,
-        needs=("java", "mvn"),
-        content=(part.pom.read_bytes(), part.hashes.read_bytes(), *_content([TRANSFORM])),
-        build=build,
+        place=_plugins,
+        content=_content([TRANSFORM]),
     )
+
+
+def _plugins(site: Site, fetched: Path) -> None:
+    plugins = site.folder / "plugins"
+    plugins.mkdir()
+    central.unpack(site, fetched, plugins)
+    (compiler,) = fetched.glob(COMPILER)
+    connect = sorted((plugins / "debezium-connector-mysql").glob("*.jar"))
+    _compile(site, compiler, connect, [TRANSFORM], fetched / "classes")
+    compiler.unlink()
+    converter = plugins / "apicurio-converter"
+    converter.mkdir()
+    for jar in fetched.glob("*.jar"):
+        jar.rename(converter / jar.name)
+    with zipfile.ZipFile(converter / "racetrack-connect.jar", "w") as ours:
+        for file in sorted((fetched / "classes").rglob("*.class")):
+            ours.write(file, file.relative_to(fetched / "classes"))
+        for interface, name in SERVICES.items():
+            ours.writestr(f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n")
 
 
 def jars(part: MavenPart, versions: Mapping[str, str], *, why: str, download_mb: int) -> Recipe:
     """Return the recipe of a part that contains only `lib/*.jar`."""
-    asked = {name: versions[name] for name in part.versions}
-
-    def build(site: Site) -> str:
-        central.fetch(site, part, asked, site.folder / "lib")
-        central.check(site, part, asked, site.folder / "lib")
-        return " ".join(asked.values())
-
-    return Recipe(
-        part=part.name,
-        label="-".join(asked.values()),
+    return central.recipe(
+        part,
+        versions,
         why=why,
         download_mb=download_mb,
-        needs=("java", "mvn"),
-        content=(part.pom.read_bytes(), part.hashes.read_bytes()),
-        build=build,
+        place=lambda site, fetched: fetched.rename(site.folder / "lib"),
     )
 
 
@@ -100,34 +82,19 @@ def program(
     The part contains the program's libraries in `lib/`, the compiled program in `classes/`, the
     compiler in `compiler/`, and copies of the files `beside`.
     """
-    asked = {name: versions[name] for name in part.versions}
 
-    def build(site: Site) -> str:
-        jars = site.folder / "lib"
-        central.fetch(site, part, asked, jars)
-        central.check(site, part, asked, jars)
-        compiler = site.folder / "compiler"
+    def place(site: Site, fetched: Path) -> None:
+        jars, compiler = fetched.rename(site.folder / "lib"), site.folder / "compiler"
         compiler.mkdir()
         (jar,) = jars.glob(COMPILER)
         jar = jar.rename(compiler / jar.name)
         _compile(site, jar, sorted(jars.glob("*.jar")), sources, site.folder / "classes")
         for file in beside:
             shutil.copy(file, site.folder)
-        return " ".join(asked.values())
 
-    return Recipe(
-        part=part.name,
-        label="-".join(asked.values()),
-        why=why,
-        download_mb=download_mb,
-        needs=("java", "mvn"),
-        content=(
-            part.pom.read_bytes(),
-            part.hashes.read_bytes(),
-            *_content(sources),
-            *(file.read_bytes() for file in beside),
-        ),
-        build=build,
+    content = (*_content(sources), *(file.read_bytes() for file in beside))
+    return central.recipe(
+        part, versions, why=why, download_mb=download_mb, place=place, content=content
     )
 
 

@@ -3,6 +3,7 @@ and further jars that are not in the wheel, from Maven Central."""
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from racetrack.install import central, pypi
@@ -20,49 +21,33 @@ PROGRAM = HERE / "sql-client.sh"
 def flink(versions: Mapping[str, str]) -> Recipe:
     """Return the recipe. It installs the SQL gateway with its dependencies as `lib/*.jar`, and the
     SQL client as `bin/sql-client.sh`."""
-    asked = {name: versions[name] for name in NAMES}
+    version = versions["FLINK_VERSION"]
 
-    def build(site: Site) -> str:
-        jars = site.folder / "lib"
-        central.fetch(site, MAVEN, asked, jars)
-        central.check(site, MAVEN, asked, jars)
-        _distribution(site, asked["FLINK_VERSION"], jars)
-        program = site.folder / "bin" / PROGRAM.name
+    def place(site: Site, fetched: Path) -> None:
+        jars, program = fetched.rename(site.folder / "lib"), site.folder / "bin" / PROGRAM.name
+        for jar in (pypi.unpacked(site, _distribution(site, version)) / JARS).glob("*.jar"):
+            jar.rename(jars / jar.name)
         program.parent.mkdir()
         shutil.copyfile(PROGRAM, program)
         program.chmod(0o755)
-        return " ".join(asked.values())
 
-    return Recipe(
-        part="flink",
-        label="-".join(asked.values()),
-        why="Apache Flink, an engine under test (PyPI and Maven Central)",
-        download_mb=365,
-        needs=("java", "mvn"),
-        content=(
-            LOCK.read_bytes(),
-            MAVEN.pom.read_bytes(),
-            MAVEN.hashes.read_bytes(),
-            PROGRAM.read_bytes(),
-        ),
-        build=build,
-        revision=b"uv",
-        tools=(pypi.uv(),),
-    )
+    why = "Apache Flink, an engine under test (PyPI and Maven Central)"
+    made = central.recipe(MAVEN, versions, why=why, download_mb=365, place=place, revision=b"uv")
+    content = (LOCK.read_bytes(), *made.content, PROGRAM.read_bytes())
+    return replace(made, content=content, tools=(pypi.uv(),))
 
 
-def _distribution(site: Site, version: str, jars: Path) -> None:
-    """Extract the jars from the wheel of apache-flink-libraries. The wheel's hash is checked if it
-    is the locked version."""
+def _distribution(site: Site, version: str) -> Path | str:
+    """Return the package with Flink's distribution: of the lock file, which contains its hash, or,
+    for another version, its name."""
     locked = pypi.pinned(LOCK, PACKAGE)
-    if version != locked:
-        site.say(
-            f"flink: {version} is not the locked version ({locked}), so the distribution is"
-            " installed without a check of its hash"
-        )
-    packages = LOCK if version == locked else f"{PACKAGE}=={version}"
-    for jar in (pypi.unpacked(site, packages) / JARS).glob("*.jar"):
-        jar.rename(jars / jar.name)
+    if version == locked:
+        return LOCK
+    site.say(
+        f"flink: {version} is not the locked version ({locked}), so the distribution is"
+        " installed without a check of its hash"
+    )
+    return f"{PACKAGE}=={version}"
 
 
 INSTALLS = Installs(
