@@ -1,42 +1,99 @@
 """Options shared by commands that make many runs, and the execution of their plan."""
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from racetrack import terminal
 from racetrack.cli.outputs import Gate, Output
-from racetrack.cli.parameters import Duration, guarded, load_settings, replaceable
+from racetrack.cli.parameters import (
+    DECIDE_OPTION,
+    FAULT_OPTION,
+    LOAD_OPTION,
+    VERIFY_OPTION,
+    WORKLOAD_OPTION,
+    Duration,
+    Offered,
+    guarded,
+    load_settings,
+    overrides_of,
+    replaceable,
+)
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.results.sweep import Sweep
     from racetrack.terminal import Screen
+    from racetrack.workloads.load_profile import LoadProfile
 
 SAMPLE_EVERY_S = 1.0
-WAIT_OPTION = click.option(
-    "--wait",
-    type=Duration(),
-    default="60s",
-    show_default=True,
-    help="Time to settle before samples are taken. Java compiles for about a minute.",
-)
-SAMPLES_OPTION = click.option(
-    "--samples",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="Number of samples of top, a second apart. 30 usually suffice for a verdict, 10 seldom.",
-)
-REPEAT_OPTION = click.option(
-    "--repeat",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Number of runs with the same engine, rate and settings.",
-)
+
+
+def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all runs of a plan to a command, which receives them as the argument
+    `plan`: a `Sweep` that still lacks engines and, without --load, rates."""
+
+    @LOAD_OPTION
+    @click.option(
+        "--repeat",
+        type=click.IntRange(min=1),
+        default=3,
+        show_default=True,
+        help="Number of runs with the same engine, rate and settings.",
+    )
+    @click.option(
+        "--wait",
+        type=Duration(),
+        default="60s",
+        show_default=True,
+        help="Time to settle before samples are taken. Java compiles for about a minute.",
+    )
+    @click.option(
+        "--samples",
+        type=click.IntRange(min=1),
+        default=30,
+        show_default=True,
+        help="Number of samples of top, a second apart. 30 usually suffice for a verdict, 10 seldom.",
+    )
+    @DECIDE_OPTION
+    @VERIFY_OPTION
+    @FAULT_OPTION
+    @WORKLOAD_OPTION
+    @functools.wraps(command)
+    def with_plan(
+        *args: Any,
+        load: "LoadProfile | None",
+        repeat: int,
+        wait: float,
+        samples: int,
+        decide_within: float,
+        verify: bool,
+        faults: tuple[str, ...],
+        workload: str | None,
+        **options: Any,
+    ) -> Any:
+        from racetrack.results.sweep import Sweep
+
+        offered = Offered.of(load, 0, samples, SAMPLE_EVERY_S)
+        plan = Sweep(
+            rates=(offered.rate_per_s,) if load else (),
+            load=offered.load,
+            repeat=repeat,
+            wait_s=wait,
+            samples=offered.samples,
+            delay_s=SAMPLE_EVERY_S,
+            decide_within_s=decide_within,
+            verify=verify,
+            faults=faults,
+            settings=dict(overrides_of(workload)),
+        )
+        return command(*args, plan=plan, **options)
+
+    return with_plan
 
 
 def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gate) -> None:

@@ -6,31 +6,12 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from racetrack.cli.many_runs import (
-    REPEAT_OPTION,
-    SAMPLE_EVERY_S,
-    SAMPLES_OPTION,
-    WAIT_OPTION,
-    carry_out_plan,
-)
+from racetrack.cli.many_runs import carry_out_plan, plan_options
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
-from racetrack.cli.parameters import (
-    DECIDE_OPTION,
-    ENGINES,
-    FAULT_OPTION,
-    LOAD_OPTION,
-    VERIFY_OPTION,
-    WORKLOAD_OPTION,
-    Command,
-    Offered,
-    Rates,
-    errors_to_exit_codes,
-    overrides_of,
-)
+from racetrack.cli.parameters import ENGINES, Command, Rates, errors_to_exit_codes
 
 if TYPE_CHECKING:
     from racetrack.results.sweep import Sweep
-    from racetrack.workloads.load_profile import LoadProfile
 
 FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults", "load")
 
@@ -44,14 +25,7 @@ FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults"
     show_default=True,
     help="Rates with commas between them, in pageviews per second, such as 500,5k.",
 )
-@LOAD_OPTION
-@REPEAT_OPTION
-@WAIT_OPTION
-@SAMPLES_OPTION
-@DECIDE_OPTION
-@VERIFY_OPTION
-@FAULT_OPTION
-@WORKLOAD_OPTION
+@plan_options
 @click.option(
     "--as-published",
     is_flag=True,
@@ -71,14 +45,7 @@ def sweep(
     context: click.Context,
     names: tuple[str, ...],
     rates: list[int],
-    load: "LoadProfile | None",
-    repeat: int,
-    wait: float,
-    samples: int,
-    decide_within: float,
-    verify: bool,
-    faults: tuple[str, ...],
-    workload: str | None,
+    plan: "Sweep",
     as_published: bool,
     resume: Path | None,
     output: Output,
@@ -98,33 +65,16 @@ def sweep(
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
     """
-    from racetrack.results.sweep import Sweep
-
     if not names and not resume:
         raise click.UsageError("Name at least one ENGINE, or a sweep to --resume.")
     if as_published:
-        plan = _as_published(context, names, decide_within, verify=verify)
+        plan = _as_published(context, names, plan)
     else:
-        offered = Offered.of(load, 0, samples, SAMPLE_EVERY_S)
-        plan = Sweep(
-            engines=tuple(names),
-            rates=(offered.rate_per_s,) if load else tuple(rates),
-            load=offered.load,
-            repeat=repeat,
-            wait_s=wait,
-            samples=offered.samples,
-            delay_s=SAMPLE_EVERY_S,
-            decide_within_s=decide_within,
-            verify=verify,
-            faults=faults,
-            settings=dict(overrides_of(workload)),
-        )
+        plan = plan.model_copy(update={"engines": names, "rates": plan.rates or tuple(rates)})
     carry_out_plan(plan, resume, output, gate)
 
 
-def _as_published(
-    context: click.Context, names: tuple[str, ...], decide_within_s: float, *, verify: bool
-) -> "Sweep":
+def _as_published(context: click.Context, names: tuple[str, ...], asked: "Sweep") -> "Sweep":
     """Return the plan of the experiment of 2022, which has its own rates, durations and
     workload."""
     from racetrack.run.sweep import as_published
@@ -134,5 +84,5 @@ def _as_published(
             option = "fault" if name == "faults" else name
             raise click.UsageError(f"--{option} can't be chosen with --as-published.")
     with errors_to_exit_codes():
-        plan = as_published(names, decide_within_s)
-    return plan.model_copy(update={"verify": verify})
+        plan = as_published(names, asked.decide_within_s)
+    return plan.model_copy(update={"verify": asked.verify})

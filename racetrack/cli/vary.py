@@ -4,30 +4,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.many_runs import (
-    REPEAT_OPTION,
-    SAMPLE_EVERY_S,
-    SAMPLES_OPTION,
-    WAIT_OPTION,
-    carry_out_plan,
-)
+from racetrack.cli.many_runs import carry_out_plan, plan_options
 from racetrack.cli.outputs import Gate, Output, output_options
-from racetrack.cli.parameters import (
-    DECIDE_OPTION,
-    FAULT_OPTION,
-    LOAD_OPTION,
-    VERIFY_OPTION,
-    WORKLOAD_OPTION,
-    Command,
-    Offered,
-    Rate,
-    engine_argument,
-    errors_to_exit_codes,
-    overrides_of,
-)
+from racetrack.cli.parameters import Command, Rate, engine_argument, errors_to_exit_codes
 
 if TYPE_CHECKING:
-    from racetrack.workloads.load_profile import LoadProfile
+    from racetrack.results.sweep import Sweep
 
 
 @click.command(cls=Command)
@@ -41,28 +23,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Pageviews per second, such as 5k. At 0 the engine is idle except for a few purchases.",
 )
-@LOAD_OPTION
-@REPEAT_OPTION
-@WAIT_OPTION
-@SAMPLES_OPTION
-@DECIDE_OPTION
-@VERIFY_OPTION
-@FAULT_OPTION
-@WORKLOAD_OPTION
+@plan_options
 @output_options
 def vary(
     engine: str,
     setting: str,
     values: str,
     rate: int,
-    load: "LoadProfile | None",
-    repeat: int,
-    wait: float,
-    samples: int,
-    decide_within: float,
-    verify: bool,
-    faults: tuple[str, ...],
-    workload: str | None,
+    plan: "Sweep",
     output: Output,
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see its effect on CPU and memory.
@@ -77,30 +45,14 @@ def vary(
         ./race vary dh SHOP_PAGEVIEW_BYTES 100,1000 --load 'spike 5k 50k 10s'
         ./race vary dh ENGINE_CPUS 0,0-1,0-3 --rate 35k
     """
-    from racetrack import config
-    from racetrack.results.sweep import Sweep
+    from racetrack.config import load
     from racetrack.run.sweep import require_applicable
 
-    each, fixed = values.split(","), overrides_of(workload)
+    each = tuple(values.split(","))
     with errors_to_exit_codes():
         for value in each:
             # Report an invalid value before the first run.
-            config.load({**fixed, setting: value})
-        require_applicable(setting, engine, config.load(fixed))
-    offered = Offered.of(load, rate, samples, SAMPLE_EVERY_S)
-    plan = Sweep(
-        engines=(engine,),
-        rates=(offered.rate_per_s,),
-        load=offered.load,
-        repeat=repeat,
-        wait_s=wait,
-        samples=offered.samples,
-        delay_s=SAMPLE_EVERY_S,
-        decide_within_s=decide_within,
-        verify=verify,
-        faults=faults,
-        settings=dict(fixed),
-        vary=setting,
-        values=tuple(each),
-    )
-    carry_out_plan(plan, None, output, Gate())
+            load({**plan.settings, setting: value})
+        require_applicable(setting, engine, load(plan.settings))
+    update = {"engines": (engine,), "rates": plan.rates or (rate,), "vary": setting, "values": each}
+    carry_out_plan(plan.model_copy(update=update), None, output, Gate())
