@@ -232,7 +232,7 @@ def searched(
     return Searched(
         error=found.capacity.per_s / mean - 1,
         covers=found.capacity.low <= mean <= found.capacity.high,
-        held=tuple(None if one.held is None else one.held / mean for one in found.sustained),
+        held=tuple(one.held_per_s and one.held_per_s / mean for one in found.sustained),
         minutes=runs.took_s / 60,
         is_whole=found.is_whole,
     )

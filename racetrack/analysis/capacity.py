@@ -18,6 +18,7 @@ from racetrack.analysis.curves import (
 )
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading
+from racetrack.results.search import Capacity
 
 # A smaller idle fraction can't be distinguished from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
@@ -48,15 +49,6 @@ class Work:
     def is_capacity(self) -> bool:
         """True if there was always a backlog, so that the throughput is the capacity."""
         return self.idle_share <= IDLE_SHARE
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A capacity with its 95 % interval, events per second."""
-
-    per_s: float
-    low: float
-    high: float
 
 
 def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work:
@@ -110,7 +102,7 @@ def _idle_share(curves: Curves, updates: Floats) -> float:
     return float(gaps[idle[:-1]].sum() / gaps.sum())
 
 
-def estimate(sessions: Sequence[Work]) -> Estimate:
+def estimate(sessions: Sequence[Work]) -> Capacity:
     """Return the capacity from one or more fresh runs of equal length.
 
     The interval is Student's t interval over all batches, extended to contain the mean of each run,
@@ -124,7 +116,7 @@ def estimate(sessions: Sequence[Work]) -> Estimate:
     half = math.inf if half is None else half
     means = [session.per_s for session in sessions]
     mean = statistics.fmean(means)
-    return Estimate(mean, min(mean - half, *means), max(mean + half, *means))
+    return Capacity(per_s=mean, low=min(mean - half, *means), high=max(mean + half, *means))
 
 
 def cpu_s_per_million(

@@ -128,7 +128,9 @@ def compare(
         raise click.UsageError("An engine is named twice. Its repeats already show how it varies.")
     if not engines and not resume:
         sys.exit(_compare_recorded(names, output, gate))
-    from racetrack.run.comparison import Asked, planned, read
+    from racetrack.results.comparison import ComparisonRecord
+    from racetrack.results.folder import read_plan
+    from racetrack.run.comparison import Asked, planned
 
     asked = Asked(
         engines=tuple(engines),
@@ -141,7 +143,7 @@ def compare(
         given=given_in_environment(),
     )
     with errors_to_exit_codes():
-        plan = read(resume) if resume else planned(asked)
+        plan = read_plan(resume, ComparisonRecord) if resume else planned(asked)
     sys.exit(_measure(plan, resume, output, gate))
 
 

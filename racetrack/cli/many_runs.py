@@ -101,13 +101,15 @@ def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gat
     code of the sweep."""
     from racetrack.report.collect import collect
     from racetrack.report.export import Document, flat_record
-    from racetrack.results.folder import shown
-    from racetrack.run.sweep import begin, carry_out, read, require_possible
+    from racetrack.results.folder import read_plan, shown
+    from racetrack.results.sweep import Sweep
+    from racetrack.run.sweep import begin, carry_out, require_possible
 
     screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
-        require_possible(read(resume) if resume else plan)
+        plan = read_plan(resume, Sweep) if resume else plan
+        require_possible(plan)
         with machine_lock():
             folder = resume or begin(plan)
             try:
@@ -115,7 +117,7 @@ def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gat
             except terminal.Interrupted:
                 screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
                 raise
-        if (read(folder) if resume else plan).as_published:
+        if plan.as_published:
             _show_as_published(folder, screen)
         screen.say(f"Done. To see the table: ./race report {shown(folder)}")
         failed = 0

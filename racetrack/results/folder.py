@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from racetrack.clock import utc_now
 from racetrack.errors import UsageError
 from racetrack.plugins import JOIN
-from racetrack.results.json_file import write_whole
+from racetrack.results.json_file import write_json, write_whole
 from racetrack.results.run import SCHEMA_VERSION, EngineResult, RunRecord, Step
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -214,6 +214,26 @@ def read_record(file: Path, model: type[Record]) -> Record:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"{file} can't be read: {where}: {first['msg']}. Leave it out.") from error
+
+
+def read_plan(folder: Path, model: type[Record]) -> Record:
+    """Read the plan of a folder, such as `sweep.json`, with the measurements made so far.
+
+    Raises:
+        UsageError: the folder has no such plan, or it can't be read.
+    """
+    kind = model.model_fields["kind"].default
+    try:
+        return read_record(folder / f"{kind}.json", model)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} has no {kind}.json: it is not the folder of a {kind}."
+        ) from None
+
+
+def write_record(file: Path, record: BaseModel) -> None:
+    """Write a record as JSON, atomically."""
+    write_json(file, record.model_dump(mode="json"))
 
 
 def _check_version(path: Path, held: Mapping[str, Any], wanted: int) -> None:

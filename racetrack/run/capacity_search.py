@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from racetrack import engines, host, terminal
 from racetrack.analysis import raw
-from racetrack.analysis.capacity import Work, cpu_s_per_million
+from racetrack.analysis.capacity import Work
 from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.clock import SYSTEM_CLOCK, Clock
@@ -17,18 +17,15 @@ from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import searches
-from racetrack.results.folder import RunFolder, named_folder
-from racetrack.results.json_file import write_json
+from racetrack.results.folder import RunFolder, named_folder, write_record
 from racetrack.results.run import RunArguments
 from racetrack.results.search import (
     PAGEVIEWS,
-    Capacity,
     LimitRecord,
     LimitRun,
     RateTrial,
     SaturationWindow,
     SearchArguments,
-    SustainableRate,
     effective_bound_ms,
 )
 from racetrack.run import loads, search, trials
@@ -201,17 +198,7 @@ class CapacitySearch:
                 f"its capacity is unknown: it was idle for {100 * idle.idle_share:.0f} % of the"
                 f" time, because generator and broker reached only {idle.handed_over_per_s:,.0f}/s"
             )
-        self.record.capacity = Capacity(
-            per_s=found.capacity.per_s, low=found.capacity.low, high=found.capacity.high
-        )
-        self.record.sustainable = tuple(
-            SustainableRate(
-                bound_ms=one.bound_ms,
-                held_per_s=one.held,
-                failed_per_s=one.failed,
-            )
-            for one in found.sustained
-        )
+        self.record.capacity, self.record.sustainable = found.capacity, found.sustained
         if found.failed:
             failed = (
                 "its second run failed, so the capacity rests on the first run alone:"
@@ -227,7 +214,7 @@ class CapacitySearch:
     def _write(self, outcome: str) -> None:
         self.record.outcome = outcome
         self.record.minutes = round((self._clock.monotonic() - self._began_s) / 60, 1)
-        write_json(self.folder / "limit.json", self.record.model_dump(mode="json"))
+        write_record(self.folder / "limit.json", self.record)
 
 
 class MeasuredRun:
@@ -272,27 +259,16 @@ class MeasuredRun:
 
     def _saturate(self) -> SaturationWindow:
         window = self._saturation.measure()
-        try:
-            worked = self._load.work(window, self._durations.batch_s)
-        except ValueError as error:
-            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
+        worked = self._load.work(window, self._durations.batch_s)
         noise = raw.noise(self._folder.path)
         return SaturationWindow(
             window=window,
             counted_before=self._load.counted_by(window.start_ms),
-            batches_per_s=worked.work.batches_per_s,
-            backlog_min_s=worked.work.backlog_min_s,
-            backlog_max_s=worked.work.backlog_max_s,
-            idle_share=worked.work.idle_share,
+            **asdict(worked.work),
             view=worked.view,
             backlog_by_stage=dict(worked.backlog_by_stage),
             handed_over_per_s=self._load.handed_over_per_s(window),
-            cpu_s_per_million=cpu_s_per_million(
-                raw.usage(self._folder.path),
-                window.start_ms,
-                window.end_ms,
-                counted=worked.work.per_s * window.seconds,
-            ),
+            cpu_s_per_million=self._load.cpu_s_per_million(window, worked),
             core=core_speed(noise, window.start_ms, window.end_ms),
             void=self._of.why_void(noise, window, self._of.record.settings),
         )

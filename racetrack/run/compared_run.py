@@ -7,7 +7,6 @@ from functools import partial
 
 from racetrack import engines, terminal
 from racetrack.analysis import figures, outcome, raw
-from racetrack.analysis.capacity import cpu_s_per_million
 from racetrack.analysis.noise import is_void, why_window_is_void
 from racetrack.clock import Clock
 from racetrack.config import Settings, for_record
@@ -242,10 +241,7 @@ class ComparedRun:
             made = self._work_of_last(within_s)
             keep(self._capacity(run, self._last(within_s), made, f"it ended: {error}"))
             raise
-        try:
-            made = self._load.work(window, self._phases.batch_s)
-        except ValueError as error:
-            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
+        made = self._load.work(window, self._phases.batch_s)
         idle = f"it was idle for {100 * made.work.idle_share:.0f} % of the time"
         return self._capacity(run, window, made, "" if made.work.is_capacity else idle)
 
@@ -254,19 +250,11 @@ class ComparedRun:
         return Window(start_ms=now_ms - round(1000 * seconds), end_ms=now_ms)
 
     def _work_of_last(self, seconds: float) -> MeasuredWork:
-        try:
-            return self._load.work(self._last(seconds), self._phases.batch_s)
-        except ValueError as error:
-            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
+        return self._load.work(self._last(seconds), self._phases.batch_s)
 
     def _capacity(self, run: PlannedRun, window: Window, made: MeasuredWork, bound: str) -> Piece:
         noise = raw.noise(self._folder.path)
-        cpu_s = cpu_s_per_million(
-            raw.usage(self._folder.path),
-            window.start_ms,
-            window.end_ms,
-            counted=made.work.per_s * window.seconds,
-        )
+        cpu_s = self._load.cpu_s_per_million(window, made)
         own = read_run(self._folder.path).engine_services
         return Piece(
             engine=run.engine,

@@ -14,8 +14,7 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, load
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.results.comparison import FILE, ComparisonRecord, Piece, PlannedRun
-from racetrack.results.folder import named_folder, read_record
-from racetrack.results.json_file import write_json
+from racetrack.results.folder import named_folder, read_plan, write_record
 from racetrack.results.search import PAGEVIEWS
 from racetrack.run import loads
 from racetrack.run.checks import require_usable, services_of
@@ -173,20 +172,8 @@ def require_possible(record: ComparisonRecord) -> None:
 def begin(record: ComparisonRecord) -> Path:
     """Create the folder of a comparison with its plan; return the folder."""
     folder = named_folder(load().logs_folder, "compare")
-    write_json(folder / FILE, record.model_dump(mode="json"))
+    write_record(folder / FILE, record)
     return folder
-
-
-def read(folder: Path) -> ComparisonRecord:
-    """Read the comparison of a folder.
-
-    Raises:
-        UsageError: the folder is not that of a comparison.
-    """
-    try:
-        return read_record(folder / FILE, ComparisonRecord)
-    except FileNotFoundError:
-        raise UsageError(f"{folder} has no {FILE}: it is not the folder of a comparison.") from None
 
 
 def left_s(record: ComparisonRecord) -> float:
@@ -229,7 +216,7 @@ class Comparison:
         clock: Clock = SYSTEM_CLOCK,
         phases: Phases | None = None,
     ) -> None:
-        self.folder, self.record = folder, read(folder)
+        self.folder, self.record = folder, read_plan(folder, ComparisonRecord)
         self._screen, self._guard = screen, guard
         self._open_session, self._prepare, self._clock = open_session, prepare, clock
         self._phases = phases or phases_of(self.record)
@@ -318,7 +305,7 @@ class Comparison:
         self._write()
 
     def _write(self) -> None:
-        write_json(self.folder / FILE, self.record.model_dump(mode="json"))
+        write_record(self.folder / FILE, self.record)
 
 
 def rounded_down(per_s: float) -> int:

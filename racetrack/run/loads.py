@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from racetrack.analysis import capacity, curves, views
+from racetrack.analysis import capacity, curves, raw, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.curves import Curves, counted, throughput
 from racetrack.config import Settings
@@ -72,13 +72,25 @@ class Load(ABC):
         """Return the curves of the engine's count and of views. A trial uses the highest lag of
         them."""
 
-    @abstractmethod
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
         """Return the throughput in a window, divided into batches of about `batch_s` seconds.
 
         Raises:
-            ValueError: the window has fewer than two updates.
+            RacetrackError: the window has fewer than two updates.
         """
+        try:
+            return self._work(window, batch_s)
+        except ValueError as error:
+            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
+
+    @abstractmethod
+    def _work(self, window: Window, batch_s: float) -> MeasuredWork:
+        """Do the same as `work`, but raise ValueError if there are too few updates."""
+
+    def cpu_s_per_million(self, window: Window, made: MeasuredWork) -> dict[str, float]:
+        """Return the CPU seconds of each service per million events processed in a window."""
+        usage, counted = raw.usage(self._folder), made.work.per_s * window.seconds
+        return capacity.cpu_s_per_million(usage, window.start_ms, window.end_ms, counted)
 
     @abstractmethod
     def handed_over_per_s(self, window: Window) -> float:
@@ -103,7 +115,7 @@ class Pageviews(Load):
         count = curves.read(self._folder)
         return [count, *(of for _, of in views.traced_curves(self._folder, count.partitions))]
 
-    def work(self, window: Window, batch_s: float) -> MeasuredWork:
+    def _work(self, window: Window, batch_s: float) -> MeasuredWork:
         """Return the throughput of the engine's count, or of a traced view that is slower. Views
         fed by CDC are left out, because this load gives them no backlog."""
         count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
@@ -187,7 +199,7 @@ class Inserts(Load):
             raise RacetrackError(f"No view fed by {self._table} has shown a tracer event.")
         return found
 
-    def work(self, window: Window, batch_s: float) -> MeasuredWork:
+    def _work(self, window: Window, batch_s: float) -> MeasuredWork:
         """Return the throughput of the slowest view on the CDC path, and how its backlog is
         distributed over the stages."""
         inserts, within = self._inserts(), (window.start_ms, window.end_ms)

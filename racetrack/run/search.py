@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Protocol
 
 from racetrack.analysis import capacity
-from racetrack.analysis.capacity import Estimate, Work
+from racetrack.analysis.capacity import Work
 from racetrack.errors import RacetrackError
-from racetrack.results.search import effective_bound_ms
+from racetrack.results.search import Capacity, SustainableRate, effective_bound_ms
 
 # Fractions of the first run's capacity at which rates may be tried: 0.95, 0.90, … 0.05. A step is
 # an index into this tuple.
@@ -63,24 +63,13 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True)
-class SustainedRate:
-    """Highest rate (per second) at which the lag stayed within a bound (`held`), and the lowest
-    higher rate at which it did not (`failed`). None if there is no such rate; `failed` is also None
-    if the generator could not reach the next rate."""
-
-    bound_ms: float
-    held: int | None
-    failed: int | None
-
-
-@dataclass(frozen=True)
 class Found:
-    """Result of a search. `is_whole` is true if `held` and `failed` are adjacent steps for every
-    bound. `failed` is the error that ended the second run, in which case the capacity is based on
-    the first run alone."""
+    """Result of a search. `is_whole` is true if the highest rate that held and the lowest that
+    failed are adjacent steps for every bound. `failed` is the error that ended the second run, in
+    which case the capacity is based on the first run alone."""
 
-    capacity: Estimate
-    sustained: tuple[SustainedRate, ...]
+    capacity: Capacity
+    sustained: tuple[SustainableRate, ...]
     is_whole: bool
     failed: RacetrackError | None = None
 
@@ -151,14 +140,15 @@ class _Trials:
                 return _Wanted((failed + held) // 2, bound_ms)
         return None
 
-    def sustained(self, bound_ms: float, rate_of: Callable[[int], int]) -> SustainedRate:
-        """Return the result for a bound from the trials so far."""
+    def sustained(self, bound_ms: float, rate_of: Callable[[int], int]) -> SustainableRate:
+        """Return the result for a bound from the trials so far. The failed rate is also None if the
+        generator could not reach it."""
         failed, held = self._bracket(bound_ms)
         was_offered = failed is not None and self.results[failed].is_offered
-        return SustainedRate(
+        return SustainableRate(
             bound_ms=bound_ms,
-            held=None if held is None else rate_of(held),
-            failed=rate_of(failed) if failed is not None and was_offered else None,
+            held_per_s=None if held is None else rate_of(held),
+            failed_per_s=rate_of(failed) if failed is not None and was_offered else None,
         )
 
     def _bracket(self, bound_ms: float) -> tuple[int | None, int | None]:

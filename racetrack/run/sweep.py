@@ -9,8 +9,7 @@ from racetrack import terminal
 from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
-from racetrack.results.folder import named_folder, read_record, read_run
-from racetrack.results.json_file import write_json
+from racetrack.results.folder import named_folder, read_plan, read_run, write_record
 from racetrack.results.reference import published
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import PlannedRun, Sweep
@@ -111,20 +110,8 @@ def require_applicable(setting: str, engine: str, settings: Settings) -> None:
 def begin(sweep: Sweep) -> Path:
     """Create the sweep's folder with its plan; return the folder."""
     folder = named_folder(load().logs_folder, "sweep")
-    _write(folder, planned(sweep))
+    write_record(folder / PLAN, planned(sweep))
     return folder
-
-
-def read(folder: Path) -> Sweep:
-    """Read the sweep of a folder.
-
-    Raises:
-        UsageError: the folder is not that of a sweep.
-    """
-    try:
-        return read_record(folder / PLAN, Sweep)
-    except FileNotFoundError:
-        raise UsageError(f"{folder} has no {PLAN}: it is not the folder of a sweep.") from None
 
 
 def carry_out(
@@ -135,7 +122,7 @@ def carry_out(
     Raises:
         Interrupted: a signal was received; the sweep can be resumed.
     """
-    sweep = read(folder)
+    sweep = read_plan(folder, Sweep)
     runs = list(sweep.runs)
     took_s: list[float] = []
     pending = [number for number, run in enumerate(runs) if run.outcome is None]
@@ -146,7 +133,7 @@ def carry_out(
         runs[number] = _run(run, sweep, folder.parent, screen, guard, run_once)
         took_s.append(time.monotonic() - began)
         sweep.runs = tuple(runs)
-        _write(folder, sweep)
+        write_record(folder / PLAN, sweep)
         guard.rearm()
     return all(run.outcome == "ok" for run in runs)
 
@@ -196,7 +183,3 @@ def _progress(run: PlannedRun, done: int, of: int, took_s: Sequence[float]) -> s
     what = f"{run.engine} at {run.pageviews_per_s:,}/s"
     value = f", {run.value}" if run.value is not None else ""
     return f"== run {done + 1} of {of}: {what}{value}, repeat {run.repeat}{left}"
-
-
-def _write(folder: Path, sweep: Sweep) -> None:
-    write_json(folder / PLAN, sweep.model_dump(mode="json"))

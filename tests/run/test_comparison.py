@@ -16,7 +16,7 @@ from racetrack.analysis.sides import sides_of
 from racetrack.config import load
 from racetrack.errors import UsageError
 from racetrack.results.comparison import FILE, ComparisonRecord, PlannedRun
-from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.folder import RunFolder, read_plan, read_run
 from racetrack.run import comparison
 from racetrack.run.comparison import QUICK, Asked, Comparison, planned, rounded_down
 from racetrack.run.session import Session
@@ -153,7 +153,7 @@ def test_what_was_measured_before_an_interruption_counts(made_up: MadeUp) -> Non
     made_up.change = interrupt
     with pytest.raises(terminal.Interrupted):
         made_up.carry_out(folder)
-    before = comparison.read(folder)
+    before = read_plan(folder, ComparisonRecord)
     assert len(before.pieces) == 6
     made_up.change = lambda _: None
     after = made_up.carry_out(folder)
@@ -241,4 +241,4 @@ def test_a_quick_comparison_of_two_takes_ten_minutes_and_one_of_three_an_hour() 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not the folder of a comparison"):
-        comparison.read(tmp_path)
+        read_plan(tmp_path, ComparisonRecord)

@@ -61,7 +61,7 @@ class Engine:
         return found
 
     def rates(self) -> list[tuple[int | None, int | None]]:
-        return [(one.held, one.failed) for one in self.limit().sustained]
+        return [(one.held_per_s, one.failed_per_s) for one in self.limit().sustained]
 
 
 def test_one_rate_is_enough_for_who_sustains_nearly_all() -> None:
@@ -97,7 +97,10 @@ def test_no_rate_is_begun_without_time_for_it() -> None:
     engine.most_holds = 3
     found = engine.limit()
     assert not found.is_whole
-    assert [(one.held, one.failed) for one in found.sustained] == [(8_000, 9_000), (9_000, 9_500)]
+    assert [(one.held_per_s, one.failed_per_s) for one in found.sustained] == [
+        (8_000, 9_000),
+        (9_000, 9_500),
+    ]
     assert engine.did[-1] == "work"
 
 
@@ -125,7 +128,10 @@ def test_what_is_known_stands_if_the_second_run_fails() -> None:
     engine.works[1] = RacetrackError("out of memory")
     found = engine.limit()
     assert found.capacity.per_s == CAPACITY_PER_S
-    assert [(one.held, one.failed) for one in found.sustained] == [(8_000, 8_500), (9_000, 9_500)]
+    assert [(one.held_per_s, one.failed_per_s) for one in found.sustained] == [
+        (8_000, 8_500),
+        (9_000, 9_500),
+    ]
     assert not found.is_whole
     assert str(found.failed) == "out of memory"
 

@@ -9,6 +9,7 @@ import pytest
 from racetrack import plugins, terminal
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
+from racetrack.results.folder import read_plan
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
@@ -71,10 +72,10 @@ def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
     folder = sweep.begin(PLAN)
     with pytest.raises(terminal.Interrupted):
         carry_out(folder, ran.run_once)
-    done = sweep.read(folder).runs
+    done = read_plan(folder, Sweep).runs
     assert [run.tag for run in done] == ["run1", "run2", "run3", *[None] * 5]
     assert carry_out(folder, ran.run_once)
-    assert [run.outcome for run in sweep.read(folder).runs] == ["ok"] * 8
+    assert [run.outcome for run in read_plan(folder, Sweep).runs] == ["ok"] * 8
     assert len(ran.runs) == 9  # eight, and the one that was interrupted
     assert carry_out(folder, ran.run_once)
     assert len(ran.runs) == 9
@@ -102,7 +103,7 @@ def test_settings_of_the_sweep_reach_each_run_and_are_kept_with_it(
     plan = Sweep(engines=("steady",), rates=(50, 500), wait_s=1, settings={"CONNECT_HEAP": "3g"})
     carry_out(folder := sweep.begin(plan), ran.run_once)
     assert [heap for _engine, _rate, heap in ran.runs] == ["3g", "3g"]
-    assert sweep.read(folder).settings == {"CONNECT_HEAP": "3g"}
+    assert read_plan(folder, Sweep).settings == {"CONNECT_HEAP": "3g"}
 
 
 def test_the_published_experiment_has_its_own_rates_and_settings(
@@ -127,7 +128,7 @@ def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not the folder of a sweep"):
-        sweep.read(tmp_path)
+        read_plan(tmp_path, Sweep)
 
 
 def test_what_each_run_verifies_and_causes_is_in_the_plan(
