@@ -112,7 +112,7 @@ def estimate(sessions: Sequence[Work]) -> Capacity:
         ValueError: there is no run.
     """
     rates = [rate for session in sessions for rate in session.batches_per_s]
-    half = compare.mean(rates).half
+    half = compare.summary(rates).half
     half = math.inf if half is None else half
     means = [session.per_s for session in sessions]
     mean = statistics.fmean(means)

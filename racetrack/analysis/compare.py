@@ -24,12 +24,26 @@ FEWEST_RUNS, FEWEST_RATES = 3, 2
 
 
 @dataclass(frozen=True)
-class Mean:
-    """Arithmetic mean of `n` repeats. `half` is the half-width of the interval, None if n is 1."""
+class Summary:
+    """Mean of a figure over `n` runs. `low` and `high` are the ends of its interval, None for a
+    single run. `values` are the runs' values; empty if they are unknown, as in a result file."""
 
     mean: float
-    half: float | None
+    low: float | None
+    high: float | None
     n: int
+    values: tuple[float, ...] = ()
+
+    @property
+    def half(self) -> float | None:
+        """Half-width of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def log_half(self) -> float | None:
+        """Half-width of the interval of the mean's logarithm; None if it is unknown or infinite."""
+        half = self.half
+        return math.log1p(half / self.mean) if half is not None and math.isfinite(half) else None
 
 
 @dataclass(frozen=True)
@@ -51,45 +65,19 @@ class Ratio:
         return "more" if self.low > 1 else "less"
 
 
-def mean(values: Sequence[float]) -> Mean:
-    """Return the mean with the half-width of its t interval (CONFIDENCE).
+def summary(values: Sequence[float]) -> Summary:
+    """Return the arithmetic mean of the values of runs with its t interval (CONFIDENCE).
 
     Raises:
         ValueError: there are no values.
     """
     if not values:
         raise ValueError("no mean of no values")
-    n = len(values)
-    found = float(np.mean(values))
+    n, mean = len(values), float(np.mean(values))
     if n < 2:
-        return Mean(found, None, n)
-    error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Mean(found, error * t_quantile(n - 1), n)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Mean of a figure over `n` runs. `low` and `high` are the ends of its interval, None for a
-    single run. `values` are the runs' values; empty if they are unknown, as in a result file."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    n: int
-    values: tuple[float, ...] = ()
-
-
-def summary(values: Sequence[float]) -> Summary:
-    """Return the mean of the values of runs with its t interval (CONFIDENCE).
-
-    Raises:
-        ValueError: there are no values.
-    """
-    found = mean(values)
-    half = found.half
-    if half is None:
-        return Summary(found.mean, None, None, found.n, tuple(values))
-    return Summary(found.mean, found.mean - half, found.mean + half, found.n, tuple(values))
+        return Summary(mean, None, None, n, tuple(values))
+    half = float(np.std(values, ddof=1)) / math.sqrt(n) * t_quantile(n - 1)
+    return Summary(mean, mean - half, mean + half, n, tuple(values))
 
 
 def half_range(values: Sequence[float]) -> float:
@@ -130,18 +118,11 @@ def ratio_of(of: Summary, to: Summary) -> Ratio | None:
     if min(of.mean, to.mean) <= 0:
         return None
     middle = of.mean / to.mean
-    widths = [_log_half_width(of), _log_half_width(to)]
+    widths = [of.log_half, to.log_half]
     if None in widths:
         return Ratio(middle, None, None)
     half = math.hypot(*(width for width in widths if width is not None))
     return Ratio(middle, middle * math.exp(-half), middle * math.exp(half))
-
-
-def _log_half_width(of: Summary) -> float | None:
-    """Return the half-width of the interval of the mean's logarithm; None if it is unknown."""
-    if of.low is None or of.high is None or not math.isfinite(of.high):
-        return None
-    return math.log1p((of.high - of.low) / 2 / of.mean)
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,9 @@ def _of_interval(of: Summary) -> _LogMean | None:
     computed from its mean and interval."""
     if of.mean <= 0:
         return None
-    if of.low is None or of.high is None or of.n < 2:
+    half = of.log_half
+    if half is None or of.n < 2:
         return _LogMean(math.log(of.mean), 0.0, 0)
-    half = math.log1p((of.high - of.low) / 2 / of.mean)
     deviation = max(half / t_quantile(of.n - 1), LEAST_DEVIATION)
     return _LogMean(math.log(of.mean), deviation**2, of.n - 1)
 

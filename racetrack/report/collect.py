@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from racetrack import config as settings
-from racetrack.analysis.compare import CostLine, Mean, Ratio, fit_cost, mean, ratio
+from racetrack.analysis.compare import CostLine, Ratio, Summary, fit_cost, ratio, summary
 from racetrack.errors import UsageError
 from racetrack.report.figures import (
     COMPARED,
@@ -374,7 +374,7 @@ class Group:
     label: str
     rate: int
     runs: tuple[Run, ...]
-    means: Mapping[str, Mean | None]
+    means: Mapping[str, Summary | None]
 
     @property
     def verdicts(self) -> list[tuple[str, int]]:
@@ -495,12 +495,12 @@ def _table(place: tuple[str, str], runs: Sequence[Run]) -> Table:
     )
 
 
-def _means(runs: Sequence[Run]) -> dict[str, Mean | None]:
+def _means(runs: Sequence[Run]) -> dict[str, Summary | None]:
     """Return the mean of each figure; None for figures that were not measured in every repeat."""
-    found: dict[str, Mean | None] = {}
+    found: dict[str, Summary | None] = {}
     for figure in FIGURES:
         values = [value for run in runs if (value := run.figures[figure.key]) is not None]
-        found[figure.key] = mean(values) if len(values) == len(runs) else None
+        found[figure.key] = summary(values) if len(values) == len(runs) else None
     return found
 
 

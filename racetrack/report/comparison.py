@@ -183,9 +183,8 @@ def _cell(side: Side, metric: Metric, rate: int | None) -> str:
 
 
 def _mean(of: Summary) -> str:
-    if of.low is None or of.high is None:
-        return format_significant(of.mean)
-    return f"{format_significant(of.mean)} ± {format_significant((of.high - of.low) / 2, 2)}"
+    half = "" if of.half is None else f" ± {format_significant(of.half, 2)}"
+    return format_significant(of.mean) + half
 
 
 def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:

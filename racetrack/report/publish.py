@@ -204,11 +204,8 @@ def _day(at_ms: int) -> str:
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of repeats with its 95 % interval (Student's t), clipped at 0."""
-    found = compare.mean(values)
-    low = high = None
-    if found.half is not None:
-        low, high = found.mean - found.half, found.mean + found.half
-    return _interval(found.mean, low, high, found.n)
+    found = compare.summary(values)
+    return _interval(found.mean, found.low, found.high, found.n)
 
 
 def _interval(mean: float, low: float | None, high: float | None, n: int) -> Estimate:

@@ -51,14 +51,14 @@ def describe_ranking(limits: Sequence[Limit]) -> str:
     capacities = [f"{engine} {_mean_of(found[engine])}" for engine in ranked]
     if len(ranked) == 1:
         return f"Capacity of {capacities[0]} {of}/s."
-    first, second = (compare.mean(found[engine]) for engine in ranked[:2])
+    first, second = (compare.summary(found[engine]) for engine in ranked[:2])
     is_clear = first.mean - (first.half or 0.0) > second.mean + (second.half or 0.0)
     answer = f"{ranked[0]} goes furthest" if is_clear else "None clearly goes furthest"
     return f"{answer}. Capacity, {of}/s: {'; '.join(capacities)}."
 
 
 def _mean_of(capacities: Sequence[float]) -> str:
-    mean = compare.mean(capacities)
+    mean = compare.summary(capacities)
     half = "" if mean.half is None else f" ± {mean.half:,.0f}"
     count = "one search" if mean.n == 1 else f"{mean.n} searches"
     return f"{mean.mean:,.0f}{half} ({count})"
@@ -209,7 +209,7 @@ def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -
 
 def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     works = [one.capacity.per_s for one in searches if one.capacity]
-    mean = compare.mean(works)
+    mean = compare.summary(works)
     half = mean.half or 0.0  # never None for two or more searches
     capacity = f"capacity {describe_spread(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
 
-from racetrack.analysis.compare import CONFIDENCE, Mean
+from racetrack.analysis.compare import CONFIDENCE, Summary
 from racetrack.analysis.outcome import rate_missed
 from racetrack.report import searches
 from racetrack.report.collect import RULER, Collection, Comparison, Group, Limit, Run, Table
@@ -65,7 +65,7 @@ def show(
         _lines(out, ["", *compare_with_article(published.article, collection.runs)])
 
 
-def format_mean(key: str, of: Mean | None) -> str:
+def format_mean(key: str, of: Summary | None) -> str:
     """Format a mean with the half-width of its interval, such as `41.0 ± 2.3`, or without `±` for a
     single run."""
     if of is None:

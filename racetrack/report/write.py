@@ -65,7 +65,8 @@ def _json(
                         "tags": [run.tag for run in group.runs],
                         "verdicts": dict(group.verdicts),
                         "means": {
-                            key: asdict(of) if of else None for key, of in group.means.items()
+                            key: {"mean": of.mean, "half": of.half, "n": of.n} if of else None
+                            for key, of in group.means.items()
                         },
                     }
                     for group in table.groups

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from racetrack.analysis.compare import Ratio, fit_cost, mean, ratio
+from racetrack.analysis.compare import Ratio, fit_cost, ratio, summary
 
 POSITIVE = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=6)
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
-    found = mean([10.0, 12.0, 14.0])
+    found = summary([10.0, 12.0, 14.0])
     assert found.mean == 12
     # t(0.975, 2 degrees of freedom) = 4.30265; the standard error is 2 / sqrt(3).
     assert found.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
@@ -22,9 +22,9 @@ def test_the_interval_of_a_mean_is_students() -> None:
 
 
 def test_one_run_has_a_mean_but_no_interval() -> None:
-    assert mean([7.0]).half is None
+    assert summary([7.0]).half is None
     with pytest.raises(ValueError, match="no values"):
-        mean([])
+        summary([])
 
 
 def test_the_ratios_interval_is_scipys_welch() -> None:
@@ -68,7 +68,7 @@ def test_the_intervals_miss_the_truth_about_once_in_twenty() -> None:
     missed_mean = missed_ratio = 0
     for _ in range(1000):
         a, b = rng.lognormal(1.0, 0.1, 3), rng.lognormal(0.0, 0.2, 3)
-        of = mean(list(np.log(a)))
+        of = summary(list(np.log(a)))
         assert of.half is not None
         missed_mean += abs(of.mean - 1.0) > of.half
         found = ratio(list(a), list(b))
