@@ -3,16 +3,12 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from racetrack.errors import RacetrackError
+from racetrack.results.verification import Miscounted, WrongRow
 from racetrack.workloads.contract import ColumnType, View
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import duckdb
@@ -211,45 +207,21 @@ TEXT_CHARS = 1_000
 # DuckDB can't format times further than this from the epoch.
 CALENDAR_MS = 9 * 10**15
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A wrong row: the kind of error (`missing`, `extra` or `different`), the expected row, and the
-    engine's row. Values are formatted for people: times in ISO 8601, decimals without trailing
-    zeros.
-    """
-
-    finding: str
-    source: Row | None
-    engine: Row | None
-
-
-@dataclass(frozen=True)
-class Miscounted:
-    """Counting errors of a view that counts messages of the main topic: the number of messages in
-    the sources (`events`), and the engine's surplus (`twice`) and deficit (`lost`), summed over
-    rows."""
-
-    events: int
-    twice: int
-    lost: int
-
 
 @dataclass(frozen=True)
 class Compared:
     """Result of a comparison, in rows.
 
     `compared` is the number of rows that are expected or in the engine. Of these, `missing`,
-    `extra` and `different` are wrong. `findings` contains the first wrong rows.
+    `extra` and `different` are wrong. `findings` contains the first wrong rows, with values
+    formatted for people: times in ISO 8601, decimals without trailing zeros.
     """
 
     compared: int
     missing: int
     extra: int
     different: int
-    findings: list[Finding]
+    findings: list[WrongRow]
     miscounted: Miscounted | None  # None: the view counts no messages, or all counts are right
 
     @property
@@ -277,7 +249,7 @@ def compare(
         missing=counts.get("missing", 0),
         extra=counts.get("extra", 0),
         different=counts.get("different", 0),
-        findings=[Finding(*row) for row in rows],
+        findings=[WrongRow(finding=kind, source=of, engine=is_) for kind, of, is_ in rows],
         miscounted=_miscounted(db, view.counts) if view.counts else None,
     )
 
@@ -289,7 +261,9 @@ def _miscounted(db: "duckdb.DuckDBPyConnection", column: str) -> Miscounted | No
                coalesce(sum(greatest({engine} - {source}, 0)), 0)::BIGINT,
                coalesce(sum(greatest({source} - {engine}, 0)), 0)::BIGINT
         FROM judged""").fetchall()[0]
-    return Miscounted(events, twice, lost) if twice or lost else None
+    if not (twice or lost):
+        return None
+    return Miscounted(events=events, twice=twice, lost=lost, still_counting=False)
 
 
 def _judged(view: View, source: str, engine: str) -> str:
@@ -353,7 +327,7 @@ def _equal_column(view: View, name: str, kind: ColumnType) -> str:
 
 
 def _shown(view: View) -> str:
-    """Return SQL that selects the first wrong rows, with the columns of `Finding`."""
+    """Return SQL that selects the first wrong rows, with the fields of `WrongRow`."""
     return f"""
         SELECT finding,
                CASE WHEN source IS NOT NULL THEN {_row(view, "source")} END,

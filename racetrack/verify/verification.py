@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -22,7 +22,6 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import Settled
 from racetrack.results.verification import (
     CdcVerified,
-    Miscounted,
     UnfitMessages,
     Verified,
     ViewFinding,
@@ -34,7 +33,6 @@ from racetrack.verify import sources, tables
 from racetrack.verify.compare import (
     RELATIVE_ERROR,
     Compared,
-    Finding,
     NotComputed,
     compare,
     normalize_engine,
@@ -351,20 +349,16 @@ def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
         missing=compared.missing,
         extra=compared.extra,
         different=compared.different,
-        first=tuple(
-            WrongRow.model_validate(asdict(finding))
-            for finding in compared.findings[:SHOWN_FINDINGS]
-        ),
+        first=tuple(compared.findings[:SHOWN_FINDINGS]),
         from_ms=from_ms,
         until_ms=until_ms,
     )
-    if not compared.miscounted:
-        return found
-    miscounted = Miscounted(**asdict(compared.miscounted), still_counting=False)
-    return found.model_copy(update={"miscounted": miscounted})
+    # Fields that are never set are not written, so `miscounted` is only set if it is known.
+    update = {"miscounted": compared.miscounted} if compared.miscounted else {}
+    return found.model_copy(update=update)
 
 
-def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
+def _write(path: Path, view: View, findings: Sequence[WrongRow]) -> None:
     """Write findings as CSV: `finding`, then each column of the view twice, with the expected and
     the engine's value."""
     path.parent.mkdir(exist_ok=True)
