@@ -12,7 +12,7 @@ Its output has the format of `racetrack/engines/shared/progress_log.py`:
   process could have counted since its start if there had always been a backlog.
 
 The environment contains KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (name of the messages' field with the
-due time), CAL_READY_FILE (a file that is created once all partitions are assigned), and the
+due time), READY_FILE (a file that is created once all partitions are assigned), and the
 settings in the `.env` in this folder.
 """
 
@@ -302,7 +302,7 @@ def main() -> None:
             f"cal: CAL_STALLED_PARTITION={defect.stalled_partition} can't be used:"
             f" {topic} has the partitions 0 to {partitions - 1}."
         )
-    Path(os.environ["CAL_READY_FILE"]).touch()
+    Path(os.environ["READY_FILE"]).touch()
     run(
         consumer,
         partitions,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
-from racetrack.engines.flink import checkpoint, script, topics
+from racetrack.engines.flink import script, topics
 from racetrack.engines.flink.gateway import Gateway, Refused
-from racetrack.engines.flink.job import JobLog
+from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.stack.contract import Stack
@@ -53,7 +53,7 @@ class Flink(UpsertEngine):
         log, found = JobLog(stack.log_of("flink")), None
         with _opened(stack.settings) as gateway:
             if folder := gateway.properties().get(CHECKPOINTS):
-                found = checkpoint.last(stack.log_of("flink"), folder)
+                found = last_checkpoint(stack.log_of("flink"), folder)
             if found:
                 log.skip()
                 gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")

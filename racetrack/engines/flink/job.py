@@ -1,4 +1,4 @@
-"""Reads a job's state from Flink's log, the only place that reports failures."""
+"""Reads a job's state from Flink's log: failures, which are reported only there, and checkpoints."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ from racetrack.engines.contract import DemoError
 from racetrack.engines.flink.gateway import root_cause
 
 _FAILED = re.compile(r"Job (\S+) \(\w+\) switched from state \w+ to (FAILING|FAILED)\.(.*)", re.S)
+_COMPLETED = re.compile(r"Completed checkpoint (\d+) for job (\w+) ")
 _RUNS = re.compile(r"Job (\S+) \(\w+\) switched from state CREATED to RUNNING\.")
 
 
@@ -50,3 +51,10 @@ class JobLog:
                 f"Flink's job failed: {root_cause(failed[3].strip())}\nIts log: {self._path}"
             )
         return text
+
+
+def last_checkpoint(log: Path, folder: str) -> str | None:
+    """Return the path of the last completed checkpoint, from which a killed Flink can resume; None
+    if there is none. `folder` is Flink's setting `execution.checkpointing.dir`."""
+    found = _COMPLETED.findall(log.read_text(errors="replace"))
+    return f"{folder.rstrip('/')}/{found[-1][1]}/chk-{found[-1][0]}" if found else None

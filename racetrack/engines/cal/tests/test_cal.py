@@ -20,10 +20,11 @@ from racetrack.engines.cal.consumer import (
     defect_of,
     due_ms,
 )
-from racetrack.engines.cal.services.cal import READY_FILE, SERVICE
+from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
+from racetrack.engines.shared.python_program import READY_FILE
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import calibration
 from racetrack.stack.service import Context

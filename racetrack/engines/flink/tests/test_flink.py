@@ -11,10 +11,10 @@ import pytest
 from racetrack import config as settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
-from racetrack.engines.flink import checkpoint, engine, script
+from racetrack.engines.flink import engine, script
 from racetrack.engines.flink.engine import _addresses
 from racetrack.engines.flink.gateway import Gateway
-from racetrack.engines.flink.job import JobLog
+from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
 from tests.fake_server import serve_in_background
 
@@ -149,9 +149,9 @@ def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> Non
         "2026-11-23T10:00:02.000Z INFO CheckpointCoordinator: Triggering checkpoint 2 (type="
         "CheckpointType{name='Checkpoint', sharingFilesStrategy=FORWARD_BACKWARD}) for job 7fe.\n"
     )
-    assert checkpoint.last(log, "file:///tmp/checkpoints/") == "file:///tmp/checkpoints/7fe/chk-1"
+    assert last_checkpoint(log, "file:///tmp/checkpoints/") == "file:///tmp/checkpoints/7fe/chk-1"
     log.write_text("2026-11-23T10:00:00.000Z INFO ExecutionGraph: nothing of the kind\n")
-    assert checkpoint.last(log, "file:///tmp/checkpoints") is None
+    assert last_checkpoint(log, "file:///tmp/checkpoints") is None
 
 
 def test_a_job_that_started_before_is_not_the_one_that_is_waited_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ channels that are named like the progress views, for example:
 - `pageviews_summary`: `<total> <max_received_at>`.
 
 The environment contains the addresses of PostgreSQL, the broker and the registry
-(`racetrack/engines/pg/services/pgfeed.py`). The process creates PGFEED_READY_FILE once PostgreSQL
+(`racetrack/engines/pg/services/pgfeed.py`). The process creates READY_FILE once PostgreSQL
 and the broker have answered. Then it waits for the tables, and starts again if they are replaced.
 """
 
@@ -357,7 +357,7 @@ def main() -> None:
     batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
     AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=ANSWER_WITHIN_S)
     with psycopg.connect(autocommit=True) as connection:
-        Path(os.environ["PGFEED_READY_FILE"]).touch()
+        Path(os.environ["READY_FILE"]).touch()
         while True:
             try:
                 feed(connection, bootstrap, avro, batch_s)

@@ -38,7 +38,7 @@ def test_it_is_set_up_as_natively(context: Context) -> None:
 
 
 def test_what_feeds_it_gets_the_same_as_natively(context: Context) -> None:
-    native = pgfeed.PgFeed().launch(context).env
+    native = pgfeed.SERVICE.launch(context).env
     ours = service("pgfeed")["environment"]
     of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
     of_containers = {"NO_PROXY", "no_proxy"}
