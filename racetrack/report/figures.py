@@ -37,16 +37,35 @@ TOP_WITHIN, TOP_WITHIN_S = 0.2, 0.3
 NO_COST = "The engine's CPU and memory were not measured: none of its processes is known here."
 
 
+# Formats of values by unit; values of other units have three significant digits.
+FORMS = {
+    "% of a core": "{:,.1f}",
+    "% of all cores": "{:,.2f}",
+    "% of real time": "{:,.2f}",
+    "GiB": "{:,.2f}",
+    "GiB/million": "{:,.4f}",
+    "MiB/s": "{:,.0f}",
+    "ms": "{:,.0f}",
+    "pageviews/s": "{:,.1f}",
+    "s": "{:,.0f}",
+}
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A figure. `key` is its column in `report.csv` and ends with the unit. `form` is the format of
-    values; if it is empty, they have three significant digits. `means` is the explanation."""
+    """A figure. `key` is its column in `report.csv` and ends with the unit. `means` is the
+    explanation. `own_form` replaces the format of the unit."""
 
     key: str
     title: str
     unit: str
-    form: str
     means: str
+    own_form: str = ""
+
+    @property
+    def form(self) -> str:
+        """Format of values; if it is empty, they have three significant digits."""
+        return self.own_form or FORMS.get(self.unit, "")
 
 
 FIGURES = (
@@ -54,7 +73,6 @@ FIGURES = (
         "cpu_mean_pct",
         "CPU mean",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of all processes of the engine, from the kernel's accounting, in percent of"
         " one core; 200 % are two cores.",
     ),
@@ -62,7 +80,6 @@ FIGURES = (
         "rss_max_gib",
         "memory max",
         "GiB",
-        "{:,.2f}",
         "Maximum resident memory of the engine's processes between loading the demo and the end of"
         " the load, sampled every second from the kernel's accounting.",
     ),
@@ -70,14 +87,12 @@ FIGURES = (
         "rss_max_at_s",
         "memory max at",
         "s",
-        "{:,.0f}",
         "Time of the memory maximum, in seconds after the rate was set.",
     ),
     Figure(
         "pss_max_gib",
         "PSS max",
         "GiB",
-        "{:,.2f}",
         "Memory of the engine's processes with shared pages counted once (proportional set size)."
         " Read under load, after the window that was judged; n/a if the kernel denied access.",
     ),
@@ -85,14 +100,12 @@ FIGURES = (
         "tmpfs_max_gib",
         "tmpfs max",
         "GiB",
-        "{:,.2f}",
         "Files of the engine on tmpfs, without mapped pages, which PSS includes. Read with PSS.",
     ),
     Figure(
         "live_heap_gib",
         "live heap",
         "GiB",
-        "{:,.2f}",
         "Heap of the engine's JVMs after a full garbage collection, when the load was paused and"
         " the engine had had time to drain; n/a if there is no JVM, or if a JVM did not answer.",
     ),
@@ -100,7 +113,6 @@ FIGURES = (
         "cpu_s_per_million",
         "cost",
         "CPU-s/million",
-        "",
         "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
         " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
     ),
@@ -108,7 +120,6 @@ FIGURES = (
         "lag_p50_ms",
         "lag p50",
         "ms",
-        "{:,.0f}",
         "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
         " and in the partition where it is largest. Median over the window's time.",
     ),
@@ -116,14 +127,12 @@ FIGURES = (
         "lag_p99_ms",
         "lag p99",
         "ms",
-        "{:,.0f}",
         "Lag not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "view_lag_p50_ms",
         "view lag p50",
         "ms",
-        "{:,.0f}",
         "View lag is the age of the oldest tracer event that is due but not in the view, at every"
         " instant (docs/views.md). Median over time, of the view with the highest p99.",
     ),
@@ -131,14 +140,12 @@ FIGURES = (
         "view_lag_p99_ms",
         "view lag p99",
         "ms",
-        "{:,.0f}",
         "Lag of that view not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "read_time_p50_ms",
         "read time p50",
         "ms",
-        "{:,.0f}",
         "Median response time of reads, from when a read was due to its answer, of the query with"
         " the highest p99 (docs/views.md).",
     ),
@@ -146,14 +153,12 @@ FIGURES = (
         "read_time_p99_ms",
         "read time p99",
         "ms",
-        "{:,.0f}",
         "99th percentile of the response time of that query.",
     ),
     Figure(
         "read_age_p50_ms",
         "read age p50",
         "ms",
-        "{:,.0f}",
         "Median age of answers: the age of the oldest tracer event that was due but missing in the"
         " answer when it arrived. Of the query with the highest p99.",
     ),
@@ -161,15 +166,13 @@ FIGURES = (
         "read_age_p99_ms",
         "read age p99",
         "ms",
-        "{:,.0f}",
         "99th percentile of the age of answers to that query.",
     ),
-    Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
+    Figure("lag_max_ms", "lag max", "ms", "The largest lag in the window."),
     Figure(
         "processing_lag_p50_ms",
         "processing lag p50",
         "ms",
-        "{:,.0f}",
         "Processing lag is the lag right after an update, so it excludes the wait for the next"
         " update. Median, with each update weighted by the time since the previous one.",
     ),
@@ -177,14 +180,12 @@ FIGURES = (
         "processing_lag_p99_ms",
         "processing lag p99",
         "ms",
-        "{:,.0f}",
         "Processing lag not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "lag_slope_pct",
         "lag slope",
         "% of real time",
-        "{:,.2f}",
         "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
         " interval with the threshold (by default 1 %): kept up if the interval is below it, fell"
         " behind if it is above.",
@@ -193,7 +194,6 @@ FIGURES = (
         "dt_p50_ms",
         "dt p50",
         "ms",
-        "{:,.0f}",
         "Freshness as defined in 2022: the current time minus the newest received_at that the"
         " engine has counted. It does not show a lagging partition if another is current. Median"
         " over the updates in the window.",
@@ -202,63 +202,54 @@ FIGURES = (
         "rss_growth_gib_per_million",
         "memory growth",
         "GiB/million",
-        "{:,.4f}",
         "Growth of resident memory in the window, per million pageviews counted.",
     ),
     Figure(
         "cpu_user_pct",
         "CPU user",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the engine in user mode.",
     ),
     Figure(
         "cpu_system_pct",
         "CPU system",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the engine in kernel mode.",
     ),
     Figure(
         "top_cpu_mean_pct",
         "CPU by top",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
     ),
     Figure(
         "achieved_pageviews_per_s",
         "achieved",
         "pageviews/s",
-        "{:,.1f}",
         "Pageviews per second that the generator handed over in the window.",
     ),
     Figure(
         "processed_pageviews_per_s",
         "processed",
         "pageviews/s",
-        "{:,.1f}",
         "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
     ),
     Figure(
         "broker_cpu_mean_pct",
         "broker CPU",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the broker.",
     ),
     Figure(
         "reader_cpu_mean_pct",
         "reader CPU",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the view reader (docs/views.md).",
     ),
     Figure(
         "support_cpu_mean_pct",
         "support CPU",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of MySQL, the registry and Debezium together, which every engine needs for"
         " its input.",
     ),
@@ -266,21 +257,18 @@ FIGURES = (
         "harness_cpu_pct",
         "harness CPU",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of the harness and its samplers.",
     ),
     Figure(
         "foreign_cpu_pct",
         "foreign CPU",
         "% of a core",
-        "{:,.1f}",
         "Mean CPU use of programs that are neither the stack's services nor the harness.",
     ),
     Figure(
         "kernel_cpu_pct",
         "kernel CPU",
         "% of a core",
-        "{:,.1f}",
         "CPU time of the kernel that is not attributed to a program, for interrupts and wake-ups."
         " Engines whose threads often sleep and wake up cause much of it.",
     ),
@@ -288,14 +276,12 @@ FIGURES = (
         "steal_pct",
         "steal",
         "% of all cores",
-        "{:,.2f}",
         "CPU time that the hypervisor gave to other machines.",
     ),
     Figure(
         "core_mib_per_s",
         "speed of a core",
         "MiB/s",
-        "{:,.0f}",
         "Speed of a core, measured as the CPU time of a fixed piece of work (BLAKE2b). A core that"
         " is shared with another virtual machine is slower for everything that runs on it.",
     ),
@@ -303,8 +289,8 @@ FIGURES = (
         "machine_busy_pct",
         "machine busy",
         "% of all cores",
-        "{:,.0f}",
         "CPU use of everything on the machine.",
+        own_form="{:,.0f}",
     ),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
