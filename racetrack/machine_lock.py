@@ -62,7 +62,7 @@ def _acquire(path: str) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            message = _who_holds(lock)
+            message = _describe_holder(lock)
             os.close(lock)
             raise BusyError(message) from None
         if _is_still_at(path, lock):
@@ -119,7 +119,7 @@ def _write_holder(lock: int, holder: bytes) -> None:
         print(f"warning: {VARIABLE}: {error.strerror}", file=sys.stderr)
 
 
-def _who_holds(lock: int) -> str:
+def _describe_holder(lock: int) -> str:
     try:
         holder = json.loads(os.pread(lock, HOLDER_MAX_BYTES, 0))
         pid, command, since = int(holder["pid"]), str(holder["command"]), str(holder["since"])

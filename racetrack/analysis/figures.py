@@ -195,12 +195,12 @@ def costs(
 
     def cost(services: Sequence[str]) -> Cost:
         live = [gib for name in services if (gib := heaps.get(name)) is not None]
-        held = [memory.get(name, []) for name in services]
+        sampled = [memory.get(name, []) for name in services]
         used = process(together([usage[name] for name in services]), window, measured, counted)
         return used.model_copy(
             update={
-                "pss_max_gib": _largest_sum([[one.pss_gib for one in of] for of in held]),
-                "tmpfs_max_gib": _largest_sum([[one.tmpfs_gib for one in of] for of in held]),
+                "pss_max_gib": _largest_sum([[one.pss_gib for one in of] for of in sampled]),
+                "tmpfs_max_gib": _largest_sum([[one.tmpfs_gib for one in of] for of in sampled]),
                 "live_heap_gib": sum(live) if live else None,
             }
         )

@@ -91,7 +91,7 @@ def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence
         due_curve(view, events, number, len(partitions)) for number in range(len(partitions))
     )
     processed = tuple(
-        _held_curve(events.view_rows.get((view.name, partition), []), curve, view.is_time)
+        _view_curve(events.view_rows.get((view.name, partition), []), curve, view.is_time)
         for partition, curve in zip(partitions, due, strict=True)
     )
     return Curves(tuple(partitions), due, due, due, processed)
@@ -147,12 +147,12 @@ def _due_times_ms(events: TracerEvents, numbers: NDArray[np.int64]) -> Floats:
     return np.where(numbers < first, before_ms, known_ms)
 
 
-def _held_curve(rows: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
+def _view_curve(rows: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
     table = np.array(rows, dtype=np.float64).reshape(-1, 2)
-    return Curve(table[:, 0], events_held(table[:, 1], due, is_time))
+    return Curve(table[:, 0], events_in_row(table[:, 1], due, is_time))
 
 
-def events_held(values: Floats, due: Curve, is_time: bool) -> Floats:
+def events_in_row(values: Floats, due: Curve, is_time: bool) -> Floats:
     """Return the number of tracer events that a row of a view contains, given the row's value. The
     value is that number itself or, if `is_time`, the due time of the newest tracer event (see
     `racetrack.engines.contract.Seen`)."""
@@ -275,7 +275,7 @@ def ages_ms(
     for partition in range(partitions):
         due = due_curve(view, events, partition, partitions)
         values = np.array([read.held[partition] for read in answered], dtype=np.float64)
-        held = np.maximum(events_held(values, due, view.is_time), 0)
+        held = np.maximum(events_in_row(values, due, view.is_time), 0)
         oldest_ms = np.minimum(oldest_ms, times_of(due, held + 1))
     found: Floats = np.maximum(answered_ms - oldest_ms, 0)
     return found

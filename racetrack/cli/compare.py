@@ -206,12 +206,12 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
             raise UsageError("Name two folders, or use --against for those to compare with.")
         mine = read_recorded(paths if gate.baseline else paths[:1])
         others = gate.baseline or read_recorded(paths[1:])
-    tell_apart = mine.engines & others.engines
+    is_ambiguous = mine.engines & others.engines
     sides = [
-        *recorded_sides(mine.groups, "A" if tell_apart else ""),
-        *recorded_sides(others.groups, "B" if tell_apart else ""),
+        *recorded_sides(mine.groups, "A" if is_ambiguous else ""),
+        *recorded_sides(others.groups, "B" if is_ambiguous else ""),
     ]
-    for letter, side in (("A", mine), ("B", others)) if tell_apart else ():
+    for letter, side in (("A", mine), ("B", others)) if is_ambiguous else ():
         screen.say(f"{letter}: {side.name}")
     for line in place_warnings([mine.machines, others.machines]):
         screen.remark(line)

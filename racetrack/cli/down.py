@@ -21,7 +21,7 @@ def down() -> None:
     with guarded(screen):
         settings = load_settings()
         with machine_lock():
-            said: list[str] = []
+            lines: list[str] = []
             for stack in replaceable(possible_stacks)(settings):
-                stack.stop(said.append)
-    screen.say("\n".join(line.strip() for line in said) or "No stack is up.")
+                stack.stop(lines.append)
+    screen.say("\n".join(line.strip() for line in lines) or "No stack is up.")

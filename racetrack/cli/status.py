@@ -24,12 +24,12 @@ def status() -> None:
     if found is None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)
-    _, standing = found
-    screen.say(f"Up since {standing.since}, for {standing.engine} on {standing.workload}:")
-    for name, pids in sorted(standing.services.items()):
+    _, running = found
+    screen.say(f"Up since {running.since}, for {running.engine} on {running.workload}:")
+    for name, pids in sorted(running.services.items()):
         # Processes in a virtual machine have no process ids on this machine.
         seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
         screen.say(f"  {name:<10} {seen}")
-    if ended := sorted(set(standing.expected) - set(standing.services)):
+    if ended := sorted(set(running.expected) - set(running.services)):
         screen.say(f"Ended since: {', '.join(ended)}. `./race up` printed where their logs are.")
         sys.exit(1)

@@ -43,8 +43,8 @@ def verify() -> None:
         if up is None:
             raise UsageError(NO_STACK_IS_UP)
         with machine_lock():
-            stack, standing = up
-            engine = replaceable(engines.find_engine)(standing.engine)
+            stack, running = up
+            engine = replaceable(engines.find_engine)(running.engine)
             folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
             found = _verify(engine, stack, folder, screen)
             write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))

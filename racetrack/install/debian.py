@@ -93,13 +93,13 @@ def unpacked(
 def _mysql_version(site: Site) -> str:
     server = apt.own_loader(site.folder, "usr/sbin/mysqld", *MYSQL_LIBRARIES)
     # Starting the server also proves that no library is missing.
-    said = site.run(*server, "--no-defaults", "--version", doing="starting the unpacked mysqld")
-    found = re.search(r"Ver (\S+)", said)
-    return found[1] if found else said.strip()
+    output = site.run(*server, "--no-defaults", "--version", doing="starting the unpacked mysqld")
+    found = re.search(r"Ver (\S+)", output)
+    return found[1] if found else output.strip()
 
 
 def _nginx_version(site: Site) -> str:
-    said = site.run(
+    output = site.run(
         # nginx prints its version to standard error.
         "sh",
         "-c",
@@ -111,14 +111,14 @@ def _nginx_version(site: Site) -> str:
         "-v",
         doing="starting the unpacked nginx",
     )
-    return said.strip().rpartition("/")[2]
+    return output.strip().rpartition("/")[2]
 
 
 def _redis_version(site: Site) -> str:
     server = apt.own_loader(site.folder, "usr/bin/redis-server")
-    said = site.run(*server, "--version", doing="starting the unpacked redis-server")
-    found = re.search(r"v=(\S+)", said)
-    return found[1] if found else said.strip()
+    output = site.run(*server, "--version", doing="starting the unpacked redis-server")
+    found = re.search(r"v=(\S+)", output)
+    return found[1] if found else output.strip()
 
 
 def _compose_version(site: Site) -> str:

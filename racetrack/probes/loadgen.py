@@ -183,7 +183,7 @@ class ArrivalsProbe(Probe):
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
-        self._marks: TextIO | None = None
+        self._tracer_csv: TextIO | None = None
         self._folder = folder
         self._stats: dict[str, Any] = {"now_ms": 0}
         self._updated = threading.Condition()
@@ -229,16 +229,18 @@ class ArrivalsProbe(Probe):
         self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))
-        if (marks := stats.get("tracer_events")) and marks["newest"][0]:
-            self._take_marks(at_ms, marks, closing)
+        if (tracer := stats.get("tracer_events")) and tracer["newest"][0]:
+            self._write_tracer_events(at_ms, tracer, closing)
 
-    def _take_marks(self, at_ms: int, marks: dict[str, Any], closing: ExitStack) -> None:
+    def _write_tracer_events(self, at_ms: int, tracer: dict[str, Any], closing: ExitStack) -> None:
         """Write a row of tracer events. The first row creates the file."""
-        if not self._marks:
-            self._marks = closing.enter_context(self._folder.open_for_lines("tracer_events.csv"))
-            self._marks.write("at_ms,newest,due_ms,committed\n")
-        newest, due_ms = marks["newest"]
-        self._marks.write(f"{at_ms},{newest},{due_ms},{marks['done']}\n")
+        if not self._tracer_csv:
+            self._tracer_csv = closing.enter_context(
+                self._folder.open_for_lines("tracer_events.csv")
+            )
+            self._tracer_csv.write("at_ms,newest,due_ms,committed\n")
+        newest, due_ms = tracer["newest"]
+        self._tracer_csv.write(f"{at_ms},{newest},{due_ms},{tracer['done']}\n")
 
 
 RECEIVED_WITHIN_S = 5.0

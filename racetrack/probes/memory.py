@@ -70,14 +70,14 @@ class MemoryFile:
         the kernel walks the page tables, which takes 10 to 45 ms of CPU per GiB."""
         for name, pids in processes.items():
             at_ms, began = now_ms(), time.monotonic()
-            held = memory_of(pids, self._folders_of(name))
+            used = memory_of(pids, self._folders_of(name))
             took_ms = 1000 * (time.monotonic() - began)
-            gib = [_gib(held.pss), _gib(held.tmpfs)]
+            gib = [_gib(used.pss), _gib(used.tmpfs)]
             self._csv.write(f"{at_ms},{name},{','.join(gib)},{took_ms:.1f}\n")
 
 
-def _gib(held: int | None) -> str:
-    return "" if held is None else f"{held / BYTES_PER_GIB:.6f}"
+def _gib(used: int | None) -> str:
+    return "" if used is None else f"{used / BYTES_PER_GIB:.6f}"
 
 
 def _pss(process: Path) -> int:

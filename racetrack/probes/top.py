@@ -30,14 +30,14 @@ def take(
     delay_s: float,
     folder: RunFolder,
     stack_name: str,
-    meanwhile: Callable[[], None],
+    while_waiting: Callable[[], None],
     changing: Callable[[], Mapping[str, Sequence[int]]] | None = None,
 ) -> dict[str, list[Sample]]:
     """Run `top -b` on the processes of each service; return the samples of each, in order.
 
-    Writes `top_details.log` (top's whole output) and `top_samples.log`. `meanwhile` is called twice
-    a second and may raise to end the sampling early. If this process is killed, the watchdog of the
-    stack `stack_name` ends top.
+    Writes `top_details.log` (top's whole output) and `top_samples.log`. `while_waiting` is called
+    twice a second and may raise to end the sampling early. If this process is killed, the watchdog
+    of the stack `stack_name` ends top.
 
     For runs that kill services on purpose, pass `changing`, which returns the current processes.
     Then top shows all processes of the machine, and a service without a process counts as zero.
@@ -63,7 +63,7 @@ def take(
         )
         try:
             while _still_runs(top):
-                meanwhile()
+                while_waiting()
                 if changing:
                     processes = _both(processes, changing())
         finally:

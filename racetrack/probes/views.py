@@ -45,15 +45,15 @@ class DelayProbe(Probe):
         self,
         reached: Callable[[Summary], bool],
         deadline_s: float,
-        meanwhile: Callable[[], None],
+        while_waiting: Callable[[], None],
     ) -> bool:
         """Wait until the newest summary satisfies `reached`; return whether it did in time.
 
-        `meanwhile` is called before every check and may raise to end the wait.
+        `while_waiting` is called before every check and may raise to end the wait.
         """
         give_up = time.monotonic() + deadline_s
         while time.monotonic() < give_up:
-            meanwhile()
+            while_waiting()
             if self.newest and reached(self.newest):
                 return True
             time.sleep(LOOK_EVERY_S)

@@ -59,25 +59,25 @@ class WriteCheckError(RacetrackError):
 
 
 def check_writes(
-    where: Endpoints, topic: str, broker_log: Path, meanwhile: Callable[[], None]
+    where: Endpoints, topic: str, broker_log: Path, while_waiting: Callable[[], None]
 ) -> None:
     """Check that the broker accepts writes and stores the generator's pageviews in `topic`.
 
-    Takes less than 10 s, during which `meanwhile` is called repeatedly and may raise.
+    Takes less than 10 s, during which `while_waiting` is called repeatedly and may raise.
 
     Raises:
         WriteCheckError: the check failed. The message ends with the tail of the broker's log.
     """
     try:
-        _write_acknowledged(where.kafka, meanwhile)
+        _write_acknowledged(where.kafka, while_waiting)
         _check_size_limit(where.kafka, topic)
-        _check_arrivals(where, topic, meanwhile)
+        _check_arrivals(where, topic, while_waiting)
     except (WriteCheckError, OffsetsError) as error:
         tail = f"The end of the broker's log:\n{log_tail(broker_log)}"
         raise WriteCheckError(f"{error}\n{tail}") from error
 
 
-def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
+def _write_acknowledged(bootstrap: str, while_waiting: Callable[[], None]) -> None:
     """Write one record with acks=all, trying again after an error, since a broker that has just
     started returns temporary errors. The client itself must not retry: it would report its own
     timeout instead of the broker's error."""
@@ -97,7 +97,7 @@ def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
         results.clear()
         producer.produce(TOPIC, b"check", partition=0, on_delivery=take)
         while not results and time.monotonic() < give_up:
-            meanwhile()
+            while_waiting()
             producer.poll(CHECK_EVERY_S)
         if results and results[0] is None:
             return
@@ -136,7 +136,7 @@ def _check_size_limit(bootstrap: str, topic: str) -> None:
         )
 
 
-def _check_arrivals(where: Endpoints, topic: str, meanwhile: Callable[[], None]) -> None:
+def _check_arrivals(where: Endpoints, topic: str, while_waiting: Callable[[], None]) -> None:
     """Wait until the end offset of every partition has reached the count sent at the start of this
     check, or has at least grown."""
     offsets = TopicOffsets(where.kafka, topic)
@@ -150,15 +150,15 @@ def _check_arrivals(where: Endpoints, topic: str, meanwhile: Callable[[], None])
         return [p for p, end in enumerate(ends) if end < sent[p] and end == first[p]]
 
     while stuck() and time.monotonic() < give_up:
-        meanwhile()
+        while_waiting()
         time.sleep(CHECK_EVERY_S)
         ends = offsets.end_offsets(ARRIVED_WITHIN_S)
     if lost := stuck():
-        told = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
+        missing = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
         raise WriteCheckError(
             f"The broker at {where.kafka} does not keep the pageviews: within"
-            f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {told} of {topic}. With acks=0"
-            " the generator gets no reason. Its disk may be full. Fix that and run again."
+            f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {missing} of {topic}. With"
+            " acks=0 the generator gets no reason. Its disk may be full. Fix that and run again."
         )
 
 

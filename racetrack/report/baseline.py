@@ -102,19 +102,19 @@ def read_recorded(paths: Sequence[Path]) -> Recorded:
     results: Groups = {}
     machines: set[str] = set()
     for path in paths:
-        held = _held(path)
-        if isinstance(held, list):
-            records += held
+        content = _content_of(path)
+        if isinstance(content, list):
+            records += content
         else:
-            results |= _of_result(held, path)
-            machines.add(_machine(held.get("machine")))
+            results |= _of_result(content, path)
+            machines.add(_machine(content.get("machine")))
     machines |= {str(record.get("machine")) for record in records}
     groups = {**results, **groups_of(records)}
     name = ", ".join(path.name for path in paths)
     return Recorded(groups, frozenset(machines - {""}), tuple(records), name)
 
 
-def _held(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
+def _content_of(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
     """Return the flat records of a path, or the content of a result file."""
     if (path / FILE).is_file():
         return flat_pieces(read_record(path / FILE, ComparisonRecord))
@@ -123,22 +123,22 @@ def _held(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
         runs = [flat_record(run) for run in collection.runs if run.counts]
         return [*runs, *(flat_search(limit) for limit in collection.limits)]
     try:
-        held = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read as JSON: {error}.") from error
-    if isinstance(held, dict) and isinstance(held.get("records"), list):
-        return [dict(record) for record in held["records"]]
-    return held if isinstance(held, dict) else {}
+    if isinstance(content, dict) and isinstance(content.get("records"), list):
+        return [dict(record) for record in content["records"]]
+    return content if isinstance(content, dict) else {}
 
 
-def _of_result(held: Mapping[str, Any], path: Path) -> Groups:
+def _of_result(content: Mapping[str, Any], path: Path) -> Groups:
     """Return the groups of a result file, or of a flat mapping of figures to mean, low, high and
     n."""
-    engine = str(held.get("engine", ""))
-    whole = _summaries({**held, **(held.get("cpu_line") or {})})
+    engine = str(content.get("engine", ""))
+    whole = _summaries({**content, **(content.get("cpu_line") or {})})
     whole.pop("s_per_million", None)  # the marginal cost, not the mean cost of all events
-    groups: Groups = {(engine, held.get("asked_pageviews_per_s")): Group(whole)}
-    for at_rate in held.get("rates", ()):
+    groups: Groups = {(engine, content.get("asked_pageviews_per_s")): Group(whole)}
+    for at_rate in content.get("rates", ()):
         verdicts = frozenset(at_rate.get("verdicts", ()))
         groups[engine, at_rate.get("per_s")] = Group(_summaries(at_rate), verdicts)
     if not any(group.figures for group in groups.values()):
@@ -149,22 +149,22 @@ def _of_result(held: Mapping[str, Any], path: Path) -> Groups:
     return groups
 
 
-def _machine(held: object) -> str:
-    if not isinstance(held, dict):
+def _machine(content: object) -> str:
+    if not isinstance(content, dict):
         return ""
     try:
-        return str(Machine.model_validate(held, extra="ignore"))
+        return str(Machine.model_validate(content, extra="ignore"))
     except ValidationError:
         return ""
 
 
-def _summaries(held: Mapping[str, Any]) -> dict[str, Summary]:
+def _summaries(content: Mapping[str, Any]) -> dict[str, Summary]:
     """Return the figures that have a mean."""
     return {
         NAMES_IN_RESULTS.get(key, key): Summary(
             float(of["mean"]), of.get("low"), of.get("high"), int(of.get("n", 1))
         )
-        for key, of in held.items()
+        for key, of in content.items()
         if isinstance(of, dict) and isinstance(of.get("mean"), int | float)
     }
 

@@ -213,12 +213,12 @@ def document(
 ) -> Document:
     """Return the comparison for export: sentences, figures by side, conditions of the measurement,
     and records."""
-    told = sentences(sides)
+    lines = sentences(sides)
     conditions = describe_conditions(record) if record else []
     rows = table(sides)
-    parts = ["".join(f"- {line}\n" for line in told), markdown_table(rows[0], rows[1:])]
+    parts = ["".join(f"- {line}\n" for line in lines), markdown_table(rows[0], rows[1:])]
     parts += ["".join(f"- {line}\n" for line in conditions)] if conditions else []
-    more = {"answer": told, "conditions": conditions, "figures": _figures(sides)}
+    more = {"answer": lines, "conditions": conditions, "figures": _figures(sides)}
     return Document("comparison", records, more, markdown="\n".join(parts))
 
 

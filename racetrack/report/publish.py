@@ -156,9 +156,9 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
         if len({str(of.get(name, "not set")) for of in all_of}) > 1
     }
     if differing:
-        told = "; ".join(f"{name.upper()} is {' and '.join(of)}" for name, of in differing.items())
+        shown = "; ".join(f"{name.upper()} is {' and '.join(of)}" for name, of in differing.items())
         raise UsageError(
-            f"Runs of {records[0].engine} differ in settings: {told}. Name the folders of one"
+            f"Runs of {records[0].engine} differ in settings: {shown}. Name the folders of one"
             " configuration; --variant names it."
         )
     return _chosen(changed_settings(records[0]))

@@ -106,15 +106,15 @@ def describe_answer(table: Table) -> list[str]:
     if not shared:
         return []
     groups = [group for group in table.groups if group.rate == shared[-1]]
-    held = [group for group in groups if group.verdict == str(VerdictKind.KEPT_UP)]
-    others = [group for group in groups if group not in held]
-    kept_up = f"{_join(held)} kept up" if held else ""
+    kept_up_groups = [group for group in groups if group.verdict == str(VerdictKind.KEPT_UP)]
+    others = [group for group in groups if group not in kept_up_groups]
+    kept_up = f"{_join(kept_up_groups)} kept up" if kept_up_groups else ""
     did_not = "; ".join(f"{group.label}: {group.verdict}" for group in others)
     first = f"At {shared[-1]:,} pageviews/s {'; '.join(filter(None, (kept_up, did_not)))}."
     rankings = [
         ranking
         for key, what in (("lag_p99_ms", "freshest"), ("cpu_mean_pct", "cheapest"))
-        if (ranking := _rank(held, key, what))
+        if (ranking := _rank(kept_up_groups, key, what))
     ]
     return [first, *rankings]
 
@@ -162,13 +162,13 @@ def graded_warnings(table: Table) -> dict[Grade, list[tuple[str, str]]]:
             for warning in run.graded[grade]:
                 about.setdefault(warning, []).append(run.tag)
         found[grade] = [
-            (warning, "" if len(tags) == len(runs) else _whose(tags))
+            (warning, "" if len(tags) == len(runs) else _name_runs(tags))
             for warning, tags in about.items()
         ]
     return found
 
 
-def _whose(tags: Sequence[str]) -> str:
+def _name_runs(tags: Sequence[str]) -> str:
     return f"({tags[0]})" if len(tags) == 1 else f"({len(tags)} runs, e.g. {tags[0]})"
 
 
@@ -202,8 +202,8 @@ def _ratios(comparisons: Sequence[Comparison]) -> Grid:
     for one in comparisons:
         title = BY_KEY[one.key].title
         pair = Text(f"{one.of} / {one.to}")
-        ratio, interval, says = format_ratio(one)
-        grid.add_row(f"{one.rate:,}", title, pair, ratio, interval, Text(says))
+        ratio, interval, conclusion = format_ratio(one)
+        grid.add_row(f"{one.rate:,}", title, pair, ratio, interval, Text(conclusion))
     return grid
 
 
@@ -303,9 +303,9 @@ def _was_offered(run: Run) -> bool:
     results = run.record.results
     asked = run.record.asked
     missed = bool(asked and results and rate_missed(asked, results))
-    held_up = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
+    bound_by_others = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
     judged = results.verdict.kind if results else None
-    return not missed and judged not in held_up
+    return not missed and judged not in bound_by_others
 
 
 def _article_footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:

@@ -204,10 +204,10 @@ def read_record(file: Path, model: type[Record]) -> Record:
         UsageError: the file has another version, or is not valid.
     """
     try:
-        held = json.loads(file.read_text())
+        content = json.loads(file.read_text())
         (version,) = get_args(model.model_fields["schema_version"].annotation)
-        _check_version(file, held, version)
-        return model.model_validate(held, extra="ignore")
+        _check_version(file, content, version)
+        return model.model_validate(content, extra="ignore")
     except json.JSONDecodeError as error:
         raise UsageError(f"{file} is not JSON ({error}): leave it out.") from error
     except ValidationError as error:
@@ -236,13 +236,13 @@ def write_record(file: Path, record: BaseModel) -> None:
     write_json(file, record.model_dump(mode="json"))
 
 
-def _check_version(path: Path, held: Mapping[str, Any], wanted: int) -> None:
+def _check_version(path: Path, content: Mapping[str, Any], wanted: int) -> None:
     """Check the schema version of a file.
 
     Raises:
         UsageError: the version differs.
     """
-    version = held.get("schema_version")
+    version = content.get("schema_version")
     if version != wanted:
         raise UsageError(
             f"{path} has schema version {version}; this Racetrack reads {wanted}."

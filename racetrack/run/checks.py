@@ -82,14 +82,14 @@ def require_raced_on(
             )
 
 
-def check_writes(stack: Stack, meanwhile: Callable[[], None]) -> None:
+def check_writes(stack: Stack, while_waiting: Callable[[], None]) -> None:
     """Check that the broker of a running stack accepts writes and stores the generator's messages.
 
     Raises:
         WriteCheckError: the check failed; the message contains the reason, if known.
     """
     topic = find_workload(stack.settings.workload).topic.name
-    write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), meanwhile)
+    write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), while_waiting)
 
 
 def check_services(stack: Stack, engine: Engine, besides: Collection[str] = ()) -> None:

@@ -22,7 +22,7 @@ from racetrack.run.session import Session
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
 # Tracer events per second and partition, from which the number of inserts in a view is computed.
-MARKS_PER_PARTITION = 2
+TRACERS_PER_PARTITION = 2
 # Fraction of the machine's memory that the broker may use for the main topic during a search.
 KEPT_OF_MEMORY = 1 / 6
 
@@ -256,7 +256,7 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
         raise UsageError(
             f"--of {of}: {engine.title} reads no table by CDC, so only pageviews can be raised."
         )
-    least = MARKS_PER_PARTITION * settings.pageviews_partitions
+    least = TRACERS_PER_PARTITION * settings.pageviews_partitions
     tracer_events_per_s = max(settings.tracer_events_per_second, least)
     return settings.model_copy(update={"tracer_events_per_second": tracer_events_per_s})
 

@@ -239,9 +239,11 @@ def compare(
         WrongColumns: the engine's rows lack a column, or a column can't be compared.
         NotComputed: an expected value can't be compared.
     """
-    normalize_sources(db, f"expected.{view.name}", view, "demanded")
-    normalize_engine(db, delivered, view, "held")
-    db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS {_judged(view, 'demanded', 'held')}")
+    normalize_sources(db, f"expected.{view.name}", view, "expected_rows")
+    normalize_engine(db, delivered, view, "engine_rows")
+    db.execute(
+        f"CREATE OR REPLACE TEMP TABLE judged AS {_judged(view, 'expected_rows', 'engine_rows')}"
+    )
     counts = dict(db.execute("SELECT finding, count(*) FROM judged GROUP BY finding").fetchall())
     rows = db.execute(_shown(view), [most_findings]).fetchall()
     return Compared(

@@ -249,19 +249,19 @@ class Verification:
 
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
         try:
-            held = self._engine.read_view(self._stack, view.name)
+            engine_rows = self._engine.read_view(self._stack, view.name)
             if view.name in self._not_computed:
                 return True
             if view.name != self._workload.progress:
-                return compare(db, view, held, 0).right
-            normalize_engine(db, held, view, "held")
+                return compare(db, view, engine_rows, 0).right
+            normalize_engine(db, engine_rows, view, "engine_rows")
         except NoSuchView:
             return True  # there is no view to wait for; `_judge` reports that
         except NotComputed:
             return True  # the expected rows are unknown; `_judge` reports that
         except (RacetrackError, *_NOT_DATA):
             return False  # try again; if the error persists, `_judge` reports it
-        counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
+        counted = dict(db.execute('SELECT "partition", total FROM engine_rows').fetchall())
         # `>=`, because an engine that counts messages twice may exceed these numbers.
         return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
 
@@ -312,7 +312,7 @@ class Verification:
         raw.unlink(missing_ok=True)  # an earlier comparison may have written it
         from_ms = now_ms()
         try:
-            held = self._engine.read_view(self._stack, view.name)
+            engine_rows = self._engine.read_view(self._stack, view.name)
             until_ms = now_ms()
             if view.window:
                 from_ms -= self._engine.clock_slack_ms(self._stack.settings)
@@ -320,7 +320,7 @@ class Verification:
                 self._expect(db, view)
             if reason := self._not_computed.get(view.name):
                 raise NotComputed(reason)
-            compared = compare(db, view, held, KEPT_FINDINGS)
+            compared = compare(db, view, engine_rows, KEPT_FINDINGS)
         except NoSuchView:
             return ViewFinding(status=ViewStatus.ABSENT)
         except NotComputed as error:

@@ -71,9 +71,9 @@ def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
     gone, here = 2**22 - 1, os.getpid()
     now: dict[str, list[int]] = {"engine": [gone], "dead": [gone]}
 
-    def meanwhile() -> None:
+    def while_waiting() -> None:
         now["engine"] = [here]
 
-    taken = top.take(now, 3, 0.2, folder, "tests", meanwhile, changing=lambda: now)
+    taken = top.take(now, 3, 0.2, folder, "tests", while_waiting, changing=lambda: now)
     assert taken["engine"][-1].rss_gib > 0.001
     assert [sample.rss_gib for sample in taken["dead"]] == [0, 0, 0]

@@ -160,21 +160,21 @@ class Trailing:
 
     def __init__(self, partitions: int, behind_ms: int) -> None:
         self._counted: deque[tuple[int, list[int]]] = deque()
-        self._held = [-1] * partitions
+        self._shown_ms = [-1] * partitions
         self._behind_ms = behind_ms
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
         """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
         changed."""
         self._counted.append((now_ms, list(counting.newest_ms)))
-        before, held = self._held, self._held
+        before, shown = self._shown_ms, self._shown_ms
         while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
-            held = self._counted.popleft()[1]
-        self._held = held
+            shown = self._counted.popleft()[1]
+        self._shown_ms = shown
         return [
             f"RACETRACK seen timestamp={now_ms}, view=trailing, partition={partition},"
             f" value={newest_ms}"
-            for partition, newest_ms in enumerate(held)
+            for partition, newest_ms in enumerate(shown)
             if newest_ms != before[partition]
         ]
 
@@ -265,13 +265,13 @@ class Notes:
 
 
 def run(
-    consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, *, has_marks: bool
+    consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, *, has_tracer: bool
 ) -> None:
     """Count and report until a signal ends the process."""
     counting, notes = Counting(partitions, defect), Notes(defect)
-    trailing = Trailing(partitions, defect.view_behind_ms) if has_marks else None
+    trailing = Trailing(partitions, defect.view_behind_ms) if has_tracer else None
     telling, burner = Telling(partitions, defect.spread_ms), Burner(defect.cpu_us_per_pageview)
-    start_s = tell_at_s = time.monotonic()
+    start_s = report_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
             consumer.consume(BATCH, min(LOOK_EVERY_S, defect.cycle_ms / 1000)), field
@@ -281,12 +281,12 @@ def run(
         counting.count(now_ms, now_s - start_s)
         burner.burn(counting)
         lines = notes.lines(counting, now_ms, now_s - start_s)
-        if now_s >= tell_at_s:
+        if now_s >= report_at_s:
             lines = telling.lines(counting, now_ms) + lines
             lines += trailing.lines(counting, now_ms) if trailing else []
             time.sleep(defect.spread_ms / 1000)  # print no timestamp that is in the future
             # Keep fixed times, so that one late cycle does not delay all later ones.
-            tell_at_s = max(tell_at_s + defect.cycle_ms / 1000, now_s)
+            report_at_s = max(report_at_s + defect.cycle_ms / 1000, now_s)
         if lines:
             os.write(1, "".join(f"{line}\n" for line in lines).encode())
 
@@ -308,7 +308,7 @@ def main() -> None:
         partitions,
         defect,
         field,
-        has_marks=float(os.environ["TRACER_EVENTS_PER_SECOND"]) > 0,
+        has_tracer=float(os.environ["TRACER_EVENTS_PER_SECOND"]) > 0,
     )
 
 

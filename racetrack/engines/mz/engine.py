@@ -23,8 +23,8 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.mz.settings import MaterializeSettings
-from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
+from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
@@ -150,24 +150,24 @@ class Materialize(Engine):
         server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
         with server.connect() as following, server.connect() as asking:
             changes = Changes()
-            told = CopyOut(following, PROGRESS.format(progress=workload.progress))
+            subscription = CopyOut(following, PROGRESS.format(progress=workload.progress))
             summary = Poll(asking, SUMMARY.format(summary=workload.summary), ASK_EVERY_S)
             while True:
                 last_look = stop.is_set()
-                for line in told.take():
+                for line in subscription.take():
                     yield from progress(changes.take(line), now_ms())
                 for row in summary.take():
                     yield _summary(row, now_ms())
                 if last_look:
                     return
-                wait_for([told.socket, summary.socket])
+                wait_for([subscription.socket, summary.socket])
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """Yield the tracer rows from a SUBSCRIBE to each view, as soon as Materialize reports that
         their timestamp is complete. Readers can't see the rows earlier."""
-        return only_more(_marks_rows(stack.settings, traced, stop))
+        return only_more(_tracer_rows(stack.settings, traced, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a connection for queries."""
@@ -265,7 +265,7 @@ def progress(rows: Sequence[tuple[int, ...]], now_ms: int) -> Iterator[Progress]
         yield Progress(now_ms, partition, total, newest_ms)
 
 
-class MarksRows:
+class TracerRows:
     """Tracer rows of one view, followed by a SUBSCRIBE to the view."""
 
     def __init__(
@@ -290,13 +290,13 @@ class MarksRows:
                 yield Seen(now_ms(), self._name, key - self._first, value)
 
 
-def _marks_rows(
+def _tracer_rows(
     settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
     server = _demo(settings)
     with ExitStack() as closing:
         followed = [
-            MarksRows(closing.enter_context(server.connect()), view, view.keys(settings))
+            TracerRows(closing.enter_context(server.connect()), view, view.keys(settings))
             for view in traced
         ]
         while not stop.is_set():

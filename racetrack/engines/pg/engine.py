@@ -19,8 +19,8 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.pg.settings import PostgresSettings
-from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import Server
+from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, Workload, find_workload
@@ -41,7 +41,7 @@ ON_READING = (
     " inserting rows into tables and indexes, while engines that keep views up to date also compute"
     " the views."
 )
-ON_MARKS = (
+NOTIFY_TRACER = (
     f"{COMPUTED}. In this run only the tracer rows of traced views were read, at most once a"
     " second."
 )
@@ -141,7 +141,7 @@ class PostgreSQL(Engine):
         """Return warnings about costs that PostgreSQL's figures omit or count twice."""
         read = [
             *([ON_READS] if settings.reads_per_second else []),
-            *([ON_MARKS] if settings.tracer_events_per_second else []),
+            *([NOTIFY_TRACER] if settings.tracer_events_per_second else []),
         ]
         kept = [ON_TRIGGERS] if PostgresSettings.of(settings).postgres_triggers else []
         return [*(read or [ON_READING]), *kept, SHARED]

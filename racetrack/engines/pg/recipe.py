@@ -67,15 +67,15 @@ def feed() -> Recipe:
 
 
 def _version(site: Site) -> str:
-    said = site.run(
+    output = site.run(
         "env",
         f"LD_LIBRARY_PATH={libraries(site.folder)}",
         programs(site.folder) / "postgres",
         "--version",
         doing="starting the unpacked postgres",
     )
-    found = re.search(r"PostgreSQL\) (\S+)", said)
-    return found[1] if found else said.strip()
+    found = re.search(r"PostgreSQL\) (\S+)", output)
+    return found[1] if found else output.strip()
 
 
 INSTALLS = Installs(

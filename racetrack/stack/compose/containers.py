@@ -109,8 +109,8 @@ class Containers:
         digests = image.attrs.get("RepoDigests")
         if digests and not _was_made_here(image):
             return f"{name}@{digests[0].rpartition('@')[2]}"
-        holds = json.loads(image.labels.get(VERSIONS, "{}"))
-        parts = "".join(f", {part} {version}" for part, version in sorted(holds.items()))
+        versions = json.loads(image.labels.get(VERSIONS, "{}"))
+        parts = "".join(f", {part} {version}" for part, version in sorted(versions.items()))
         return f"{name} (id {image.id}{parts})"
 
     def kill(self, container_id: str) -> None:

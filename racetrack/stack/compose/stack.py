@@ -317,9 +317,9 @@ class ComposeStack:
             )
         orphans.end_commands(self._project.name)
         if self._containers.anything_left():
-            said: list[str] = []
-            self.stop(said.append)
-            say("\n".join(["Cleared what a killed run left.", *said]))
+            lines: list[str] = []
+            self.stop(lines.append)
+            say("\n".join(["Cleared what a killed run left.", *lines]))
 
     def _ports(self, services: Iterable[Service]) -> dict[str, int]:
         """Return the published ports of services, by the setting that changes each."""

@@ -156,12 +156,12 @@ class Startup:
 
     def _unfinished(self, up: "subprocess.Popen[str]", missing: Sequence[str]) -> ServiceError:
         """Return the error for containers that `docker compose up` did not make ready."""
-        said = tail(output_of(up))
+        output = tail(output_of(up))
         if up.returncode == 0:
             return ServiceError(f"{', '.join(missing)}: no health check in docker-compose.yml.")
         started = [name for name in missing if name in self.ids]
         if not started:
-            return ServiceError(f"Docker did not start {', '.join(missing)}:\n{said}")
+            return ServiceError(f"Docker did not start {', '.join(missing)}:\n{output}")
         return self._too_late(started[0])
 
     def _too_late(self, name: str) -> ServiceError:

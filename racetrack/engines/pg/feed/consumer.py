@@ -66,7 +66,7 @@ WITH changed AS (
 )
 SELECT pg_notify('{progress}', concat_ws(' ', partition, total, max_received_at))
 FROM changed"""
-TELL = """
+NOTIFY = """
 SELECT pg_notify('{summary}', concat_ws(' ', total, max_received_at))
 FROM {summary}"""
 FLAGS = "INSERT INTO {table} SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
@@ -125,7 +125,7 @@ def bring_events(
     cursor.execute(
         COUNT.format(progress=target.progress), [counted[name].to_pylist() for name in names]
     )
-    cursor.execute(TELL.format(summary=target.summary))
+    cursor.execute(NOTIFY.format(summary=target.summary))
 
 
 def with_times(events: "pa.Table", target: Target) -> "pa.Table":

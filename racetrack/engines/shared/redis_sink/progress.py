@@ -28,7 +28,7 @@ def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]
     """
     counted: dict[int, Progress] = {}
     with connected(endpoint) as client, _channel(client) as channel:
-        for progress in _standing(client, channel):
+        for progress in _begin(client, channel):
             counted[progress.partition] = progress
             yield progress
         if counted:
@@ -45,12 +45,12 @@ def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]
                 return
 
 
-def standing(client: "redis.Redis") -> list[Progress]:
+def stored_progress(client: "redis.Redis") -> list[Progress]:
     """Return the counts now stored in the hash, in the order of the partitions."""
     return _of_hash(client.hgetall(PROGRESS))
 
 
-def _standing(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progress]:
+def _begin(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progress]:
     """Return the counts now stored in the hash, and discard channel messages that they include.
 
     To find out which these are, the transaction that reads the hash also publishes a message on a
@@ -63,10 +63,10 @@ def _standing(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Pro
     transaction = client.pipeline(transaction=True)
     transaction.hgetall(PROGRESS)
     transaction.publish(mark, "")
-    held, _ = transaction.execute()
+    stored, _ = transaction.execute()
     while _next(channel)["channel"] != mark:
         pass
-    return _of_hash(held)
+    return _of_hash(stored)
 
 
 def _channel(client: "redis.Redis") -> "redis.client.PubSub":
@@ -81,9 +81,9 @@ def _next(channel: "redis.client.PubSub") -> dict[str, Any]:
     return message
 
 
-def _of_hash(held: Any) -> list[Progress]:
+def _of_hash(stored: Any) -> list[Progress]:
     at_ms = now_ms()
-    rows = {int(partition): json.loads(value) for partition, value in held.items()}
+    rows = {int(partition): json.loads(value) for partition, value in stored.items()}
     return [
         Progress(at_ms, partition, int(row["total"]), int(row["max_received_at"]))
         for partition, row in sorted(rows.items())
@@ -92,12 +92,12 @@ def _of_hash(held: Any) -> list[Progress]:
 
 def _published(text: str) -> Progress:
     try:
-        said = json.loads(text)
+        row = json.loads(text)
         return Progress(
-            int(said["at_ms"]),
-            int(said["partition"]),
-            int(said["total"]),
-            int(said["max_received_at"]),
+            int(row["at_ms"]),
+            int(row["partition"]),
+            int(row["total"]),
+            int(row["max_received_at"]),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise RacetrackError(f"The engine published invalid progress: {text!r}") from error

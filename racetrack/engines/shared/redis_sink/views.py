@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from racetrack.engines.contract import Access, NoSuchView, Reader
 from racetrack.engines.shared.redis_sink.connection import connected
-from racetrack.engines.shared.redis_sink.progress import standing
+from racetrack.engines.shared.redis_sink.progress import stored_progress
 
 if TYPE_CHECKING:
     import pyarrow
@@ -73,11 +73,11 @@ def _ads(client: "redis.Redis") -> list[Sequence[Any]]:
 
 
 def _progress(client: "redis.Redis") -> list[Sequence[Any]]:
-    return [(row.partition, row.total, row.max_received_at_ms) for row in standing(client)]
+    return [(row.partition, row.total, row.max_received_at_ms) for row in stored_progress(client)]
 
 
 def _summary(client: "redis.Redis") -> list[Sequence[Any]]:
-    rows = standing(client)
+    rows = stored_progress(client)
     if not rows:
         return []
     return [(sum(row.total for row in rows), max(row.max_received_at_ms for row in rows))]

@@ -21,8 +21,8 @@ from racetrack.engines.contract import (
     Seen,
     Summary,
 )
-from racetrack.engines.shared.marks import only_more
-from racetrack.engines.shared.upsert import marks, totals, views
+from racetrack.engines.shared.tracer import only_more
+from racetrack.engines.shared.upsert import totals, tracer, views
 from racetrack.engines.shared.upsert.topics import Topics, Written
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 
 OpenTopics = Callable[[str], AbstractContextManager[Topics]]
-FollowMarks = Callable[[str, Mapping[str, marks.Rows], threading.Event], Iterator[Seen]]
+FollowTracer = Callable[[str, Mapping[str, tracer.Rows], threading.Event], Iterator[Seen]]
 
 
 class UpsertEngine(Engine):
     """Engine that writes each view into a topic named `<engine>.<view>`."""
 
     def __init__(
-        self, open_topics: OpenTopics = Topics, follow_marks: FollowMarks = marks.follow
+        self, open_topics: OpenTopics = Topics, follow_tracer: FollowTracer = tracer.follow
     ) -> None:
         """Create the engine. The arguments are functions that read topics of a Kafka at
         `host:port`; tests replace them."""
-        self._open_topics, self._follow_marks = open_topics, follow_marks
+        self._open_topics, self._follow_tracer = open_topics, follow_tracer
 
     def topic_of(self, view: str) -> str:
         """Return the topic of a view."""
@@ -84,8 +84,8 @@ class UpsertEngine(Engine):
         with self._open_topics(stack.endpoints.kafka) as source:
             there = source.names()
         written = [view for view in traced if self.topic_of(view.view) in there]
-        rows = marks.by_topic(written, stack.settings, self.topic_of)
-        for seen in only_more(self._follow_marks(stack.endpoints.kafka, rows, stop)):
+        rows = tracer.by_topic(written, stack.settings, self.topic_of)
+        for seen in only_more(self._follow_tracer(stack.endpoints.kafka, rows, stop)):
             at_ms = self.readable_ms(stack.settings, seen.timestamp_ms)
             yield replace(seen, timestamp_ms=at_ms)
 

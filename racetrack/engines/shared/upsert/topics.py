@@ -138,9 +138,9 @@ class Topics:
                 for message in self._consumer.consume(min(missing, MESSAGES_AT_ONCE), COLLECT_S):
                     name = str(message.topic())
                     if error := message.error():
-                        told = self._end_told_by(message, error)
+                        end = self._end_offset(message, error)
                         if name in positions:  # otherwise the error concerns the connection
-                            positions[name] = max(positions[name], told)
+                            positions[name] = max(positions[name], end)
                     else:
                         found[name].append(message)
                         positions[name] = int(message.offset() or 0) + 1
@@ -156,7 +156,7 @@ class Topics:
             for name, of in found.items()
         }
 
-    def _end_told_by(self, message: "Message", error: "KafkaError") -> int:
+    def _end_offset(self, message: "Message", error: "KafkaError") -> int:
         """Return the end offset if the error reports that the end of the partition was reached, and
         0 for a retriable error. Raise RacetrackError for other errors."""
         from confluent_kafka import KafkaError

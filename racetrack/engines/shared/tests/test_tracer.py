@@ -1,7 +1,7 @@
 """Only increases of traced rows are reported, and times in epoch milliseconds."""
 
 from racetrack.engines.contract import Seen
-from racetrack.engines.shared.marks import only_more, value_in_sql
+from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.workloads.contract import find_workload
 
 AT_MS = 1_795_000_000_000

@@ -76,7 +76,7 @@ def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> It
         while not stop.is_set():
             next_s = time.monotonic() + EVERY_S
             for consumer, rows in consumers:
-                yield from _taken(consumer, rows, kafka)
+                yield from _received(consumer, rows, kafka)
             stop.wait(next_s - time.monotonic())
 
 
@@ -86,7 +86,7 @@ def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
     consumer = Consumer(
         {
             "bootstrap.servers": kafka,
-            "group.id": "racetrack-marks",  # required, but nothing is committed
+            "group.id": "racetrack-tracer-rows",  # required, but nothing is committed
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",  # topics are emptied when an engine is restarted
             # Few and large fetches, since each takes CPU time on the measured machine.
@@ -99,7 +99,7 @@ def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
     return consumer
 
 
-def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
+def _received(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
     """Yield the tracer values in messages that have arrived since the last call. This has to be
     fast: there are thousands of messages per second."""
     beginnings = rows.beginnings

@@ -6,11 +6,11 @@ from racetrack.engines.contract import Seen
 from racetrack.workloads.contract import TracedView
 
 
-def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
+def only_more(values: Iterable[Seen]) -> Iterator[Seen]:
     """Yield only values that exceed all earlier values of the same row. Engines may report an
     unchanged row again, for example because its position in a top-n view has changed."""
     most: dict[tuple[str, int], int] = {}
-    for seen in told:
+    for seen in values:
         if seen.value > most.get((seen.view, seen.partition), -1):
             most[seen.view, seen.partition] = seen.value
             yield seen

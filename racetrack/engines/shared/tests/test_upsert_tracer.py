@@ -2,13 +2,13 @@
 
 from racetrack.config import load
 from racetrack.engines.contract import Seen
-from racetrack.engines.shared.upsert import marks
+from racetrack.engines.shared.upsert import tracer
 from racetrack.workloads.contract import find_workload
 
 SETTINGS = load()
 TRACED_VIEWS = find_workload("shop").traced_views
 AT_MS = 1_795_000_000_000
-ROWS = marks.by_topic(TRACED_VIEWS, SETTINGS, "engine.{}".format)
+ROWS = tracer.by_topic(TRACED_VIEWS, SETTINGS, "engine.{}".format)
 ITEM = (
     b'{"item_id":%d,"name":"mark 1001","category":"widgets","revenue":35.00,"orders":7,'
     b'"items_sold":7,"pageviews":4,"conversion_rate":1.75}'
