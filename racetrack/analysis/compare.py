@@ -12,7 +12,7 @@ base load, and its slope the marginal cost.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,11 @@ class Summary:
     def half(self) -> float | None:
         """Half-width of the interval."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    def is_below(self, other: "Summary") -> bool:
+        """Return whether the whole interval lies below that of `other`; a single run counts as
+        exact."""
+        return self.mean + (self.half or 0.0) < other.mean - (other.half or 0.0)
 
     @property
     def log_half(self) -> float | None:
@@ -140,26 +145,26 @@ class CostLine:
     to_per_s: float
 
 
-def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLine | None:
-    """Fit a least-squares line through the runs, given the pageviews per second and the cores used
-    in each. Return None if there are fewer than FEWEST_RUNS runs or FEWEST_RATES rates."""
-    if (
-        len(cores) < FEWEST_RUNS
-        or len({round(rate, -1) for rate in processed_per_s}) < FEWEST_RATES
-    ):
+def fit_cost(runs: Iterable[tuple[float | None, float | None]]) -> CostLine | None:
+    """Fit a least-squares line through the runs, given the pageviews per second and the CPU use in
+    percent of a core of each. Runs without one of them are left out. Return None if there are fewer
+    than FEWEST_RUNS runs or FEWEST_RATES rates."""
+    known = [(rate, pct / 100) for rate, pct in runs if rate and pct is not None]
+    rates = [rate for rate, _ in known]
+    if len(known) < FEWEST_RUNS or len({round(rate, -1) for rate in rates}) < FEWEST_RATES:
         return None
     from scipy import stats  # takes a second to import
 
-    found = stats.linregress([rate / 1e6 for rate in processed_per_s], cores)
-    t = t_quantile(len(cores) - 2)
+    found = stats.linregress([rate / 1e6 for rate in rates], [cores for _, cores in known])
+    t = t_quantile(len(known) - 2)
     return CostLine(
         base_pct=100 * float(found.intercept),
         base_half_pct=100 * t * float(found.intercept_stderr),
         per_million_s=float(found.slope),
         per_million_half_s=t * float(found.stderr),
-        runs=len(cores),
-        from_per_s=min(processed_per_s),
-        to_per_s=max(processed_per_s),
+        runs=len(known),
+        from_per_s=min(rates),
+        to_per_s=max(rates),
     )
 
 

@@ -106,6 +106,7 @@ def limit(
         ./race limit dh --of purchases
         ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
+    from racetrack.engines import find_engine
     from racetrack.report import searches
     from racetrack.report.collect import Limit
     from racetrack.report.export import Document, flat_search
@@ -118,7 +119,7 @@ def limit(
     with guarded(screen) as guard:
         settings = load_settings(workload)
         for name in names:
-            settings_to_search(name, settings, of)
+            settings_to_search(find_engine(name), settings, of)
         with machine_lock():
             planned = names * repeat
             screen.say(

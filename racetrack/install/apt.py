@@ -89,6 +89,14 @@ def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
     return [str(loader), "--library-path", path, str(folder / program)]
 
 
+def installed_version(site: Site, part: str, *argv: str | Path, pattern: str) -> str:
+    """Start an unpacked program, which proves that no library is missing, and return its version:
+    what `pattern` captures in its output, or the whole output if it does not match."""
+    output = site.run(*argv, doing=f"starting the unpacked {part}").strip()
+    found = re.search(pattern, output)
+    return found[1] if found else output
+
+
 def mirror(site: Site) -> str:
     """Return the host's Debian mirror from its apt configuration.
 

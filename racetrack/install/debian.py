@@ -92,35 +92,23 @@ def unpacked(
 
 def _mysql_version(site: Site) -> str:
     server = apt.own_loader(site.folder, "usr/sbin/mysqld", *MYSQL_LIBRARIES)
-    # Starting the server also proves that no library is missing.
-    output = site.run(*server, "--no-defaults", "--version", doing="starting the unpacked mysqld")
-    found = re.search(r"Ver (\S+)", output)
-    return found[1] if found else output.strip()
+    arguments = ("--no-defaults", "--version")
+    return apt.installed_version(site, "mysqld", *server, *arguments, pattern=r"Ver (\S+)")
 
 
 def _nginx_version(site: Site) -> str:
-    output = site.run(
-        # nginx prints its version to standard error.
-        "sh",
-        "-c",
-        '"$@" 2>&1',
-        "sh",
-        *apt.own_loader(site.folder, "usr/sbin/nginx"),
-        "-e",
-        "stderr",
-        "-v",
-        doing="starting the unpacked nginx",
-    )
-    return output.strip().rpartition("/")[2]
+    server = apt.own_loader(site.folder, "usr/sbin/nginx")
+    # nginx prints its version to standard error.
+    shell = ("sh", "-c", '"$@" 2>&1', "sh")
+    arguments = ("-e", "stderr", "-v")
+    return apt.installed_version(site, "nginx", *shell, *server, *arguments, pattern=r".*/(.*)$")
 
 
 def _redis_version(site: Site) -> str:
     server = apt.own_loader(site.folder, "usr/bin/redis-server")
-    output = site.run(*server, "--version", doing="starting the unpacked redis-server")
-    found = re.search(r"v=(\S+)", output)
-    return found[1] if found else output.strip()
+    return apt.installed_version(site, "redis-server", *server, "--version", pattern=r"v=(\S+)")
 
 
 def _compose_version(site: Site) -> str:
     plugin = site.folder / COMPOSE_PLUGIN
-    return site.run(plugin, "version", "--short", doing="starting the unpacked plugin").strip()
+    return apt.installed_version(site, "plugin", plugin, "version", "--short", pattern=r"(.*)")

@@ -436,17 +436,13 @@ class Table:
         return {label: cost for label, cost in found.items() if cost}
 
     def _cost(self, label: str) -> CostLine | None:
-        runs = [
-            run
+        return fit_cost(
+            (run.figures["processed_pageviews_per_s"], run.figures["cpu_mean_pct"])
             for group in self.groups
             if group.label == label
             for run in group.runs
             if run.verdict not in NOT_COMPARED
-        ]
-        of = ("processed_pageviews_per_s", "cpu_mean_pct")
-        pairs = [(run.figures[of[0]], run.figures[of[1]]) for run in runs]
-        known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
-        return fit_cost([rate for rate, _ in known], [pct / 100 for _, pct in known])
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

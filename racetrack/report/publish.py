@@ -287,13 +287,11 @@ def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:
 
 def _cpu_line(samples: Sequence[Sample]) -> CpuLine | None:
     """Return the same linear cost function as in the report's tables, fitted to all samples."""
-    pairs = [
+    line = compare.fit_cost(
         (of.figures.get("processed_pageviews_per_s"), of.figures.get("cpu_mean_pct"))
         for of in samples
         if of.verdict not in NOT_COMPARED
-    ]
-    known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
-    line = compare.fit_cost([rate for rate, _ in known], [pct / 100 for _, pct in known])
+    )
     if line is None:
         return None
     return CpuLine(

@@ -52,7 +52,7 @@ def describe_ranking(limits: Sequence[Limit]) -> str:
     if len(ranked) == 1:
         return f"Capacity of {capacities[0]} {of}/s."
     first, second = (compare.summary(found[engine]) for engine in ranked[:2])
-    is_clear = first.mean - (first.half or 0.0) > second.mean + (second.half or 0.0)
+    is_clear = second.is_below(first)
     answer = f"{ranked[0]} goes furthest" if is_clear else "None clearly goes furthest"
     return f"{answer}. Capacity, {of}/s: {'; '.join(capacities)}."
 

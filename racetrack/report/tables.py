@@ -20,6 +20,7 @@ from racetrack.results.reference import Article, Published
 from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
+LEFT = ("engine", "verdict", "figure", "of / to", "", "outcome")  # columns aligned left
 # Width of the output in a pipe or a file.
 PLAIN_WIDTH = 160
 ARTICLE_WIDTH = 110
@@ -133,9 +134,10 @@ def _rank(groups: Sequence[Group], key: str, what: str) -> str:
         return ""
     ranked = sorted(known, key=lambda pair: pair[0].mean)
     (best, first), (second, _), *_ = ranked
-    is_clear = best.mean + (best.half or 0.0) < second.mean - (second.half or 0.0)
     figures = ", ".join(f"{group.label} {format_mean(key, mean)}" for mean, group in ranked)
-    answer = f"{first.label} was the {what}" if is_clear else f"none was clearly the {what}"
+    answer = (
+        f"{first.label} was the {what}" if best.is_below(second) else f"none was clearly the {what}"
+    )
     return f"By {BY_KEY[key].title}, {answer} ({BY_KEY[key].unit}): {figures}."
 
 
@@ -172,14 +174,17 @@ def _name_runs(tags: Sequence[str]) -> str:
     return f"({tags[0]})" if len(tags) == 1 else f"({len(tags)} runs, e.g. {tags[0]})"
 
 
-def _figures(table: Table) -> Grid:
+def _grid(*columns: str) -> Grid:
+    """Return an empty table. Columns in LEFT are aligned left, all others right."""
     grid = Grid(box=None, pad_edge=False, header_style="dim")
-    grid.add_column("pageviews/s", justify="right")
-    grid.add_column("engine")
-    grid.add_column("runs", justify="right")
-    for key in SHOWN:
-        grid.add_column(f"{BY_KEY[key].title}\n{BY_KEY[key].unit}", justify="right")
-    grid.add_column("verdict")
+    for title in columns:
+        grid.add_column(title, justify="left" if title in LEFT else "right")
+    return grid
+
+
+def _figures(table: Table) -> Grid:
+    shown = [f"{BY_KEY[key].title}\n{BY_KEY[key].unit}" for key in SHOWN]
+    grid = _grid("pageviews/s", "engine", "runs", *shown, "verdict")
     for group in table.groups:
         grid.add_row(
             f"{group.rate:,}",
@@ -192,13 +197,8 @@ def _figures(table: Table) -> Grid:
 
 
 def _ratios(comparisons: Sequence[Comparison]) -> Grid:
-    grid = Grid(box=None, pad_edge=False, header_style="dim")
-    grid.add_column("pageviews/s", justify="right")
-    grid.add_column("figure")
-    grid.add_column("of / to")
-    grid.add_column("ratio", justify="right")
-    grid.add_column(f"{CONFIDENCE:.0%} interval", justify="right")
-    grid.add_column("")
+    interval_title = f"{CONFIDENCE:.0%} interval"
+    grid = _grid("pageviews/s", "figure", "of / to", "ratio", interval_title, "")
     for one in comparisons:
         title = BY_KEY[one.key].title
         pair = Text(f"{one.of} / {one.to}")
@@ -216,13 +216,10 @@ def _failed(out: Console, table: Table) -> None:
 def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
     for place, limits in by_place.items():
         out.print(Text(f"\nLimits: {place}", style="bold"))
-        grid = Grid(box=None, pad_edge=False, header_style="dim")
-        grid.add_column("engine")
-        grid.add_column(f"capacity, {limits[0].record.of}/s\n(95 % interval)", justify="right")
         bounds_ms = bounds_of(limits)
-        for bound_ms in bounds_ms:
-            grid.add_column(f"sustained within\n{bound_ms / 1000:g} s", justify="right")
-        grid.add_column("outcome")
+        capacity = f"capacity, {limits[0].record.of}/s\n(95 % interval)"
+        sustained = [f"sustained within\n{bound_ms / 1000:g} s" for bound_ms in bounds_ms]
+        grid = _grid("engine", capacity, *sustained, "outcome")
         for limit in (each.record for each in limits):
             grid.add_row(
                 Text(limit.engine),
@@ -236,9 +233,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
 
 def _published(out: Console, published: Published) -> None:
     out.print(Text(f"\n{published.title}: {published.machine}", style="bold"))
-    grid = Grid(box=None, pad_edge=False, header_style="dim")
-    for title in ("pageviews/s", "engine", "CPU mean\n% of a core", "memory max\nGiB"):
-        grid.add_column(title, justify="left" if title == "engine" else "right")
+    grid = _grid("pageviews/s", "engine", "CPU mean\n% of a core", "memory max\nGiB")
     for one in published.results:
         grid.add_row(
             f"{one.pageviews_per_s:,}",

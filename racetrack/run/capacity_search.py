@@ -44,16 +44,12 @@ WhyVoid = Callable[..., str | None]
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
 
-def settings_to_search(engine_name: str, settings: Settings, of: str) -> Settings:
+def settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
     """Return the settings of a search.
 
     Raises:
         UsageError: the engine does not support this kind of load.
     """
-    return _settings_to_search(engines.find_engine(engine_name), settings, of)
-
-
-def _settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
     require_raced_on(engine, settings)
     return loads.settings_for(of, engine, settings)
 
@@ -83,7 +79,7 @@ class CapacitySearch:
         self.why_void = why_void
         self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
         self._engine = find_engine(engine_name)
-        settings = _settings_to_search(self._engine, settings, of)
+        settings = settings_to_search(self._engine, settings, of)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")

@@ -85,7 +85,7 @@ def test_a_line_is_found_with_an_interval_that_holds_it() -> None:
     rows = 0
     for _ in range(400):
         cores = 0.218 + 12.1e-6 * rates + rng.normal(0, 0.02, len(rates))
-        found = fit_cost(rates.tolist(), cores.tolist())
+        found = fit_cost(zip(rates.tolist(), (100 * cores).tolist(), strict=True))
         assert found
         rows += abs(found.base_pct - 21.8) <= found.base_half_pct
         rows += abs(found.per_million_s - 12.1) <= found.per_million_half_s
@@ -111,8 +111,7 @@ SWEEP = (
 
 
 def test_a_sweep_costs_what_a_fit_by_hand_gives() -> None:
-    rates = [rate for rate, _ in SWEEP]
-    found = fit_cost(rates, [rate * cost / 1e6 for rate, cost in SWEEP])
+    found = fit_cost((rate, rate * cost / 1e4) for rate, cost in SWEEP)
     assert found and found.runs == 12
     assert (found.base_pct, found.base_half_pct) == pytest.approx((21.8, 2.4), abs=0.06)
     assert (found.per_million_s, found.per_million_half_s) == pytest.approx((12.1, 1.5), abs=0.06)
@@ -120,4 +119,4 @@ def test_a_sweep_costs_what_a_fit_by_hand_gives() -> None:
 
 @pytest.mark.parametrize("rates", [[], [500.0], [500.0, 30_000.0], [500.0, 501.0, 499.0, 500.0]])
 def test_runs_at_one_rate_or_too_few_make_no_line(rates: list[float]) -> None:
-    assert fit_cost(rates, [0.2] * len(rates)) is None
+    assert fit_cost((rate, 20.0) for rate in rates) is None

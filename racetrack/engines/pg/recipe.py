@@ -67,15 +67,9 @@ def feed() -> Recipe:
 
 
 def _version(site: Site) -> str:
-    output = site.run(
-        "env",
-        f"LD_LIBRARY_PATH={libraries(site.folder)}",
-        programs(site.folder) / "postgres",
-        "--version",
-        doing="starting the unpacked postgres",
-    )
-    found = re.search(r"PostgreSQL\) (\S+)", output)
-    return found[1] if found else output.strip()
+    program = programs(site.folder) / "postgres"
+    shown = ("env", f"LD_LIBRARY_PATH={libraries(site.folder)}", program, "--version")
+    return apt.installed_version(site, "postgres", *shown, pattern=r"PostgreSQL\) (\S+)")
 
 
 INSTALLS = Installs(
