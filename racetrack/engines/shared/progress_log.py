@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from racetrack.engines.contract import DemoError, Progress, Seen, Summary
-from racetrack.engines.shared.follow import follow
 
+LOOK_EVERY_S = 0.2
 _SUMMARY = re.compile(
     r"RACETRACK dt timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+)$"
 )
@@ -47,3 +47,20 @@ def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
             yield Seen(int(timestamp_ms), view, int(partition), int(value))
         elif found := _FAILED.search(line):
             raise DemoError(f"a table of the demo failed: {found[1]}")
+
+
+def follow(path: Path, stop: threading.Event) -> Iterator[str]:
+    """Yield the lines of a file from its beginning, then new lines as they are written, until
+    `stop` is set.
+
+    Lines that exist when `stop` is set are still yielded, except a last line without a line end.
+    """
+    rest = ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        while True:
+            last_look = stop.is_set()
+            *lines, rest = (rest + file.read()).split("\n")
+            yield from lines
+            if last_look:
+                return
+            stop.wait(LOOK_EVERY_S)

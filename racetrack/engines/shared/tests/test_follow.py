@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.engines.shared.follow import follow
+from racetrack.engines.shared.progress_log import follow
 
 PIECES = st.lists(st.text(alphabet="ab\n", max_size=5), max_size=30)
 

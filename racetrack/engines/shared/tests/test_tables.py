@@ -2,7 +2,7 @@
 
 import json
 
-from racetrack.engines.shared.upsert.tables import Table
+from racetrack.engines.shared.upsert.views import Table
 
 
 def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:

@@ -2,18 +2,26 @@
 blanks, in which the view's first column comes first."""
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from racetrack.engines.shared.upsert.tables import Tables
+from racetrack.engines.shared.upsert import topics
+from racetrack.errors import RacetrackError
+from racetrack.kafka_client import is_retriable
 from racetrack.workloads.contract import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow
+    from confluent_kafka import Consumer, Message
 
+LOOK_EVERY_S = 0.1
+MESSAGES_AT_ONCE = 10_000
+ANSWER_S = 30.0
+JOIN_WITHIN_S = 5.0
 Columns = Mapping[str, ColumnType]
 ReadOnce = Callable[[str], "pyarrow.Table"]
 
@@ -32,6 +40,113 @@ def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
 
     rows = [_row(value) for value in values]
     return pa.table({name: _array([row[name] for row in rows], of[name]) for name in of})
+
+
+class Table:
+    """Current rows of a topic. They are indexed by the beginning of their text, which contains the
+    first column, so that rows can be found by this column."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, dict[bytes, bytes]] = {}
+        self._beginning: dict[bytes, bytes] = {}
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """Apply a message: a new value of the key, or its deletion."""
+        if (before := self._beginning.pop(key, None)) is not None:
+            del self._rows[before][key]
+        if value is not None:
+            beginning = self._beginning[key] = topics.beginning_of(value)
+            self._rows.setdefault(beginning, {})[key] = value
+
+    def rows(self) -> list[bytes]:
+        """Return all rows."""
+        return [value for rows in self._rows.values() for value in rows.values()]
+
+    def rows_of(self, first: str, among: Iterable[int]) -> list[bytes]:
+        """Return the rows whose first column is named `first` and has one of the values `among`."""
+        beginnings = (topics.beginning(first, number) for number in among)
+        return [value for one in beginnings for value in self._rows.get(one, {}).values()]
+
+
+class Tables:
+    """Current rows of several topics of one partition each. Inside the context, a thread reads the
+    topics continuously, from their beginning."""
+
+    def __init__(self, kafka: str, names: Sequence[str]) -> None:
+        self._kafka = kafka
+        self._tables = {name: Table() for name in names}
+        self._ahead: dict[str, int] = {}  # initial end offset of topics not yet read up to there
+        self._lock, self._failure = threading.Lock(), ""
+        self._stopping, self._caught_up = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._read_along, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._caught_up.wait(ANSWER_S):
+            self._stopping.set()
+            raise RacetrackError(f"Kafka at {self._kafka} did not send {', '.join(self._tables)}.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(JOIN_WITHIN_S)
+
+    def rows(self, name: str, first: str = "", among: Sequence[int] = ()) -> list[bytes]:
+        """Return the current rows of a topic; see `Table` for the arguments.
+
+        Raises:
+            RacetrackError: the topic can't be read any more.
+        """
+        with self._lock:
+            if self._failure:
+                raise RacetrackError(f"Reading from Kafka at {self._kafka}: {self._failure}")
+            table = self._tables[name]
+            return table.rows_of(first, among) if first else table.rows()
+
+    def _read_along(self) -> None:
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._kafka,
+                "group.id": "racetrack-tables",  # required, but nothing is committed
+                "enable.auto.commit": False,
+            }
+        )
+        try:
+            consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in self._tables])
+            self._ahead = {name: _end_of(consumer, name) for name in self._tables}
+            while not self._stopping.is_set():
+                # Return as soon as there is a message; waiting for a full batch would age answers.
+                first = consumer.poll(LOOK_EVERY_S)
+                rest = consumer.consume(MESSAGES_AT_ONCE, 0) if first else []
+                self._take([first, *rest] if first else [])
+        except Exception as error:  # noqa: BLE001  # `rows` raises it in the caller's thread
+            self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._caught_up.set()
+            consumer.close()
+
+    def _take(self, messages: "Sequence[Message]") -> None:
+        with self._lock:
+            for message in messages:
+                if error := message.error():
+                    if not is_retriable(error):
+                        self._failure = str(error)
+                    continue
+                name = str(message.topic())
+                self._tables[name].take(message.key() or b"", message.value())
+                if int(message.offset() or 0) + 1 >= self._ahead.get(name, 0):
+                    self._ahead.pop(name, None)
+        if self._failure or not any(self._ahead.values()):
+            self._caught_up.set()
+
+
+def _end_of(consumer: "Consumer", name: str) -> int:
+    from confluent_kafka import TopicPartition
+
+    begin, end = consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=ANSWER_S)
+    return int(end) if end > begin else 0
 
 
 @dataclass(frozen=True)
