@@ -193,8 +193,7 @@ class ComparedRun:
             repeated(partial(self._at_saturation, run, saturation, keep))
 
     def _at_rate(self, run: PlannedRun, per_s: int) -> Piece:
-        sample = self._load.sample()
-        if sample.due - sample.counted > BACKLOG_S * per_s:
+        if self._load.sample().waiting > BACKLOG_S * per_s:
             trials.drain(self._load, per_s)
         rate_set_ms = self._clock.now_ms()
         self._load.set_rate(per_s)

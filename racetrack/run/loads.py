@@ -175,17 +175,17 @@ class Inserts(Load):
         )
 
     def _oldest_missing_ms(
-        self, marks: Mapping[str, Any], held: Mapping[tuple[str, int], int]
+        self, tracer: Mapping[str, Any], values: Mapping[tuple[str, int], int]
     ) -> float:
         """Return the due time of the oldest tracer event that is missing in any view. Tracer events
         are evenly spaced in time."""
-        newest, newest_ms = marks["newest"]
+        newest, newest_ms = tracer["newest"]
         missing = min(
-            views.number_of(view.parity, held.get((view.name, each), 0), each, self._partitions)
+            views.number_of(view.parity, values.get((view.name, each), 0), each, self._partitions)
             for view in self._views
             for each in range(self._partitions)
         )
-        return float(newest_ms) - (int(newest) - 1 - missing) * 1000 / float(marks["rate"])
+        return float(newest_ms) - (int(newest) - 1 - missing) * 1000 / float(tracer["rate"])
 
     def lags(self) -> list[Curves]:
         """Return the curves of each traced view on the CDC path.
@@ -203,12 +203,13 @@ class Inserts(Load):
         """Return the throughput of the slowest view on the CDC path, and how its backlog is
         distributed over the stages."""
         inserts, within = self._inserts(), (window.start_ms, window.end_ms)
-        held = [views.inserts_in_view(inserts, of) for of in self.lags()]
+        in_views = [views.inserts_in_view(inserts, of) for of in self.lags()]
         works = [
-            capacity.work(views.inserts_as_curves(inserts, each), *within, batch_s) for each in held
+            capacity.work(views.inserts_as_curves(inserts, each), *within, batch_s)
+            for each in in_views
         ]
         slowest = min(range(len(works)), key=lambda number: works[number].per_s)
-        stages = views.backlog_by_stage(inserts, held[slowest], *within)
+        stages = views.backlog_by_stage(inserts, in_views[slowest], *within)
         return MeasuredWork(works[slowest], None, stages)
 
     def handed_over_per_s(self, window: Window) -> float:
@@ -220,8 +221,8 @@ class Inserts(Load):
     def counted_by(self, at_ms: int) -> int:
         """Return the number of inserts in the slowest view on the CDC path at `at_ms`."""
         inserts, at = self._inserts(), np.array([float(at_ms)])
-        held = [views.inserts_in_view(inserts, of) for of in self.lags()]
-        return int(min(counted(each, at, "right")[0] for each in held))
+        in_views = [views.inserts_in_view(inserts, of) for of in self.lags()]
+        return int(min(counted(each, at, "right")[0] for each in in_views))
 
     def _inserts(self) -> views.Inserts:
         inserts = views.read_inserts(self._folder)

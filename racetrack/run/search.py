@@ -190,6 +190,11 @@ class LoadSample:
     counted: int
     cpu_s: float
 
+    @property
+    def waiting(self) -> int:
+        """Number of events that are due but not counted."""
+        return max(0, self.due - self.counted)
+
 
 class RateController:
     """Proportional controller of the offered rate. It offers the measured throughput, corrected
@@ -211,12 +216,12 @@ class RateController:
         then = self._samples[0]
         passed_s, backlog_s = now.at_s - then.at_s, 0.0
         if passed_s >= FIRST_ESTIMATE_S:
-            waiting, works_per_s = max(0, now.due - now.counted), _work_per_s(then, now)
-            backlog_s = waiting / works_per_s
-            wanted_per_s = _wanted_per_s(works_per_s, waiting)
+            works_per_s = _work_per_s(then, now)
+            backlog_s = now.waiting / works_per_s
+            wanted_per_s = _wanted_per_s(works_per_s, now.waiting)
             if passed_s < PAUSE_S and wanted_per_s < self.per_s:
                 best_per_s = max(_work_per_s(*pair) for pair in pairwise(self._samples))
-                at_best_per_s = _wanted_per_s(best_per_s, waiting)
+                at_best_per_s = _wanted_per_s(best_per_s, now.waiting)
                 stands_still = best_per_s == LEAST_PER_S
                 wanted_per_s = self.per_s if stands_still else min(self.per_s, at_best_per_s)
             self.per_s = wanted_per_s

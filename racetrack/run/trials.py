@@ -203,8 +203,7 @@ def drain(load: Load, per_s: int) -> bool:
     """
 
     def is_drained() -> bool:
-        sample = load.sample()
-        return sample.due - sample.counted <= DRAINED_S * per_s
+        return load.sample().waiting <= DRAINED_S * per_s
 
     if is_drained():
         return True
