@@ -52,7 +52,7 @@ def _at_rates(pieces: Sequence[Piece]) -> Figures:
         for metric in AT_RATES:
             if (value := piece.figures.get(metric.key)) is not None:
                 values.setdefault((metric.key, piece.pageviews_per_s), []).append(value)
-        if (memory_gib := _memory_gib(piece.figures)) is not None:
+        if (memory_gib := _gib_of(piece.figures)) is not None:
             values.setdefault((MEMORY.key, piece.pageviews_per_s), []).append(memory_gib)
     return {key: summary(of) for key, of in values.items()}
 
@@ -69,11 +69,11 @@ def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[li
 def _memory_gib(pieces: Sequence[Piece]) -> float | None:
     """Return the maximum memory of the pieces: PSS plus files on tmpfs, or resident memory if PSS
     is unknown."""
-    known = [gib for piece in pieces if (gib := _memory_gib(piece.figures)) is not None]
+    known = [gib for piece in pieces if (gib := _gib_of(piece.figures)) is not None]
     return max(known, default=None)
 
 
-def _memory_gib(figures: Mapping[str, float | None]) -> float | None:
+def _gib_of(figures: Mapping[str, float | None]) -> float | None:
     pss_gib, tmpfs_gib = figures.get("pss_max_gib"), figures.get("tmpfs_max_gib")
     return figures.get("rss_max_gib") if pss_gib is None else pss_gib + (tmpfs_gib or 0.0)
 
