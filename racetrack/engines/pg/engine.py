@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -25,9 +25,6 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
-if TYPE_CHECKING:
-    pass
-
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # how often to check `stop`; notifications are read as they arrive
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
@@ -41,7 +38,7 @@ ON_READING = (
     " inserting rows into tables and indexes, while engines that keep views up to date also compute"
     " the views."
 )
-NOTIFY_TRACER = (
+ON_TRACER = (
     f"{COMPUTED}. In this run only the tracer rows of traced views were read, at most once a"
     " second."
 )
@@ -141,7 +138,7 @@ class PostgreSQL(Engine):
         """Return warnings about costs that PostgreSQL's figures omit or count twice."""
         read = [
             *([ON_READS] if settings.reads_per_second else []),
-            *([NOTIFY_TRACER] if settings.tracer_events_per_second else []),
+            *([ON_TRACER] if settings.tracer_events_per_second else []),
         ]
         kept = [ON_TRIGGERS] if PostgresSettings.of(settings).postgres_triggers else []
         return [*(read or [ON_READING]), *kept, SHARED]

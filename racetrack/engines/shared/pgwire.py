@@ -85,7 +85,10 @@ class Server:
         """
         try:
             found = psycopg.connect(
-                self.conninfo, autocommit=True, prepare_threshold=None, **self._secret()
+                self.conninfo,
+                autocommit=True,
+                prepare_threshold=None,
+                password=self.password or None,
             )
             if self.schema:
                 found.execute(f"SET search_path = {self.schema}".encode())
@@ -122,13 +125,12 @@ class Server:
         argv += [arg for name, value in variables.items() for arg in ("-v", f"{name}={value}")]
         argv += [arg for statement in before for arg in ("-c", statement)]
         shown = Path(script.parent.name, script.name)
+        password = {"PGPASSWORD": self.password} if self.password else {}
         try:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
                 cwd=script.parent.parent,  # so that psql's messages name the script by a short path
-                env=environment.of_program(
-                    {**self._environment(), **mark_command(stack_name, "psql")}
-                ),
+                env=environment.of_program({**password, **mark_command(stack_name, "psql")}),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -138,10 +140,10 @@ class Server:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as late:
-            said = late.stderr.decode(errors="replace") if isinstance(late.stderr, bytes) else ""
+            output = late.stderr.decode(errors="replace") if isinstance(late.stderr, bytes) else ""
             raise DemoError(
                 f"{shown} was not loaded within {LOAD_WITHIN_S:.0f} s. Output of psql so far:"
-                f"\n{said}"
+                f"\n{output}"
             ) from late
         if ended.returncode != 0:
             raise DemoError(
@@ -169,12 +171,6 @@ class Server:
             return connection.execute(query.encode())
         except psycopg.Error as error:
             raise RacetrackError(f"{self} refused {query!r}: {error}") from error
-
-    def _secret(self) -> dict[str, Any]:
-        return {"password": self.password} if self.password else {}
-
-    def _environment(self) -> dict[str, str]:
-        return {"PGPASSWORD": self.password} if self.password else {}
 
 
 @dataclass(frozen=True)
@@ -295,8 +291,8 @@ def _rows(result: PGresult) -> Iterator[list[str | None]]:
 
 def _must_be(result: PGresult | None, status: ExecStatus) -> None:
     if result is None or result.status != status:
-        said = b"" if result is None else result.error_message
-        raise RacetrackError(f"The server answered: {said.decode().strip() or 'nothing'}")
+        answer = b"" if result is None else result.error_message
+        raise RacetrackError(f"The server answered: {answer.decode().strip() or 'nothing'}")
 
 
 def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> "pyarrow.Table":
