@@ -275,17 +275,12 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
     ]
     failed = [piece for piece in record.pieces if piece.outcome != "ok"]
     lines += [
-        f"Left out: `{piece.engine}`, repeat {piece.repeat},"
-        f" {_what(piece.pageviews_per_s)}: {piece.outcome}"
+        f"Left out: `{piece.engine}`, repeat {piece.repeat}, {piece.load}: {piece.outcome}"
         for piece in failed
     ]
     for engine, caveats in record.caveats.items():
         lines += [f"`{engine}`: {caveat}" for caveat in caveats]
     return list(dict.fromkeys(lines))
-
-
-def _what(rate: int | None) -> str:
-    return "saturation" if rate is None else f"{rate:,}/s"
 
 
 def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:

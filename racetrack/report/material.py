@@ -183,10 +183,9 @@ def _take_comparison(found: dict[Key, Material], folder: Path, record: Compariso
     for piece in record.pieces:
         path, run = _beside(folder, piece.tag)
         material = found.setdefault((*place_of(run), piece.engine), Material())
-        what = "saturation" if piece.pageviews_per_s is None else f"{piece.pageviews_per_s:,}/s"
         if piece.outcome != "ok" or piece.verdict in BOUND_BY_OTHERS:
             why = piece.outcome if piece.outcome != "ok" else piece.verdict
-            material.leave_out(f"{piece.tag} at {what}", why)
+            material.leave_out(f"{piece.tag} at {piece.load}", why)
             continue
         _take_piece(material, piece)
         _take_record(material, path, run)

@@ -38,6 +38,11 @@ class Piece(StrictModel):
     )
     remark: str = Field(default="", description="Reason why the capacity is a lower bound.")
 
+    @property
+    def load(self) -> str:
+        """Requested rate as text, or `saturation`."""
+        return "saturation" if self.pageviews_per_s is None else f"{self.pageviews_per_s:,}/s"
+
 
 class ComparisonRecord(StrictModel):
     """A comparison. `settings` are the settings of each engine, including its heap, that override

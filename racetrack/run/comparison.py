@@ -317,15 +317,13 @@ def rounded_down(per_s: float) -> int:
 
 
 def _describe(piece: Piece) -> str:
-    where = "saturation" if piece.pageviews_per_s is None else f"{piece.pageviews_per_s:,}/s"
     if piece.outcome != "ok":
-        return f"{where}: {piece.outcome}"
+        return f"{piece.load}: {piece.outcome}"
     of = piece.figures
     if piece.pageviews_per_s is None:
         least = "at least " if piece.is_lower_bound else ""
-        return (
-            f"{where}: capacity {least}{of['capacity_per_s'] or 0:,.0f}/s {piece.remark}".rstrip()
-        )
+        capacity = f"capacity {least}{of['capacity_per_s'] or 0:,.0f}/s"
+        return f"{piece.load}: {capacity} {piece.remark}".rstrip()
     parts = [
         f"{title} {value:,.{places}f} {unit}"
         for title, key, places, unit in (
@@ -335,4 +333,4 @@ def _describe(piece: Piece) -> str:
         )
         if (value := of.get(key)) is not None
     ]
-    return f"{where}: {', '.join(parts)}; {piece.verdict}"
+    return f"{piece.load}: {', '.join(parts)}; {piece.verdict}"
