@@ -351,8 +351,8 @@ def test_hostile_values_are_compared(truth: Shop, tmp_path: Path) -> None:
         by_id = {row.source["id"]: row.source for row in found.findings if row.source}
         assert by_id[2**64 - 1]["inventory_updated_at"] == "no time, such as 0000-00-00"
         assert by_id[2**64 - 1]["name"] == name
-        assert by_id[1]["name"].endswith("… (2000000 characters)")
-        assert len(by_id[1]["name"]) < 1_100
+        shortened = str(by_id[1]["name"])
+        assert shortened.endswith("… (2000000 characters)") and len(shortened) < 1_100
         sources.take_delivered(db, view, pa.table(as_topic))
         assert db.execute("SELECT min(price) FROM source.items").fetchone() == (many,)
 

@@ -23,7 +23,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
@@ -43,10 +43,11 @@ STAMP_DIGITS = 13
 
 def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
     """Return the defect from settings, which have their names in `.env`."""
+    defaults = asdict(InjectedDefect())
     return InjectedDefect(
         **{
-            field.name: type(field.default)(environment[f"CAL_{field.name.upper()}"])
-            for field in fields(InjectedDefect)
+            name: type(default)(environment[f"CAL_{name.upper()}"])
+            for name, default in defaults.items()
         }
     )
 
