@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from racetrack import cli
+from racetrack.results.folder import read_plan
 from racetrack.results.sweep import Sweep
-from racetrack.run import sweep
 from tests.records import run_json
 
 Ended = Callable[..., Path]
@@ -49,7 +49,7 @@ class CarryOut:
         self.result: bool | BaseException = True
 
     def __call__(self, folder: Path, *_: object) -> bool:
-        self.plans.append(sweep.read(folder))
+        self.plans.append(read_plan(folder, Sweep))
         if isinstance(self.result, BaseException):
             raise self.result
         return self.result
