@@ -57,7 +57,8 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(min=1),
         default=30,
         show_default=True,
-        help="Number of samples of top, a second apart. 30 usually suffice for a verdict, 10 seldom.",
+        help="Number of samples of top, a second apart. 30 usually suffice for a verdict, 10"
+        " seldom.",
     )
     @DECIDE_OPTION
     @VERIFY_OPTION
@@ -131,7 +132,7 @@ def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gat
 def _show_as_published(folder: Path, screen: "Screen") -> None:
     from racetrack.report import tables
     from racetrack.report.collect import collect
-    from racetrack.results.reference import published
+    from racetrack.results.reference import article
 
-    for line in tables.compare_with_article(published().article, collect([folder]).runs):
+    for line in tables.compare_with_article(article(), collect([folder]).runs):
         screen.say(line)

@@ -25,11 +25,8 @@ from racetrack.errors import UsageError
     help="Folder for the files. Default: `report/` in the only folder, or a new folder next to the"
     " first.",
 )
-@click.option(
-    "--published", is_flag=True, help="Also show the results of 2022, marked as another machine's."
-)
 @output_options
-def report(folders: tuple[Path, ...], out: Path | None, published: bool, output: Output) -> None:
+def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
     """Report on FOLDERS of runs, sweeps and searches, or on all of them in a folder such as logs.
     Prints tables, and writes report.html, report.csv, report.json and plots into a folder. Needs no
     stack, only files.
@@ -45,18 +42,16 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool, output:
     from racetrack.report.export import Document, flat_record, flat_search
     from racetrack.report.tables import console, show
     from racetrack.report.write import write
-    from racetrack.results.reference import published as results_of_2022
 
     with errors_to_exit_codes():
         where = out or _where(folders)
         _require_writable(where)
         collection = collect(folders)
-        of_2022 = results_of_2022() if published else None
         made = tables(collection.runs)
         screen = console(sys.stderr if output.uses_stdout else None)
-        show(screen, collection, made, of_2022)
+        show(screen, collection, made)
         with screen.status("drawing"):
-            write(where, collection, made, of_2022)
+            write(where, collection, made)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
         runs = [flat_record(run) for run in collection.runs]
         searches = [flat_search(limit) for limit in collection.limits]

@@ -16,7 +16,6 @@ from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
 from racetrack.report.figures import BY_KEY
 from racetrack.results.folder import shared_file
-from racetrack.results.reference import Published
 
 FIGURES_BY_RATE = (
     "cpu_mean_pct",
@@ -54,7 +53,7 @@ class Plot:
 
 
 def plots(
-    collection: Collection, tables: Sequence[Table], published: Published | None
+    collection: Collection, tables: Sequence[Table]
 ) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
     """Draw all charts. Return them by run tag, `table<number>` or `limits<number>`; and, by run
     tag, the reasons why charts are missing."""
@@ -62,7 +61,7 @@ def plots(
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
         charts[f"table{number}"] = [
-            *by_rate(table, number, published),
+            *by_rate(table, number),
             *by_setting(table, number, collection.varied),
         ]
     for number, limits in enumerate(collection.limits_by_place.values(), start=1):
@@ -82,7 +81,7 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-def by_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
+def by_rate(table: Table, number: int) -> list[Chart]:
     """Return a chart over the rate for each figure, with a line for each engine. Return no charts
     if there is only one rate."""
     if len(table.rates) < 2:
@@ -93,7 +92,6 @@ def by_rate(table: Table, number: int, published: Published | None) -> list[Char
         for look, label in enumerate(table.labels):
             points = [(group.rate, group) for group in table.groups if group.label == label]
             lines += _means(label, key, [(float(rate), group) for rate, group in points], look)
-        lines += _reference_lines(key, published, len(lines))
         if lines:
             rates = [x for line in lines for x in line.x]
             made.append(
@@ -203,26 +201,6 @@ def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: in
     half = [np.nan if mean.half is None else mean.half for _, mean in known]
     x, y = [x for x, _ in known], [mean.mean for _, mean in known]
     return [Line(label, np.array(x), np.array(y), look, "points", np.array(half))]
-
-
-def _reference_lines(key: str, published: Published | None, look: int) -> list[Line]:
-    """Return the reference results of 2022 as points in a separate style. Their label states that
-    they were measured on another machine."""
-    rows = [
-        (row.engine, float(row.pageviews_per_s), float(value))
-        for row in (published.results if published else ())
-        if (value := getattr(row, key, None)) is not None
-    ]
-    return [
-        Line(
-            f"{engine}, 2022, another machine",
-            np.array([rate for of, rate, _ in rows if of == engine]),
-            np.array([value for of, _, value in rows if of == engine]),
-            look + number,
-            "foreign",
-        )
-        for number, engine in enumerate(dict.fromkeys(of for of, _, _ in rows))
-    ]
 
 
 def _value(group: Group, setting: str) -> float | None:

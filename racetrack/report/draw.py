@@ -67,7 +67,7 @@ class Line:
     x: Floats
     y: Floats
     look: int
-    kind: Literal["line", "step", "points", "foreign", "dots"] = "line"
+    kind: Literal["line", "step", "points", "dots"] = "line"
     half: Floats | None = None
 
 
@@ -265,11 +265,7 @@ def _draw(axes: Axes, line: Line) -> None:
     # After six lines the colours repeat, with other strokes and markers.
     stroke = STROKES[(look + look // len(COLOURS)) % len(STROKES)]
     marker = MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
-    if line.kind == "foreign":
-        axes.plot(
-            line.x, line.y, marker, color=MUTED, fillstyle="none", markersize=6, label=line.name
-        )
-    elif line.kind == "dots":
+    if line.kind == "dots":
         axes.errorbar(
             line.x, line.y, xerr=line.half, color=colour, fmt=marker, capsize=2.5, label=line.name
         )

@@ -25,7 +25,6 @@ from racetrack.report.tables import (
     graded_warnings,
 )
 from racetrack.results.figures import Answers, Quantiles, ViewLag
-from racetrack.results.reference import Published
 from racetrack.results.verification import Verified, WrongRow
 
 MOST_STEPS = 5  # between two ticks of an axis
@@ -47,7 +46,6 @@ def page(
     tables: Sequence[Table],
     plots: Mapping[str, Sequence[Plot]],
     gaps: Mapping[str, Sequence[str]],
-    published: Published | None,
     created_at: str,
 ) -> str:
     """Return the page. `plots` and `gaps` are the results of `charts.plots`."""
@@ -77,7 +75,6 @@ def page(
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         missing=[*collection.missing, *collection.left_out],
-        published=published,
         runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
         shown=SHOWN,
         compared=COMPARED,

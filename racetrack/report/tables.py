@@ -16,7 +16,7 @@ from racetrack.report.collect import RULER, Collection, Comparison, Group, Limit
 from racetrack.report.figures import BY_KEY, SHOWN, Grade, format_significant, number
 from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
 from racetrack.results.figures import VerdictKind
-from racetrack.results.reference import Article, Published
+from racetrack.results.reference import Article
 from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
@@ -37,12 +37,7 @@ def console(file: TextIO | None = None) -> Console:
     return plain if plain.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
 
 
-def show(
-    out: Console,
-    collection: Collection,
-    tables: Sequence[Table],
-    published: Published | None,
-) -> None:
+def show(out: Console, collection: Collection, tables: Sequence[Table]) -> None:
     """Print the whole report. Text from run folders is not interpreted as markup."""
     for table in tables:
         out.print(Text(f"\n{table.runtime}: {table.machine}", style="bold"))
@@ -61,9 +56,6 @@ def show(
     _limits(out, collection.limits_by_place)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     _lines(out, [f"left out: {reason}" for reason in collection.left_out], "yellow")
-    if published:
-        _published(out, published)
-        _lines(out, ["", *compare_with_article(published.article, collection.runs)])
 
 
 def format_mean(key: str, of: Summary | None) -> str:
@@ -229,20 +221,6 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
             )
         out.print(grid)
         _lines(out, searches.describe_agreement(each.record for each in limits))
-
-
-def _published(out: Console, published: Published) -> None:
-    out.print(Text(f"\n{published.title}: {published.machine}", style="bold"))
-    grid = _grid("pageviews/s", "engine", "CPU mean\n% of a core", "memory max\nGiB")
-    for one in published.results:
-        grid.add_row(
-            f"{one.pageviews_per_s:,}",
-            one.engine,
-            number("cpu_mean_pct", one.cpu_mean_pct),
-            number("rss_max_gib", one.rss_max_gib),
-        )
-    out.print(grid)
-    _lines(out, [*published.notes, f"From {published.where}"])
 
 
 def _lines(out: Console, lines: Sequence[str], style: str = "") -> None:

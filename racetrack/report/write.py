@@ -13,27 +13,21 @@ from racetrack.report.collect import Collection, Comparison, Table
 from racetrack.report.export import Document, flat_record
 from racetrack.report.figures import FIGURES
 from racetrack.report.html import page
-from racetrack.results.reference import Published
 
 
-def write(
-    out: Path,
-    collection: Collection,
-    tables: Sequence[Table],
-    published: Published | None,
-) -> None:
+def write(out: Path, collection: Collection, tables: Sequence[Table]) -> None:
     """Write all files of the report into the folder `out`, which is created if it is missing."""
     (out / "plots").mkdir(parents=True, exist_ok=True)
-    made, gaps = plots(collection, tables, published)
+    made, gaps = plots(collection, tables)
     for plot in (plot for of in made.values() for plot in of):
         (out / "plots" / f"{plot.chart.name}.svg").write_bytes(plot.svg)
         (out / "plots" / f"{plot.chart.name}.png").write_bytes(plot.png)
     created_at = utc_now()
-    text = page(collection, tables, made, gaps, published, created_at)
+    text = page(collection, tables, made, gaps, created_at)
     (out / "report.html").write_text(text, encoding="utf-8")
     runs = Document("runs", [flat_record(run) for run in collection.runs])
     (out / "report.csv").write_text(runs.as_csv(), encoding="utf-8")
-    report = _json(collection, tables, published, created_at)
+    report = _json(collection, tables, created_at)
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
@@ -41,12 +35,7 @@ def _conclusion(of: Comparison) -> str:
     return of.ratio.conclusion if of.ratio else "not compared"
 
 
-def _json(
-    collection: Collection,
-    tables: Sequence[Table],
-    published: Published | None,
-    created_at: str,
-) -> dict[str, Any]:
+def _json(collection: Collection, tables: Sequence[Table], created_at: str) -> dict[str, Any]:
     return {
         "schema_version": 3,
         "kind": "report",
@@ -85,5 +74,4 @@ def _json(
         ],
         "missing": collection.missing,
         "left_out": collection.left_out,
-        "published": published.model_dump() if published else None,
     }

@@ -1,22 +1,10 @@
-"""Reference results of the experiment of 2022, which reports show next to new results."""
+"""Results of the experiment of 2022, next to which `./race sweep --as-published` shows its own."""
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from racetrack import plugins
-
-
-class PublishedResult(BaseModel):
-    """A run of 2022 with published raw output; CPU in percent of a core, memory in GiB."""
-
-    model_config = ConfigDict(extra="allow")  # tag and samples are copied to report.json
-
-    engine: str
-    pageviews_per_s: int
-    cpu_mean_pct: float
-    rss_max_gib: float
-    broker_cpu_mean_pct: float
 
 
 class ArticleResult(BaseModel):
@@ -49,18 +37,6 @@ class Article(BaseModel):
         return tuple(dict.fromkeys(result.engine for result in self.results))
 
 
-class Published(BaseModel):
-    """Model of `reference_2022.json`: source, notes and results."""
-
-    title: str
-    machine: str
-    url: str
-    where: str
-    notes: tuple[str, ...]
-    results: tuple[PublishedResult, ...]
-    article: Article
-
-
-def published() -> Published:
-    """Read the results of 2022."""
-    return Published.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))
+def article() -> Article:
+    """Read the article's table."""
+    return Article.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.results.folder import named_folder, read_plan, read_run, write_record
-from racetrack.results.reference import published
+from racetrack.results.reference import article as read_article
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import PlannedRun, Sweep
 from racetrack.run import experiment
@@ -46,7 +46,7 @@ def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
     Raises:
         UsageError: an engine was not part of that experiment.
     """
-    article = published().article
+    article = read_article()
     if others := [name for name in names if name not in article.engines]:
         raise UsageError(
             f"{', '.join(others)}: not in the published experiment, which was of"
@@ -63,7 +63,7 @@ def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
 
 
 def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
-    article = published().article
+    article = read_article()
     return tuple(
         PlannedRun(
             engine=result.engine,

@@ -7,7 +7,6 @@ import pytest
 
 from racetrack.report.collect import collect, tables
 from racetrack.report.write import write
-from racetrack.results.reference import published
 from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RunSpec, run, search
 
@@ -69,7 +68,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     for number in range(3):
         search(logs, "steady", 40_000 + 1_000 * number)
     collection = collect(sorted(logs.iterdir()))
-    write(logs / "out", collection, tables(collection.runs), published())
+    write(logs / "out", collection, tables(collection.runs))
     return (logs / "out" / "report.html").read_text()
 
 

@@ -28,7 +28,6 @@ from racetrack.report.figures import Grade
 from racetrack.report.material import gather
 from racetrack.report.tables import describe_answer, show
 from racetrack.report.write import write
-from racetrack.results.reference import published
 from racetrack.results.run import Machine, Window
 from racetrack.results.search import LimitRun, RateTrial, SustainableRate
 from tests.report.folders import RunSpec, edit, run, search
@@ -72,14 +71,14 @@ class Report:
         return records
 
 
-def report_on(folders: Path | Sequence[Path], out: Path, *, with_2022: bool = False) -> Report:
+def report_on(folders: Path | Sequence[Path], out: Path) -> Report:
     """Report on these folders, or on everything in one folder."""
     chosen = sorted(folders.iterdir()) if isinstance(folders, Path) else list(folders)
-    collection, of_2022 = collect(chosen), published() if with_2022 else None
+    collection = collect(chosen)
     made = tables(collection.runs)
     text = io.StringIO()
-    show(Console(file=text, width=160), collection, made, of_2022)
-    write(out, collection, made, of_2022)
+    show(Console(file=text, width=160), collection, made)
+    write(out, collection, made)
     return Report(out, collection, made, text.getvalue())
 
 
@@ -97,7 +96,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    return report_on(logs, tmp_path_factory.mktemp("out"), with_2022=True)
+    return report_on(logs, tmp_path_factory.mktemp("out"))
 
 
 def tables_of(folder: Path) -> tuple[Table, ...]:
@@ -536,11 +535,6 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     assert "[bold]x[/bold]" in report.printed
     assert "<script>alert" not in report.html
     assert HOSTILE in report.words
-
-
-def test_the_results_of_2022_are_marked_as_another_machines(report: Report) -> None:
-    assert "Published in 2022, on another machine" in report.printed and "86.5" in report.printed
-    assert "2022, another machine" in report.html
 
 
 def test_the_command_writes_its_files_and_refuses_other_folders(tmp_path: Path) -> None:

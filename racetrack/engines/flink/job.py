@@ -1,4 +1,4 @@
-"""Reads a job's state from Flink's log: failures, which are reported only there, and checkpoints."""
+"""Reads a job's state from Flink's log, the only place that reports failures, and checkpoints."""
 
 import re
 from pathlib import Path

@@ -2,7 +2,7 @@
 // racetrack/report/draw.py describes, and `tableOf(chart)`, the same data to read.
 "use strict";
 // Colours of lines, as CSS and as drawn.
-const variable = (line) => (line.kind === "foreign" ? "--muted" : `--s${line.look % LOOKS}`);
+const variable = (line) => `--s${line.look % LOOKS}`;
 const LOOKS = 6, HEIGHT = 230;
 const DASHES = [[], [9, 3], [3, 3], [9, 3, 3, 3], [6, 6], [12, 4]];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -126,11 +126,11 @@ const options = (chart, width) => ({
     ...chart.lines.map((line) => ({
       label: line.name,
       stroke: () => css(variable(line)),
-      width: line.kind === "foreign" ? 0 : 1.6,
+      width: 1.6,
       dash: line.dash || DASHES[line.look % LOOKS],
       spanGaps: true,
       paths: line.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
-      points: { show: line.kind === "points" || line.kind === "foreign", size: 7, fill: () => css("--paper") },
+      points: { show: line.kind === "points", size: 7, fill: () => css("--paper") },
       value: (plot, y) => (y === null || y === undefined ? "" : number(y, chart.y_decimals) + chart.y_unit),
     })),
   ],

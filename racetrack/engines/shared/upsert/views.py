@@ -75,7 +75,8 @@ class Tables:
     def __init__(self, kafka: str, names: Sequence[str]) -> None:
         self._kafka = kafka
         self._tables = {name: Table() for name in names}
-        self._ahead: dict[str, int] = {}  # initial end offset of topics not yet read up to there
+        # Topic → its initial end offset, until the topic has been read up to it.
+        self._ahead: dict[str, int] = {}
         self._lock, self._failure = threading.Lock(), ""
         self._stopping, self._caught_up = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._read_along, daemon=True)
