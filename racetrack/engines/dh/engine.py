@@ -44,6 +44,7 @@ class Deephaven(Engine):
     title = "Deephaven"
     order = 1
     needs = ("registry", "debezium")
+    runtimes = ("native", "compose", "kubernetes")
     services = ("deephaven",)
     script_ending = ".py"
     version_part = "deephaven"

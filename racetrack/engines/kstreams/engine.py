@@ -25,6 +25,7 @@ class KafkaStreams(UpsertEngine):
     title = "Kafka Streams"
     order = 4
     needs = ("registry", "debezium")
+    runtimes = ("native", "compose", "kubernetes")
     services = ("kstreams",)
     script_ending = ".kstreams.java"
     sink_format = "JSON"
