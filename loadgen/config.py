@@ -3,6 +3,7 @@ A workload's settings are in its folder."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ class Config:
     command_host: str
     command_port: int
     kafka_bootstrap: str
+    kafka_client: Mapping[str, str]  # further properties of librdkafka: secrets
+    topic_prefix: str
+    replication_factor: int
     mysql_host: str
     mysql_port: int
     mysql_user: str
@@ -87,6 +91,9 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         command_host=host,
         command_port=port,
         kafka_bootstrap=read.text("KAFKA_BOOTSTRAP", "127.0.0.1:9092"),
+        kafka_client=read.properties("KAFKA_LIBRDKAFKA_CONFIG"),
+        topic_prefix=read.text("KAFKA_TOPIC_PREFIX", ""),
+        replication_factor=int(read.text("KAFKA_REPLICATION_FACTOR", "-1")),
         mysql_host=read.text("MYSQL_HOST", "127.0.0.1"),
         mysql_port=read.whole("MYSQL_PORT", 3306, 1, 65535),
         mysql_user=read.text("MYSQL_USER", name),
@@ -129,6 +136,10 @@ class Reader:
                 f"{name} is not set. It is {what}; set it in the environment and start again."
             )
         return value
+
+    def properties(self, name: str) -> Mapping[str, str]:
+        found = json.loads(self.text(name, "{}"))
+        return {str(key): str(value) for key, value in found.items()}
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
         text = self.text(name, str(default))

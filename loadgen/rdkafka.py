@@ -91,6 +91,7 @@ def producer_settings(config: Config) -> dict[str, str]:
     Lag is computed from the order of messages within a partition, so retries must preserve the
     order. Idempotence preserves it with acks=all, and a single request in flight with acks=1."""
     settings = {
+        **config.kafka_client,
         "bootstrap.servers": config.kafka_bootstrap,
         "client.id": "loadgen",
         "acks": config.acks,
@@ -114,14 +115,16 @@ def producer_settings(config: Config) -> dict[str, str]:
 class Client:
     """A librdkafka producer. `poll` returns the errors of its background threads."""
 
-    def __init__(self, library: Library, settings: dict[str, str]) -> None:
+    def __init__(self, library: Library, settings: dict[str, str], topic_prefix: str = "") -> None:
+        """Every name of a topic is that in the cluster without `topic_prefix`."""
+        self._prefix = topic_prefix
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
         text = self._ffi.new("char[512]")
         conf = self._lib.rd_kafka_conf_new()
         for name, value in settings.items():
             if self._lib.rd_kafka_conf_set(conf, name.encode(), value.encode(), text, 512) != 0:
                 raise ConfigError(
-                    f"librdkafka {library.version()} refuses {name}={value}: {library.text(text)}"
+                    f"librdkafka {library.version()} refuses {name}: {library.text(text)}"
                 )
         self._lib.rd_kafka_conf_set_events(conf, _EVENT_DR | _EVENT_ERROR)
         self._handle = self._lib.rd_kafka_new(_PRODUCER, conf, text, 512)
@@ -139,7 +142,7 @@ class Client:
         """Return the handle of a topic."""
         if name not in self._topics:
             self._topics[name] = self._lib.rd_kafka_topic_new(
-                self._handle, name.encode(), self._ffi.NULL
+                self._handle, self._full(name), self._ffi.NULL
             )
         return self._topics[name]
 
@@ -216,16 +219,19 @@ class Client:
         """Return the end offset of a partition."""
         low, high = self._ffi.new("int64_t *"), self._ffi.new("int64_t *")
         code = self._lib.rd_kafka_query_watermark_offsets(
-            self._handle, topic.encode(), partition, low, high, timeout_ms
+            self._handle, self._full(topic), partition, low, high, timeout_ms
         )
         if code:
             raise KafkaError(f"end offset of {topic}/{partition}: {self._library.error(code)}")
         return int(high[0])
 
-    def create_topic(self, name: str, partitions: int, timeout_ms: int) -> None:
-        """Create a topic with the broker's default replication, unless it exists."""
+    def _full(self, topic: str) -> bytes:
+        return f"{self._prefix}{topic}".encode()
+
+    def create_topic(self, name: str, partitions: int, replicas: int, timeout_ms: int) -> None:
+        """Create a topic, unless it exists. With -1 replicas, it has the broker's default."""
         text = self._ffi.new("char[512]")
-        topic = self._lib.rd_kafka_NewTopic_new(name.encode(), partitions, -1, text, 512)
+        topic = self._lib.rd_kafka_NewTopic_new(self._full(name), partitions, replicas, text, 512)
         if topic == self._ffi.NULL:
             raise KafkaError(f"topic {name}: {self._library.text(text)}")
         options = self._lib.rd_kafka_AdminOptions_new(self._handle, _ADMIN_CREATE_TOPICS)

@@ -29,7 +29,7 @@ def prepare(
         "enable.idempotence": "true",
         "linger.ms": "0",
     }
-    client = Client(library, settings)
+    client = Client(library, settings, config.topic_prefix)
     try:
         topics = _Topics(config, client, deadline_s, log)
         topics.create(workload.topic, config.partitions)
@@ -61,7 +61,8 @@ class _Topics:
                 f"Topic {topic} has {found} partitions, but PAGEVIEWS_PARTITIONS={partitions}. Set "
                 f"PAGEVIEWS_PARTITIONS={found}, or delete the topic and start again."
             )
-        self._client.create_topic(topic, partitions, deadline_ms(self._deadline_s, 30_000))
+        replicas, within_ms = self._config.replication_factor, deadline_ms(self._deadline_s, 30_000)
+        self._client.create_topic(topic, partitions, replicas, within_ms)
         while self._partitions(topic) != partitions:
             if time.monotonic() > self._deadline_s:
                 raise KafkaError(

@@ -59,7 +59,7 @@ class Worker:
         library = Library(config.librdkafka)
         self._events = workload.events(library)
         self._renderer = self._events.renderer(BATCH)
-        self._client = Client(library, producer_settings(config))
+        self._client = Client(library, producer_settings(config), config.topic_prefix)
         self._producer = Producer(
             number=number,
             clock=clock,

@@ -5,6 +5,7 @@ The defaults of an engine's settings are in the `.env` file of its folder. `load
 """
 
 import difflib
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,9 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     create_model,
+    field_serializer,
     field_validator,
+    model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -47,6 +50,8 @@ IMAGE_VERSIONS = (
 )
 # Settings that are read from environment variables only, never from `.env`.
 ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
+# `KAFKA_CLIENT_SOCKET_TIMEOUT_MS` is the property `socket.timeout.ms` of every Kafka client.
+KAFKA_CLIENT = "KAFKA_CLIENT_"
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
 # A variable with one of these suffixes (FLINK_HOME, MYSQL_HOST) belongs to another program; it is
@@ -108,6 +113,38 @@ def _folder(path: Path) -> Path:
     return REPO / path.expanduser()
 
 
+def _file(text: str) -> str:
+    """Return the absolute path of a file; a relative one starts at the repository."""
+    return str(REPO / Path(text).expanduser()) if text else ""
+
+
+def _kafka_contradiction(of: "Settings") -> str:
+    """Return why the settings of a Kafka that runs elsewhere contradict each other; "" if not."""
+    has_sasl = of.kafka_security_protocol.startswith("SASL_")
+    if not of.kafka_bootstrap_servers:
+        needless = of.kafka_topic_prefix or of.kafka_sasl_mechanism or of.kafka_client
+        if needless or of.kafka_security_protocol != "PLAINTEXT":
+            return (
+                "KAFKA_TOPIC_PREFIX, KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_… and KAFKA_CLIENT_… are"
+                " for a Kafka that runs elsewhere: set KAFKA_BOOTSTRAP_SERVERS too"
+            )
+        return ""
+    if not of.kafka_topic_prefix:
+        return (
+            "KAFKA_TOPIC_PREFIX is empty: a run must be able to tell its topics in a Kafka that"
+            " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack-1."
+        )
+    if has_sasl != bool(of.kafka_sasl_mechanism):
+        return (
+            f"KAFKA_SECURITY_PROTOCOL={of.kafka_security_protocol} and"
+            f" KAFKA_SASL_MECHANISM={of.kafka_sasl_mechanism} don't fit: a mechanism is for"
+            " SASL_SSL and SASL_PLAINTEXT, which need one"
+        )
+    if bool(of.kafka_ssl_certificate_location) != bool(of.kafka_ssl_key_location):
+        return "KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION need each other"
+    return ""
+
+
 def _size_or_everything(text: str) -> int:
     if text == "-1" or text.isdecimal():
         return int(text)
@@ -127,6 +164,20 @@ Cores = Annotated[
     str,
     text_that(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?", "a list of cores such as 0,2-3 (nothing: all)"),
 ]
+Servers = Annotated[
+    str,
+    text_that(
+        r"([\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*)?", "host:port, or several separated by commas"
+    ),
+]
+TopicPrefix = Annotated[
+    str,
+    text_that(
+        r"([A-Za-z][A-Za-z0-9_-]{3,40}\.)?",
+        "letters, digits, - and _, at least four, and a full stop at the end, such as racetrack-1.",
+    ),
+]
+File = Annotated[str, AfterValidator(_file)]
 Count = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0)]
 # Exponent of Zipf's law.
@@ -178,6 +229,21 @@ class Settings(BaseSettings):
     redis_port: Port
     kafka_advertised_address: HostOrNothing
 
+    kafka_bootstrap_servers: Servers
+    kafka_topic_prefix: TopicPrefix
+    kafka_replication_factor: Annotated[int, Field(ge=-1, le=32)]
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    kafka_ssl_ca_location: File
+    kafka_ssl_certificate_location: File
+    kafka_ssl_key_location: File
+    kafka_ssl_key_password: SecretStr
+    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    kafka_sasl_username: str
+    kafka_sasl_password: SecretStr
+    kafka_sasl_password_file: File
+    # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
+    kafka_client: Mapping[str, SecretStr] = Field(default_factory=dict)
+
     kafka_heap: Size
     kafka_retention_bytes: Annotated[int, BeforeValidator(_size_or_everything)]
     schema_registry_heap: Size
@@ -214,6 +280,16 @@ class Settings(BaseSettings):
     mysql_root_password: SecretStr
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr
+
+    @field_serializer("kafka_client")
+    def _names_only(self, properties: Mapping[str, SecretStr]) -> str:
+        return ", ".join(sorted(properties))
+
+    @model_validator(mode="after")
+    def _kafka_settings_agree(self) -> Self:
+        if why := _kafka_contradiction(self):
+            raise ValueError(why)
+        return self
 
     @field_validator("redpanda_memory")
     @classmethod
@@ -299,7 +375,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
     """
-    given = {name.lower(): value for name, value in (overrides or {}).items()}
+    given: dict[str, object] = {name.lower(): value for name, value in (overrides or {}).items()}
     if unknown := sorted(given.keys() - every_setting().keys()):
         name = unknown[0].upper()
         raise UsageError(
@@ -307,6 +383,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
             " those of an engine."
         )
     refuse_unknown_in_files()
+    given.setdefault("kafka_client", _client_properties())
     try:
         # Fields that are not in `given` come from the environment and the files.
         return _whole()(_env_file=(ENV_FILE, *plugins.env_files()), **given)  # type: ignore
@@ -317,6 +394,16 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
         raise UsageError(
             f"These settings (in .env or the environment) can't be used:\n{reasons}"
         ) from None
+
+
+def _client_properties() -> dict[str, str]:
+    """Return the properties in variables named KAFKA_CLIENT_…, from `.env` and the environment."""
+    given = {**dotenv_values(ENV_FILE), **os.environ}
+    return {
+        name.removeprefix(KAFKA_CLIENT).replace("_", ".").lower(): value
+        for name, value in given.items()
+        if name.startswith(KAFKA_CLIENT) and value
+    }
 
 
 def defaults() -> Settings:
@@ -355,7 +442,7 @@ def refuse_unknown_in_files(files: Iterable[Path] | None = None) -> None:
         for name in dotenv_values(file, interpolate=False):
             if name in ENVIRONMENT_ONLY:
                 raise UsageError(f"{name} in {file}: it is read from the environment only.")
-            if name not in known_names() and not name.startswith(COMPOSE_PREFIXES):
+            if name not in known_names() and not name.startswith((*COMPOSE_PREFIXES, KAFKA_CLIENT)):
                 raise UsageError(f"{file}: there is no setting {name}.{_did_you_mean(name)}")
 
 
@@ -368,7 +455,7 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
     found = {}
     for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
-        if not name.endswith(OTHER_PROGRAMS):
+        if not name.endswith(OTHER_PROGRAMS) and not name.startswith(KAFKA_CLIENT):
             hint = _did_you_mean(name, at_least=0.85)
             if hint or name.startswith(prefixes):
                 found[name] = hint
@@ -382,7 +469,10 @@ def _did_you_mean(name: str, at_least: float = 0.6) -> str:
 
 def _reason(error: ErrorDetails) -> str:
     """Describe why a setting is invalid."""
-    name, context = str(error["loc"][0]).upper(), error.get("ctx", {})
+    context = error.get("ctx", {})
+    if not error["loc"]:  # several settings together
+        return str(context["error"])
+    name = str(error["loc"][0]).upper()
     text = repr(error["input"])
     match error["type"]:
         case "value_error":
@@ -409,7 +499,11 @@ def revealed(settings: Settings) -> dict[str, str]:
 
     For another process or a container.
     """
-    return {name.upper(): _text(value) for name, value in settings if value is not None}
+    return {
+        name.upper(): _text(value)
+        for name, value in settings
+        if value is not None and name != "kafka_client"
+    }
 
 
 def _text(value: object) -> str:

@@ -55,6 +55,14 @@ def is_retriable(error: "KafkaError") -> bool:
     return not error.fatal() and (error.retriable() or error.code() in codes)
 
 
+def _may_pass(error: "KafkaError") -> bool:
+    """Return whether an error about offsets of an existing partition is temporary. The client does
+    not know the partition any more if it has lost all brokers."""
+    from confluent_kafka import KafkaError
+
+    return is_retriable(error) or error.code() == KafkaError._UNKNOWN_PARTITION
+
+
 def ends(
     client: "Consumer", partitions: Collection[Partition], which: int, within_s: float
 ) -> dict[Partition, int]:
@@ -88,11 +96,11 @@ def _ends_now(
     try:
         answers = client.offsets_for_times(wanted, timeout=within_s)
     except KafkaException as failure:
-        if not is_retriable(failure.args[0]):
+        if not _may_pass(failure.args[0]):
             raise NoOffsets(str(failure)) from failure
         return {}, str(failure)
     errors = [answer.error for answer in answers if answer.error]
-    if lasting := [error for error in errors if not is_retriable(error)]:
+    if lasting := [error for error in errors if not _may_pass(error)]:
         raise NoOffsets(str(lasting[0]))
     if errors:
         return {}, str(errors[0])

@@ -7,6 +7,7 @@
 # The comment above each view defines its content exactly. As in demo.py, a view is a set of rows,
 # counts are 64-bit integers, and times are epoch milliseconds, as in the messages.
 
+import json
 import os
 
 from deephaven import agg
@@ -19,13 +20,17 @@ from deephaven.update_graph import shared_lock
 KAFKA = os.environ.get("KAFKA_BOOTSTRAP", "redpanda:9092")
 REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
-kafka_properties = {"bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
+# For a Kafka that others use too: further properties of clients, and the prefix of all topics.
+CLIENT = json.loads(os.environ.get("KAFKA_JAVA_CONFIG", "{}"))
+PREFIX = os.environ.get("KAFKA_TOPIC_PREFIX", "")
+
+kafka_properties = {**CLIENT, "bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 
 # ---- The database --------------------------------------------------------------------------------
 # `campaigns`, `ads`: the current content of MySQL's tables. A row of `ads` contains the ad's
 # campaign.
-campaigns = cdc.consume(kafka_properties, cdc.cdc_short_spec("mysql", "ads", "campaigns"))
-ads = cdc.consume(kafka_properties, cdc.cdc_short_spec("mysql", "ads", "ads"))
+campaigns = cdc.consume(kafka_properties, cdc.cdc_short_spec(PREFIX + "mysql", "ads", "campaigns"))
+ads = cdc.consume(kafka_properties, cdc.cdc_short_spec(PREFIX + "mysql", "ads", "ads"))
 
 # ---- Events --------------------------------------------------------------------------------------
 # Only three of an event's seven fields are read, because no view needs the others.
@@ -53,7 +58,7 @@ with shared_lock(get_exec_ctx().update_graph):
             "deephaven.offset.column.name": "",
             "deephaven.timestamp.column.name": "",
         },
-        "ad-events",
+        PREFIX + "ad-events",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
         key_spec=kc.KeyValueSpec.IGNORE,
         value_spec=kc.object_processor_spec(ad_event_json),

@@ -9,6 +9,7 @@
 # scripts of 2022 for Deephaven and Materialize differed (left joins here, inner joins there). The
 # definitions here apply to both; demo.sql lists the differences.
 
+import json
 import os
 import time
 import urllib.error
@@ -29,7 +30,12 @@ from deephaven.update_graph import shared_lock
 KAFKA = os.environ.get("KAFKA_BOOTSTRAP", "redpanda:9092")
 REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
-kafka_properties = {"bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
+# For a Kafka that others use too: further properties of clients, and the prefix of all topics.
+CLIENT = json.loads(os.environ.get("KAFKA_JAVA_CONFIG", "{}"))
+PREFIX = os.environ.get("KAFKA_TOPIC_PREFIX", "")
+REPLICAS = int(os.environ.get("KAFKA_REPLICATION_FACTOR", "1"))
+
+kafka_properties = {**CLIENT, "bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 
 # Without these options, every table has additional columns for Kafka's partition, offset and time.
 value_columns_only = {
@@ -71,7 +77,7 @@ def make_topic(name):
     if name in topics():
         return
     admin = jpy.get_type("org.apache.kafka.clients.admin.Admin").create(java_properties)
-    new_topic = jpy.get_type("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
+    new_topic = jpy.get_type("org.apache.kafka.clients.admin.NewTopic")(name, 1, REPLICAS)
     try:
         admin.createTopics(
             jpy.get_type("java.util.Collections").singletonList(new_topic)
@@ -94,11 +100,12 @@ def subject_exists(subject):
 
 
 java_properties = jpy.get_type("java.util.Properties")()
-java_properties.setProperty("bootstrap.servers", KAFKA)
+for name, value in {**CLIENT, "bootstrap.servers": KAFKA}.items():
+    java_properties.setProperty(name, value)
 
-wait_for("topic pageviews", lambda: "pageviews" in topics())
-make_topic("dd_flagged_profiles")
-make_topic("high_value_users_sink")
+wait_for("topic pageviews", lambda: PREFIX + "pageviews" in topics())
+make_topic(PREFIX + "dd_flagged_profiles")
+make_topic(PREFIX + "high_value_users_sink")
 
 # ---- Pageviews -----------------------------------------------------------------------------------
 # `pageviews`: every message of the topic, once, with its partition and offset.
@@ -131,7 +138,7 @@ with shared_lock(get_exec_ctx().update_graph):
                 "deephaven.partition.column.name": "partition",
                 "deephaven.offset.column.name": "offset",
             },
-            "pageviews",
+            PREFIX + "pageviews",
             offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
             key_spec=kc.KeyValueSpec.IGNORE,
             value_spec=kc.object_processor_spec(pageview_json),
@@ -174,10 +181,10 @@ pageviews_summary = pageviews_progress.agg_by(
 
 
 def cdc_table(name):
-    topic = f"mysql.shop.{name}"
+    topic = f"{PREFIX}mysql.shop.{name}"
     wait_for(f"the schema of {topic}", lambda: subject_exists(f"{topic}-value"))
     return cdc.consume(
-        {**kafka_properties, **one_by_one}, cdc.cdc_short_spec("mysql", "shop", name)
+        {**kafka_properties, **one_by_one}, cdc.cdc_short_spec(PREFIX + "mysql", "shop", name)
     )
 
 
@@ -269,7 +276,7 @@ profile_views_enriched = profile_views.natural_join(
 dd_flagged_profiles = (
     kc.consume(
         value_columns_only,
-        "dd_flagged_profiles",
+        PREFIX + "dd_flagged_profiles",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
         key_spec=kc.KeyValueSpec.IGNORE,
         value_spec=kc.simple_spec("user_id_text", dht.string),
@@ -303,7 +310,7 @@ high_value_users = (
 stop_high_value_users_sink = kp.produce(
     high_value_users,
     {**kafka_properties, "max.request.size": "9437184"},  # the broker's limit
-    "high_value_users_sink",
+    PREFIX + "high_value_users_sink",
     key_spec=kp.avro_spec(
         "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]
     ),
@@ -321,7 +328,7 @@ stop_high_value_users_sink = kp.produce(
 hvu_test = (
     kc.consume(
         {**value_columns_only, **one_by_one},
-        "high_value_users_sink",
+        PREFIX + "high_value_users_sink",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
         key_spec=kc.avro_spec("high_value_users_sink_key"),
         value_spec=kc.avro_spec("high_value_users_sink_value"),

@@ -36,6 +36,14 @@ class Facts:
 
 
 CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
+OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "b.example:9", "KAFKA_TOPIC_PREFIX": "race-1."}
+# Files with some content.
+CERTIFICATE = {
+    **OUTSIDE,
+    "KAFKA_SSL_CERTIFICATE_LOCATION": "LICENSE",
+    "KAFKA_SSL_KEY_LOCATION": "LICENSE",
+}
+SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
 STACK = Facts(
     launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
     files={
@@ -77,6 +85,14 @@ STACK = Facts(
         "BIND_ADDRESS": "127.0.0.9",
         "KAFKA_ADVERTISED_ADDRESS": "a.example",
         "KAFKA_RETENTION_BYTES": "100000000",
+        "KAFKA_BOOTSTRAP_SERVERS": "a.example:9",
+        "KAFKA_TOPIC_PREFIX": "race-2.",
+        "KAFKA_REPLICATION_FACTOR": "3",
+        "KAFKA_SECURITY_PROTOCOL": "SSL",
+        "KAFKA_SSL_CERTIFICATE_LOCATION": ".env",
+        "KAFKA_SSL_KEY_LOCATION": ".env",
+        "KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
+        "KAFKA_SASL_PASSWORD_FILE": "LICENSE",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
@@ -84,6 +100,18 @@ STACK = Facts(
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
         **{name: {name: "1"} for name in CORES},
+        **dict.fromkeys(
+            (
+                *OUTSIDE,
+                "KAFKA_REPLICATION_FACTOR",
+                "KAFKA_SECURITY_PROTOCOL",
+                "KAFKA_SSL_CA_LOCATION",
+            ),
+            OUTSIDE,
+        ),
+        **{name: CERTIFICATE for name in in_env_files() if name.startswith("KAFKA_SSL_KEY_")},
+        "KAFKA_SSL_CERTIFICATE_LOCATION": CERTIFICATE,
+        **{name: SASL for name in in_env_files() if name.startswith("KAFKA_SASL_")},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={

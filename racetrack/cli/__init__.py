@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Engines and set-up": {
         "engines": "engines:list_engines",
+        "check": "check:check",
         "calibrate": "calibrate:calibrate",
         "images": "images:images",
         "completion": "completion:completion",

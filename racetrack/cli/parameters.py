@@ -28,7 +28,7 @@ Exit codes:
     0    done as asked
     1    it ran, but failed
     2    an argument or a setting can't be used
-    3    something is missing that could not be installed
+    3    something is missing that could not be installed, or can't be used
     4    the machine, a port or the stack is in use
     5    the run is void, because other programs used the machine
     6    a condition of --fail-if holds

@@ -119,6 +119,11 @@ class Engine(ABC):
     # there is such a script in `scripts/`. Empty for an engine without a script, which only counts
     # the main topic of any workload.
     script_ending: str = ""
+    # True if all clients of the engine connect as `KafkaEndpoint` defines: with its properties and
+    # its prefix of topics.
+    kafka_elsewhere: bool = False
+    # True if the broker's clock stamps the updates of the engine's views.
+    stamped_by_broker: bool = False
     is_published: bool = False  # True for the two engines of the experiment of 2022
     version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
     # Largest time by which the summary and the progress of the same pageviews may be reported

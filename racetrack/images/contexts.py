@@ -25,6 +25,7 @@ RECIPES = (
 CODE = (
     *RECIPES,
     "racetrack/config.py",
+    "racetrack/kafka_endpoint.py",
     "racetrack/units.py",
     "racetrack/clock.py",
     "racetrack/results/__init__.py",

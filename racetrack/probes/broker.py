@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import RETRY_EVERY_S, NoOffsets, Partition, ends, is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import CurvesFile, HadOutage, Probe, no_outage
 
 ANSWER_WITHIN_S = 30.0
@@ -25,18 +26,17 @@ class TopicOffsets:
 
     def __init__(
         self,
-        bootstrap: str,
+        kafka: KafkaEndpoint,
         topic: str,
         open_client: Callable[[dict[str, Any]], Consumer] = Consumer,
     ) -> None:
-        self._bootstrap, self._topic = bootstrap, topic
+        self._kafka, self._topic = kafka, kafka.topic(topic)
         settings = {
-            "bootstrap.servers": bootstrap,
             "group.id": "racetrack-offsets",  # required, but this consumer never joins the group
             "isolation.level": "read_uncommitted",  # all messages, committed or not
             "log_level": 2,
         }
-        self._client = open_client(settings)
+        self._client = open_client(kafka.librdkafka(settings))
         self._partitions: list[Partition] = []
 
     def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
@@ -64,8 +64,8 @@ class TopicOffsets:
             offsets = ends(self._client, self._partitions, which, give_up - time.monotonic())
         except (KafkaException, NoOffsets) as why:
             raise OffsetsError(
-                f"The broker at {self._bootstrap} does not return the offsets of {self._topic!r}:"
-                f" {why}. Its log is stack/broker.log."
+                f"The broker at {self._kafka} does not return the offsets of {self._topic!r}:"
+                f" {why}.{'' if self._kafka.is_elsewhere else ' Its log is stack/broker.log.'}"
             ) from why
         return [offsets[partition] for partition in self._partitions]
 

@@ -18,6 +18,7 @@ from racetrack import clock
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.kafka_client import is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import HadOutage, Probe, no_outage
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.refused_input import KafkaInput
@@ -109,7 +110,9 @@ class SchemasProbe(Probe):
         while not self.stopping.wait(self._every_s):
             for topic in self._topics:
                 try:
-                    newest = self._types(f"subjects/{topic}-value/versions/latest")
+                    newest = self._types(
+                        f"subjects/{self._kafka.topic(topic)}-value/versions/latest"
+                    )
                     if changed := changed_field(first.setdefault(topic, newest), newest):
                         self._fail(topic, first[topic], changed)
                 except NotReady:
@@ -179,7 +182,7 @@ class PurchasesProbe(Probe):
 
     def __init__(
         self,
-        kafka: str,
+        kafka: KafkaEndpoint,
         topic: str,
         kinds: Sequence[str],
         arrivals: ArrivalsProbe,
@@ -187,15 +190,12 @@ class PurchasesProbe(Probe):
         had_outage: HadOutage,
     ) -> None:
         super().__init__()
-        self._topic, self._kinds = topic, kinds
+        self._topic, self._kinds = kafka.topic(topic), kinds
         self._arrivals, self._had_outage = arrivals, had_outage
         self._consumer = Consumer(
-            {
-                "bootstrap.servers": kafka,
-                "group.id": "racetrack-purchases",
-                "enable.auto.commit": False,
-                "log_level": 2,
-            }
+            kafka.librdkafka(
+                {"group.id": "racetrack-purchases", "enable.auto.commit": False, "log_level": 2}
+            )
         )
         self._csv = folder.open_for_lines(FILE)
         self._ids: set[int] = set()

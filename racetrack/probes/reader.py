@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from racetrack import poisson
 from racetrack.clock import now_ms
@@ -25,6 +25,7 @@ from racetrack.config import load, revealed
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
 
@@ -45,7 +46,7 @@ class Job:
     engine: str
     per_s: float
     settings: Mapping[str, str]
-    endpoints: Mapping[str, str | int]
+    endpoints: Mapping[str, Any]
     logs: Mapping[str, str]
     namespace: str
 
@@ -72,7 +73,9 @@ class Job:
         settings = load(self.settings)
         return Access(
             settings=settings,
-            endpoints=Endpoints(**self.endpoints),  # type: ignore[arg-type]  # `of` took them
+            endpoints=Endpoints(
+                **{**self.endpoints, "kafka": KafkaEndpoint(**self.endpoints["kafka"])}
+            ),
             log_of=lambda name: Path(self.logs[name]),
             namespace=self.namespace,
             queries=find_workload(settings.workload).queries,

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 from racetrack.stack.service import NotReady
 from racetrack.workloads.contract import Workload, fault_of
@@ -95,46 +96,48 @@ class Input(Protocol):
 class KafkaInput:
     """`Input` from a broker. Stops reading SEARCH_WITHIN_S after its creation."""
 
-    def __init__(self, kafka: str) -> None:
+    def __init__(self, kafka: KafkaEndpoint) -> None:
         self._kafka = kafka
         self._give_up_s = time.monotonic() + SEARCH_WITHIN_S
 
     def at(self, topic: str, partition: int, offset: int) -> Message | None:
         """Read one message."""
         with closing(self._consumer()) as consumer:
-            consumer.assign([TopicPartition(topic, partition, offset)])
+            consumer.assign([TopicPartition(self._kafka.topic(topic), partition, offset)])
             found = self._next(consumer, 1)
         return found[0] if found and found[0].offset == offset else None
 
     def since(self, topic: str, counted: Mapping[int, int]) -> Iterator[Message]:
         """Read partition after partition."""
         with closing(self._consumer()) as consumer:
-            known = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
+            name = self._kafka.topic(topic)
+            known = consumer.list_topics(name, timeout=ANSWER_WITHIN_S).topics[name]
             for number in sorted(known.partitions):
-                partition = TopicPartition(topic, number)
+                partition = TopicPartition(name, number)
                 begin, end = consumer.get_watermark_offsets(partition, timeout=ANSWER_WITHIN_S)
                 at = max(begin, counted.get(number, 0) - BEFORE_COUNTED)
-                consumer.assign([TopicPartition(topic, number, at)])
+                consumer.assign([TopicPartition(name, number, at)])
                 while at < end and (messages := self._next(consumer, BATCH)):
                     yield from messages
                     at = messages[-1].offset + 1
 
     def _consumer(self) -> Consumer:
         return Consumer(
-            {
-                "bootstrap.servers": self._kafka,
-                "group.id": "racetrack-refused",  # required, but nothing is committed
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "log_level": 0,
-            }
+            self._kafka.librdkafka(
+                {
+                    "group.id": "racetrack-refused",  # required, but nothing is committed
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "log_level": 0,
+                }
+            )
         )
 
     def _next(self, consumer: Consumer, count: int) -> list[Message]:
         while (left_s := self._give_up_s - time.monotonic()) > 0:
             found = [
                 Message(
-                    topic=str(each.topic()),
+                    topic=self._kafka.name_of(each.topic()),
                     partition=int(each.partition() or 0),
                     offset=int(each.offset() or 0),
                     value=each.value(),
@@ -152,7 +155,7 @@ def explain(
     failure: str,
     logs: Sequence[Path],
     workload: Workload,
-    kafka: str,
+    kafka: KafkaEndpoint,
     registry: str,
     counted: Mapping[int, int],
 ) -> Refusal | None:
@@ -162,6 +165,8 @@ def explain(
     and `counted` is the engine's last count of the main topic by partition.
     """
     texts = [failure, *(_end_of(log) for log in logs)]
+    if kafka.topic_prefix:
+        texts = [text.replace(kafka.topic_prefix, "") for text in texts]
     try:
         return find(texts, workload, KafkaInput(kafka), Avro(registry), counted)
     except (KafkaException, NotReady):

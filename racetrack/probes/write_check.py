@@ -22,6 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import OffsetsError, TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.stack.contract import Endpoints
@@ -59,33 +60,37 @@ class WriteCheckError(RacetrackError):
 
 
 def check_writes(
-    where: Endpoints, topic: str, broker_log: Path, while_waiting: Callable[[], None]
+    where: Endpoints, topic: str, broker_log: Path | None, while_waiting: Callable[[], None]
 ) -> None:
     """Check that the broker accepts writes and stores the generator's pageviews in `topic`.
 
     Takes less than 10 s, during which `while_waiting` is called repeatedly and may raise.
 
     Raises:
-        WriteCheckError: the check failed. The message ends with the tail of the broker's log.
+        WriteCheckError: the check failed. The message ends with the tail of the broker's log,
+            if there is one here.
     """
     try:
         _write_acknowledged(where.kafka, while_waiting)
         _check_size_limit(where.kafka, topic)
         _check_arrivals(where, topic, while_waiting)
     except (WriteCheckError, OffsetsError) as error:
+        if not broker_log:
+            raise WriteCheckError(str(error)) from error
         tail = f"The end of the broker's log:\n{log_tail(broker_log)}"
         raise WriteCheckError(f"{error}\n{tail}") from error
 
 
-def _write_acknowledged(bootstrap: str, while_waiting: Callable[[], None]) -> None:
+def _write_acknowledged(kafka: KafkaEndpoint, while_waiting: Callable[[], None]) -> None:
     """Write one record with acks=all, trying again after an error, since a broker that has just
     started returns temporary errors. The client itself must not retry: it would report its own
     timeout instead of the broker's error."""
-    client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
+    client, topic = kafka.librdkafka({"log_level": 0}), kafka.topic(TOPIC)
     give_up = time.monotonic() + ACKNOWLEDGED_WITHIN_S
     admin = AdminClient(client)  # keep a reference: the request is dropped with the client
     with contextlib.suppress(TimeoutError):  # the write below reports the error
-        admin.create_topics([NewTopic(TOPIC, 1, -1)])[TOPIC].exception(ACKNOWLEDGED_WITHIN_S / 2)
+        new = NewTopic(topic, 1, kafka.replication_factor)
+        admin.create_topics([new])[topic].exception(ACKNOWLEDGED_WITHIN_S / 2)
     results: list[KafkaError | None] = []
 
     def take(error: KafkaError | None, _message: Message) -> None:
@@ -95,7 +100,7 @@ def _write_acknowledged(bootstrap: str, while_waiting: Callable[[], None]) -> No
     error: KafkaError | None = None
     while time.monotonic() < give_up:
         results.clear()
-        producer.produce(TOPIC, b"check", partition=0, on_delivery=take)
+        producer.produce(topic, b"check", partition=0, on_delivery=take)
         while not results and time.monotonic() < give_up:
             while_waiting()
             producer.poll(CHECK_EVERY_S)
@@ -107,22 +112,22 @@ def _write_acknowledged(bootstrap: str, while_waiting: Callable[[], None]) -> No
     if error is None or error.code() < 0:  # negative codes are the client's, not the broker's
         seen = f" ({error.str()})" if error else ""
         raise WriteCheckError(
-            f"The broker at {bootstrap} did not acknowledge a record within"
+            f"The broker at {kafka} did not acknowledge a record within"
             f" {ACKNOWLEDGED_WITHIN_S:.0f} s{seen}. Its disk may be full, it may hang, or its"
             " advertised address may be wrong. Fix that and run again."
         )
-    reason = REASONS.get(error.code(), "see its log below")
+    reason = REASONS.get(error.code(), "see its log")
     raise WriteCheckError(
-        f"The broker at {bootstrap} refuses writes: {error.name()}: {error.str()}: {reason},"
+        f"The broker at {kafka} refuses writes: {error.name()}: {error.str()}: {reason},"
         " and run again."
     )
 
 
-def _check_size_limit(bootstrap: str, topic: str) -> None:
+def _check_size_limit(kafka: KafkaEndpoint, topic: str) -> None:
     """Check that the generator's largest batch fits the topic's size limit; the broker would drop a
     larger one."""
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    resource = ConfigResource(ResourceType.TOPIC, kafka.topic(topic))
+    client = AdminClient(kafka.librdkafka({"log_level": 0}))
     asked = client.describe_configs([resource], request_timeout=LIMIT_WITHIN_S)
     try:
         limit = asked[resource].result(LIMIT_WITHIN_S).get("max.message.bytes")
@@ -130,7 +135,7 @@ def _check_size_limit(bootstrap: str, topic: str) -> None:
         return  # the user may lack the permission; `_check_arrivals` finds dropped batches too
     if limit and int(limit.value) < BATCH_BYTES:
         raise WriteCheckError(
-            f"The broker at {bootstrap} does not keep the pageviews: {topic} has"
+            f"The broker at {kafka} does not keep the pageviews: {topic} has"
             f" max.message.bytes={limit.value}, and the generator sends batches of up to"
             f" {BATCH_BYTES:,} bytes. Raise it and run again."
         )

@@ -10,13 +10,17 @@ from racetrack import environment
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
-from racetrack.errors import EngineFailed, RacetrackError, UsageError
+from racetrack.errors import EngineFailed, RacetrackError, SetupError, UsageError
 from racetrack.probes import write_check
 from racetrack.results.run import RunArguments
 from racetrack.stack import applicability, resources
 from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.workloads.contract import Workload, find_workload
 
+KAFKA_ELSEWHERE = (
+    "The broker was not started by this run: it ran at KAFKA_BOOTSTRAP_SERVERS, where others may"
+    " have used it. Its CPU and memory can't be measured from here, so they are blank."
+)
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
@@ -25,7 +29,8 @@ OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
     """Return the services that an experiment with this engine needs."""
-    return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
+    named = [*ALWAYS, *engine.needs, *engine.services_in(settings)]
+    return [name for name in named if name != "broker" or not settings.kafka_bootstrap_servers]
 
 
 def require_usable(engine: Engine, stack: Stack) -> None:
@@ -42,6 +47,8 @@ def require_usable(engine: Engine, stack: Stack) -> None:
     )
     resources.require_cores(stack.settings)
     require_raced_on(engine, stack.settings)
+    for member in engine.members:
+        require_kafka_usable(member, stack.settings)
     engine.check(stack)
 
 
@@ -57,6 +64,8 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     require_usable(engine, stack)
     resources.pin_harness(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
+    for member in engine.members:
+        require_known_clock(member, stack)
 
 
 def require_raced_on(
@@ -82,6 +91,53 @@ def require_raced_on(
             )
 
 
+def require_kafka_usable(engine: Engine, settings: Settings) -> None:
+    """Check that the engine can use a Kafka that runs elsewhere, if there is one.
+
+    Raises:
+        UsageError: it can't.
+    """
+    if settings.kafka_bootstrap_servers and not engine.kafka_elsewhere:
+        raise UsageError(
+            f"KAFKA_BOOTSTRAP_SERVERS: {engine.title} can't use a Kafka that runs elsewhere."
+            " Unset it."
+        )
+
+
+# Lag that is known less exactly than this is not reported.
+MOST_UNCERTAIN_MS = 20.0
+
+
+def require_known_clock(engine: Engine, stack: Stack) -> None:
+    """Check that the clock that stamps the engine's views is known exactly enough.
+
+    Raises:
+        SetupError: it is not.
+    """
+    clock = stack.broker_clock
+    if engine.stamped_by_broker and clock and clock.uncertainty_ms > MOST_UNCERTAIN_MS:
+        raise SetupError(
+            f"Lag of {engine.title} can't be measured: the broker stamps its views, and {clock}."
+            f" At most ± {MOST_UNCERTAIN_MS:.0f} ms are accepted. Run the harness nearer to the"
+            " broker."
+        )
+
+
+def caveats_of_kafka(engine: Engine, stack: Stack) -> list[str]:
+    """Return warnings about a broker that the run did not start."""
+    if not stack.settings.kafka_bootstrap_servers:
+        return []
+    stamps = engine.stamped_by_broker and stack.broker_clock
+    return [
+        KAFKA_ELSEWHERE,
+        *(
+            [f"The broker stamps this engine's views; lag is corrected: {stamps}."]
+            if stamps
+            else []
+        ),
+    ]
+
+
 def check_writes(stack: Stack, while_waiting: Callable[[], None]) -> None:
     """Check that the broker of a running stack accepts writes and stores the generator's messages.
 
@@ -89,7 +145,9 @@ def check_writes(stack: Stack, while_waiting: Callable[[], None]) -> None:
         WriteCheckError: the check failed; the message contains the reason, if known.
     """
     topic = find_workload(stack.settings.workload).topic.name
-    write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), while_waiting)
+    is_here = not stack.settings.kafka_bootstrap_servers
+    log = stack.log_of("broker") if is_here else None
+    write_check.check_writes(stack.endpoints, topic, log, while_waiting)
 
 
 def check_services(stack: Stack, engine: Engine, besides: Collection[str] = ()) -> None:
@@ -192,6 +250,8 @@ def space_warnings(
     stack: Stack, asked: RunArguments, measure: MeasureSpace = free_space
 ) -> Iterator[str]:
     """Yield a warning for each file system that the load will fill before the run ends."""
+    if stack.settings.kafka_bootstrap_servers:
+        return  # the broker stores the load elsewhere
     per_s, most = stored_by_broker(stack.settings, asked.pageviews_per_s)
     takes_s = asked.wait_s + asked.samples * asked.delay_s + asked.warm_up_s / 2
     for folder in stack.data_folders():

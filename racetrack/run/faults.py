@@ -76,6 +76,8 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
                 f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
                 " service."
             )
+        if fault.target == "broker" and settings.kafka_bootstrap_servers:
+            raise UsageError(f"{fault.text!r}: the broker runs elsewhere, out of reach.")
         return (fault.target,)
     services = member.services_in(settings)
     if not services:

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from racetrack import __version__, host, terminal
 from racetrack.analysis.noise import is_void
-from racetrack.config import Settings, for_record
+from racetrack.config import for_record
 from racetrack.engines.contract import Engine
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord
+from racetrack.run.checks import caveats_of_kafka
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import Workload, find_workload
@@ -81,14 +82,15 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
     for member in engine.members:
         with folder.recording_of(member.name) as run:
-            _describe_engine(run, member, settings)
+            _describe_engine(run, member, stack)
 
 
-def _describe_engine(run: RunRecord, engine: Engine, settings: Settings) -> None:
+def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     """Write the description of one engine into its record."""
+    settings = stack.settings
     run.engine_services = engine.services_in(settings)
     run.guarantee = engine.guarantee(settings)
-    run.caveats = tuple(engine.caveats(settings))
+    run.caveats = (*engine.caveats(settings), *caveats_of_kafka(engine, stack))
     run.summary_after_ms = engine.summary_after_ms
     if engine.script_ending:
         run.workload_views = len(find_workload(settings.workload).views)

@@ -98,7 +98,8 @@ class Live:
         self._verdicts = {
             each.name: VerdictWatch(each.name, self._recent) for each in engine.members
         }
-        watched = (*engine.services_in(stack.settings), "broker")
+        own = (*engine.services_in(stack.settings), "broker")
+        watched = [name for name in own if name in checks.services_of(engine, stack.settings)]
         self._heaps = HeapProbe(partial(stack.pids, watched), folder)
         self._now = Now()
         self._load = LiveLoad(

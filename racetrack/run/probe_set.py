@@ -30,8 +30,8 @@ def service_names(engine: Engine, stack: Stack) -> list[str]:
 
 def _others(own: Collection[str], engine: Engine, stack: Stack) -> list[str]:
     started = stack.apart(services_of(engine, stack.settings))
-    names = dict.fromkeys(("broker", "loadgen", *started))
-    return [name for name in names if name not in own]
+    first = [name for name in ("broker", "loadgen") if name in started]
+    return [name for name in dict.fromkeys([*first, *started]) if name not in own]
 
 
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:

@@ -15,6 +15,21 @@ IN_MEMORY = "data is in /dev/shm there"
 BUILT_IN = "it is in the images that `./race images` made"
 NO_IMAGE = "no published image is used there"
 IN_MANIFESTS = "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)"
+OWN_BROKER = "services in containers use the stack's own broker"
+KAFKA_ELSEWHERE = (
+    "KAFKA_BOOTSTRAP_SERVERS",
+    "KAFKA_TOPIC_PREFIX",
+    "KAFKA_REPLICATION_FACTOR",
+    "KAFKA_SECURITY_PROTOCOL",
+    "KAFKA_SSL_CA_LOCATION",
+    "KAFKA_SSL_CERTIFICATE_LOCATION",
+    "KAFKA_SSL_KEY_LOCATION",
+    "KAFKA_SSL_KEY_PASSWORD",
+    "KAFKA_SASL_MECHANISM",
+    "KAFKA_SASL_USERNAME",
+    "KAFKA_SASL_PASSWORD",
+    "KAFKA_SASL_PASSWORD_FILE",
+)
 
 
 @dataclass(frozen=True)
@@ -58,17 +73,21 @@ STACK = Applicability(
             "REDPANDA_MEMORY": KAFKA,
             **dict.fromkeys(("REDPANDA_TMPFS", "MYSQL_TMPFS"), IN_MEMORY),
         },
-        "compose": dict.fromkeys(
-            (
-                "KAFKA_HEAP",
-                "KAFKA_CONTROLLER_PORT",
-                "SCHEMA_REGISTRY_HEAP",
-                "KAFKA_VERSION",
-                "APICURIO_VERSION",
+        "compose": {
+            **dict.fromkeys(
+                (
+                    "KAFKA_HEAP",
+                    "KAFKA_CONTROLLER_PORT",
+                    "SCHEMA_REGISTRY_HEAP",
+                    "KAFKA_VERSION",
+                    "APICURIO_VERSION",
+                ),
+                REDPANDA,
             ),
-            REDPANDA,
-        ),
+            **dict.fromkeys(KAFKA_ELSEWHERE, OWN_BROKER),
+        },
         "airgap": {
+            **dict.fromkeys(KAFKA_ELSEWHERE, OWN_BROKER),
             "REDPANDA_SMP": KAFKA,
             "REDPANDA_MEMORY": KAFKA,
             "KAFKA_CONTROLLER_PORT": "it is not published",
@@ -82,6 +101,7 @@ STACK = Applicability(
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
         ),
+        **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",
     },

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from racetrack.config import Settings
+from racetrack.kafka_endpoint import KafkaEndpoint
 
 Say = Callable[[str], None]
 OnReady = Callable[[str], None]
@@ -32,7 +33,7 @@ class Accounting(Protocol):
 class Endpoints:
     """Addresses of the services, as seen from this machine."""
 
-    kafka: str  # host:port
+    kafka: KafkaEndpoint
     registry: str  # URL of the Confluent-compatible API
     connect: str  # URL of Kafka Connect's REST API
     mysql_host: str
@@ -46,7 +47,7 @@ class Endpoints:
 class InternalEndpoints:
     """Addresses of an engine's inputs, as seen by the engine's service."""
 
-    kafka: str  # host:port
+    kafka: KafkaEndpoint
     registry: str  # URL of the Confluent-compatible API
     redis: str  # host:port, if the engine needs Redis
     scripts: str  # the folder `scripts`
@@ -74,6 +75,24 @@ class Unmeasurable:
 
     why: str
     remedy: str
+
+
+@dataclass(frozen=True)
+class BrokerClock:
+    """Difference of the broker's clock from this machine's: `offset_ms` ± `uncertainty_ms`.
+
+    The broker's clock is ahead if the offset is positive.
+    """
+
+    offset_ms: float
+    uncertainty_ms: float
+
+    def __str__(self) -> str:
+        ahead = "ahead of" if self.offset_ms >= 0 else "behind"
+        return (
+            f"the broker's clock is {abs(self.offset_ms):.1f} ms {ahead} this machine's,"
+            f" ± {self.uncertainty_ms:.1f} ms"
+        )
 
 
 @dataclass(frozen=True)
@@ -106,6 +125,10 @@ class Stack(Protocol):
         A stack that can't be measured can only be tried out, not used for experiments: `pids`
         returns empty lists and `accounting` returns None.
         """
+
+    @property
+    def broker_clock(self) -> BrokerClock | None:
+        """Clock of a broker that runs elsewhere, since `prepare`; None if it runs here."""
 
     @property
     def data_in_memory(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from racetrack.clock import utc_now
 from racetrack.config import REPO
 from racetrack.errors import BusyError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.machine_lock import private_folder
 from racetrack.results.json_file import write_json
 from racetrack.stack.contract import RunningStack, Say
@@ -34,9 +35,15 @@ class Watchdog:
     """
 
     def __init__(
-        self, runtime: str, stack_name: str, clears_within_s: float = CLEARS_WITHIN_S
+        self,
+        runtime: str,
+        stack_name: str,
+        clears_within_s: float = CLEARS_WITHIN_S,
+        kafka: KafkaEndpoint | None = None,
     ) -> None:
-        """`clears_within_s` limits the wait for the watchdog of a killed run."""
+        """`clears_within_s` limits the wait for the watchdog of a killed run. If `kafka` runs
+        elsewhere, the watchdog removes what begins with its prefix."""
+        self._kafka = kafka
         self._runtime, self._stack_name = runtime, stack_name
         self._clears_within_s = clears_within_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -72,6 +79,7 @@ class Watchdog:
                 stdout=subprocess.DEVNULL,
                 cwd=REPO,
                 pass_fds=[lock],
+                env={**os.environ, **(self._kafka.environment() if self._kafka else {})},
                 # The watchdog must survive Ctrl-C, and `kill -9` of the harness's process group.
                 start_new_session=True,
             )

@@ -6,7 +6,9 @@ import socket
 import urllib.error
 import urllib.request
 
+from racetrack import kafka_endpoint
 from racetrack.config import Settings
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.service import NotReady
 
 # Ignore the environment's proxies, because the services listen on this machine.
@@ -23,9 +25,10 @@ def endpoint(address: str, port: int) -> str:
     return f"{address}:{port}"
 
 
-def kafka(settings: Settings) -> str:
-    """Return the broker's `host:port`."""
-    return endpoint(settings.peer_kafka or host(settings), settings.kafka_port)
+def kafka(settings: Settings) -> KafkaEndpoint:
+    """Return the Kafka that the user provides, or the stack's broker."""
+    broker = endpoint(settings.peer_kafka or host(settings), settings.kafka_port)
+    return kafka_endpoint.elsewhere(settings) or KafkaEndpoint(broker)
 
 
 def registry(settings: Settings) -> str:

@@ -50,6 +50,14 @@ def open_stack(
     """
     if settings.runtime == "native":
         return _native(settings)
+    if settings.kafka_bootstrap_servers:
+        if settings.runtime in ("compose", "kubernetes"):
+            raise UsageError(
+                "KAFKA_BOOTSTRAP_SERVERS: services in containers use the stack's own broker. Set"
+                " RUNTIME=native."
+            )
+        say("Runtime native: KAFKA_BOOTSTRAP_SERVERS is set.")
+        return _native(settings)
     if settings.runtime == "kubernetes":
         return _on_kubernetes(settings, services, to_play=to_play)
     from racetrack.stack.compose.engine import NoDocker
@@ -132,7 +140,7 @@ def possible_stacks(
     settings: Settings, open_compose: Callable[[Settings], "ComposeStack"] = open_compose
 ) -> list[Stack]:
     """Return one stack for each runtime in which a stack of this name may be running."""
-    if settings.runtime == "native":
+    if settings.runtime == "native" or settings.kafka_bootstrap_servers:
         return [_native(settings)]
     if settings.runtime == "kubernetes":
         return [_kubernetes(settings)]

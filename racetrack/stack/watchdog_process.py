@@ -6,9 +6,10 @@ It runs while engines are measured, so it imports few modules, and imports all o
 import contextlib
 import importlib
 import json
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -29,19 +30,25 @@ CLEANUPS = {
     "kubernetes": "racetrack.stack.kubernetes.orphans",
 }
 OUTCOME = "the harness was killed"
+LIBRDKAFKA = "KAFKA_LIBRDKAFKA_CONFIG"  # see racetrack/kafka_endpoint.py
 
 
 def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     """Sleep until standard input is closed, then remove the stack of this name."""
     clear: Clear = importlib.import_module(CLEANUPS[runtime]).clear_at_once
     sys.stdin.buffer.read()
-    clear_and_report(clear, stack_name, run_folder)
+    clear_and_report(clear, stack_name, run_folder, and_then=remove_from_kafka)
 
 
 def clear_and_report(
-    clear: Clear, stack_name: str, run_folder: str | None, retries_for_s: float = RETRIES_FOR_S
+    clear: Clear,
+    stack_name: str,
+    run_folder: str | None,
+    retries_for_s: float = RETRIES_FOR_S,
+    and_then: Callable[[], Sequence[str]] = tuple,
 ) -> None:
-    """Remove the stack; report what was done on standard error and in the run's folder."""
+    """Remove the stack; report what was done on standard error and in the run's folder. Then call
+    `and_then`, which returns further lines for the report."""
     began = time.monotonic()
     try:
         cleared = clear_all(clear, stack_name, retries_for_s=retries_for_s)
@@ -49,14 +56,27 @@ def clear_and_report(
         outcome = f"ended {what}, within {time.monotonic() - began:.1f} s."
     except FAILURES as error:
         outcome = f"not everything could be ended; the next run will try again: {error}"
-    lines = [f"The harness was killed; {outcome}"]
+    lines = [f"The harness was killed; {outcome}", *and_then()]
     try:
         if run_folder:
-            note(Path(run_folder), lines[0])
+            note(Path(run_folder), "\n".join(lines))
     except OSError as error:  # a full disk
         lines.append(f"This can't be recorded in {run_folder}: {error}")
     with contextlib.suppress(OSError):  # the terminal may be gone as well
         print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def remove_from_kafka() -> Sequence[str]:
+    """Remove the killed run's topics and consumer groups, if Kafka runs elsewhere. Return lines for
+    the user."""
+    if LIBRDKAFKA not in os.environ:
+        return ()
+    # Imported late, since most runs have a broker of their own.
+    from racetrack.kafka_endpoint import KafkaEndpoint
+    from racetrack.stack.own_kafka import OwnNames
+
+    kafka = KafkaEndpoint.from_environment(os.environ)
+    return [line.strip() for line in OwnNames(kafka).remove().lines(kafka)]
 
 
 def clear_all(

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
+import confluent_kafka
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from confluent_kafka import Consumer, TopicPartition
 from racetrack import environment
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.kafka_client import is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import TopicOffsets
 from racetrack.verify import compare
 from racetrack.verify.compare import short
@@ -194,7 +196,7 @@ class Unfit:
 class KafkaAccess:
     """The clients that read topics, and the time that kcat may take for a partition, in seconds."""
 
-    open_offsets: Callable[[str, str], TopicOffsets] = TopicOffsets
+    open_offsets: Callable[[KafkaEndpoint, str], TopicOffsets] = TopicOffsets
     open_consumer: Callable[[dict[str, Any]], Consumer] = Consumer
     read_within_s: float = READ_WITHIN_S
 
@@ -204,7 +206,7 @@ KAFKA = KafkaAccess()
 
 def take_topic(
     db: duckdb.DuckDBPyConnection,
-    bootstrap: str,
+    where: KafkaEndpoint,
     topic: SourceTopic,
     ends: Sequence[int],
     kafka: KafkaAccess = KAFKA,
@@ -218,10 +220,10 @@ def take_topic(
     Raises:
         RacetrackError: the topic could not be read, or the broker has deleted its first messages.
     """
-    _must_be_whole(kafka.open_offsets(bootstrap, topic.name), topic.name)
+    _must_be_whole(kafka.open_offsets(where, topic.name), topic.name)
     for partition, end in enumerate(ends):
         if end:
-            _take(db, bootstrap, topic, partition, end, kafka.read_within_s)
+            _take(db, where, topic, partition, end, kafka.read_within_s)
     unfit = Unfit()
     if topic.invalid_if:
         table = f"source.{topic.table}"
@@ -230,38 +232,39 @@ def take_topic(
         fit = dict(db.execute(counts).fetchall())
         for partition, end in enumerate(ends):
             if fit.get(partition, 0) != end:
-                with closing(kafka.open_consumer(_settings(bootstrap))) as consumer:
-                    _sort_out(db, consumer, topic, partition, end, unfit)
+                with closing(kafka.open_consumer(_settings(where))) as consumer:
+                    _sort_out(db, consumer, where, topic, partition, end, unfit)
     return unfit
 
 
 def take_whole_topic(
-    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, kafka: KafkaAccess = KAFKA
+    db: duckdb.DuckDBPyConnection,
+    where: KafkaEndpoint,
+    topic: SourceTopic,
+    kafka: KafkaAccess = KAFKA,
 ) -> Unfit:
     """Fill the topic's table with all messages up to the current end offsets; see `take_topic`."""
-    ends = kafka.open_offsets(bootstrap, topic.name).end_offsets()
-    return take_topic(db, bootstrap, topic, ends, kafka)
+    ends = kafka.open_offsets(where, topic.name).end_offsets()
+    return take_topic(db, where, topic, ends, kafka)
 
 
-def _settings(bootstrap: str) -> dict[str, Any]:
-    return {
-        "bootstrap.servers": bootstrap,
-        "group.id": "racetrack-unfit",
-        "log_level": 2,
-        "enable.auto.commit": False,
-    }
+def _settings(where: KafkaEndpoint) -> dict[str, Any]:
+    return where.librdkafka(
+        {"group.id": "racetrack-unfit", "log_level": 2, "enable.auto.commit": False}
+    )
 
 
 def _take(
     db: duckdb.DuckDBPyConnection,
-    bootstrap: str,
+    where: KafkaEndpoint,
     topic: SourceTopic,
     partition: int,
     end: int,
     within_s: float,
 ) -> None:
-    which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-    with _kcat(["-b", bootstrap, *which, *topic.kcat_args], within_s) as pipe:
+    name = where.topic(topic.name)
+    which = ["-t", name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
+    with _kcat(where, [*which, *topic.kcat_args], within_s) as pipe:
         pipes = [f"/dev/fd/{pipe.fileno()}"]
         taken = db.execute(topic.insert_sql, {"pipes": pipes}).fetchall()[0][0]
     # `taken` may exceed `end`, because a message with line breaks counts as several lines.
@@ -274,6 +277,7 @@ def _take(
 def _sort_out(
     db: duckdb.DuckDBPyConnection,
     consumer: Consumer,
+    where: KafkaEndpoint,
     topic: SourceTopic,
     partition: int,
     end: int,
@@ -291,7 +295,7 @@ def _sort_out(
         ).fetchall()
     ]
     unfit.count += len(offsets[LOOKED_AT:])
-    for offset, value in _values(consumer, topic.name, partition, offsets[:LOOKED_AT]):
+    for offset, value in _values(consumer, where.topic(topic.name), partition, offsets[:LOOKED_AT]):
         if fault := fault_of(value, topic):
             what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
             unfit.add(f"partition {partition}, offset {offset}", what)
@@ -337,14 +341,15 @@ def _must_be_whole(offsets: TopicOffsets, topic: str) -> None:
 
 
 @contextmanager
-def _kcat(arguments: Sequence[str], within_s: float) -> Iterator[IO[bytes]]:
+def _kcat(where: KafkaEndpoint, arguments: Sequence[str], within_s: float) -> Iterator[IO[bytes]]:
     """Run kcat, at most for so long, while the caller reads its output inside the context.
 
     Raises:
         RacetrackError: kcat failed, or DuckDB could not read its output.
     """
+    arguments = ["-b", str(where), *arguments]
     with TemporaryFile() as log:
-        kcat = _start(arguments, log)
+        kcat = _start(where, arguments, log)
         watchdog = threading.Timer(within_s, kcat.kill)
         watchdog.start()
         failure: duckdb.Error | None = None
@@ -365,19 +370,36 @@ def _kcat(arguments: Sequence[str], within_s: float) -> Iterator[IO[bytes]]:
             ) from failure
 
 
-def _start(arguments: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(
+    where: KafkaEndpoint, arguments: Sequence[str], log: IO[bytes]
+) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            ["kcat", "-C", "-q", *_FETCH, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=environment.of_program({}),
-        )
+        # The properties contain secrets, so they are neither arguments nor a named file.
+        with TemporaryFile("w+") as properties:
+            lines = where.librdkafka_properties.items()
+            properties.writelines(f"{name}={value}\n" for name, value in lines)
+            properties.seek(0)
+            options = ["-F", f"/dev/fd/{properties.fileno()}"] if where.is_elsewhere else []
+            return subprocess.Popen(
+                ["kcat", *options, "-C", "-q", *_FETCH, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment.of_program(_newer_librdkafka() if where.is_elsewhere else {}),
+                pass_fds=[properties.fileno()],
+            )
     except FileNotFoundError:
         raise SetupError(
             "kcat, which reads topics, is missing: apt-get install kcat (macOS: brew install kcat)."
         ) from None
+
+
+def _newer_librdkafka() -> dict[str, str]:
+    """Return variables with which kcat uses the library of confluent-kafka: Kafka 4.3 refuses the
+    login of Debian's librdkafka 2.0 by SCRAM."""
+    folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
+    found = sorted(folder.glob("librdkafka*.so*"))
+    return {"LD_PRELOAD": str(found[0])} if found else {}
 
 
 def _end(kcat: subprocess.Popen[bytes]) -> int:

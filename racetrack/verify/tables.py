@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import NoOffsets, ends, is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import View, Workload
@@ -119,17 +120,12 @@ class CdcTopics:
     """Reader of the tables' CDC topics, which can be called again as the topics grow. Only the
     newest message of each key is decoded."""
 
-    def __init__(self, kafka: str, registry: str, workload: Workload) -> None:
-        self._tables = {workload.cdc_topic(table): table for table in workload.tables}
+    def __init__(self, kafka: KafkaEndpoint, registry: str, workload: Workload) -> None:
+        self._tables = {kafka.topic(workload.cdc_topic(table)): table for table in workload.tables}
         self._avro = Avro(registry)
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": kafka,
-                "group.id": "racetrack-cdc",  # required, but nothing is committed
-                "enable.auto.commit": False,
-                "log_level": 2,
-            }
-        )
+        # A group is required, but nothing is committed.
+        own = {"group.id": "racetrack-cdc", "enable.auto.commit": False, "log_level": 2}
+        self._consumer = Consumer(kafka.librdkafka(own))
         self._positions = dict.fromkeys(self._tables, 0)
         self._newest: dict[str, dict[bytes, tuple[int, bytes | None]]] = {
             table: {} for table in workload.tables

@@ -19,6 +19,7 @@ import pyarrow as pa
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.loadgen import Settled
 from racetrack.results.verification import (
     CdcVerified,
@@ -64,11 +65,11 @@ class Inputs:
         tables.statements_without_messages
     )
     take_topic: Callable[
-        [duckdb.DuckDBPyConnection, str, SourceTopic, Sequence[int]], sources.Unfit
+        [duckdb.DuckDBPyConnection, KafkaEndpoint, SourceTopic, Sequence[int]], sources.Unfit
     ] = sources.take_topic
-    take_whole_topic: Callable[[duckdb.DuckDBPyConnection, str, SourceTopic], sources.Unfit] = (
-        sources.take_whole_topic
-    )
+    take_whole_topic: Callable[
+        [duckdb.DuckDBPyConnection, KafkaEndpoint, SourceTopic], sources.Unfit
+    ] = sources.take_whole_topic
 
 
 @dataclass(frozen=True)

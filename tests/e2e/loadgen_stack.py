@@ -106,7 +106,7 @@ class LoadgenStack:
     def read(self, since: Sequence[int]) -> list[Message]:
         """All pageviews from these offsets on, in order within their partitions."""
         missing = sum(self.broker.end_offsets()) - sum(since)
-        settings = {"bootstrap.servers": self.native.endpoints.kafka, "group.id": "tests"}
+        settings = self.native.endpoints.kafka.librdkafka({"group.id": "tests"})
         consumer = Consumer({**settings, "enable.auto.commit": False})
         found: list[Message] = []
         try:

@@ -59,7 +59,7 @@ def refusal_of(engine: str, value: bytes | None) -> str:
     """The outcome of a run in which the third partition gets this message once the rate is set."""
     door = Door("run_experiment.sh", engine, "1000", "60", "1", "1.0", "--decide-within", "0")
     door.until(r"^\[4/")
-    producer = Producer({"bootstrap.servers": net.kafka(load())})
+    producer = Producer(net.kafka(load()).librdkafka())
     producer.produce(find_workload("shop").topic.name, value, partition=2)
     assert producer.flush(10) == 0
     sent_s = time.monotonic()

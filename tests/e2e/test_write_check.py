@@ -43,7 +43,7 @@ NONE_FITS, ONE_FITS = "60", "250"
 
 
 def limit_messages(stack: Stack, resource: ConfigResource) -> None:
-    client = AdminClient({"bootstrap.servers": stack.endpoints.kafka, "log_level": 2})
+    client = AdminClient(stack.endpoints.kafka.librdkafka({"log_level": 2}))
     for changed in client.incremental_alter_configs([resource]).values():
         changed.result(10)
 
@@ -163,5 +163,5 @@ def test_a_broker_that_hangs_ends_the_check_within_10_s(loadgen: LoadgenStack) -
 
 def test_the_record_has_a_topic_of_its_own(loadgen: LoadgenStack) -> None:
     check_writes(loadgen.native, lambda: None)
-    client = AdminClient({"bootstrap.servers": loadgen.native.endpoints.kafka, "log_level": 2})
+    client = AdminClient(loadgen.native.endpoints.kafka.librdkafka({"log_level": 2}))
     assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1

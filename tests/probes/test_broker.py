@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, TopicPartition
 
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes import broker
 
 NOT_TOLD, REFUSED, FENCED = -1001, -1, -2
@@ -50,7 +51,7 @@ class Client:
 def topic(*answers: Sequence[int]) -> broker.TopicOffsets:
     """Return the offsets of a topic with these answers of the client."""
     client = cast(Consumer, Client(answers))
-    return broker.TopicOffsets("here:9092", "pageviews", lambda _settings: client)
+    return broker.TopicOffsets(KafkaEndpoint("here:9092"), "pageviews", lambda _settings: client)
 
 
 def test_offsets_come_in_the_order_of_the_partitions() -> None:

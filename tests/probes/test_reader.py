@@ -15,6 +15,7 @@ import pytest
 from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.reader import NO_ROW, Client, Job, answerable, held
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
@@ -22,7 +23,7 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
 WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
 ENDPOINTS = Endpoints(
-    kafka="127.0.0.1:1",
+    kafka=KafkaEndpoint("127.0.0.1:1"),
     registry="http://127.0.0.1:2",
     connect="http://127.0.0.1:3",
     mysql_host="127.0.0.1",

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Producer
 
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes import refused_input
 from racetrack.probes.refused_input import KafkaInput, Message
 from racetrack.stack.avro import Avro
@@ -176,7 +177,7 @@ def test_messages_are_read_from_kafka(tmp_path: Path) -> None:
     # librdkafka brings a broker of its own for tests; it lives as long as this producer.
     producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = producer.list_topics(timeout=10).brokers.values()
-    kafka, log = f"{broker.host}:{broker.port}", tmp_path / "engine.log"
+    kafka, log = KafkaEndpoint(f"{broker.host}:{broker.port}"), tmp_path / "engine.log"
     for partition, value in ((0, json.dumps(GOOD).encode()), (1, None), (1, b"hello")):
         producer.produce("pageviews", value, partition=partition)
         assert producer.flush(10) == 0

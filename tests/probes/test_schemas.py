@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from racetrack.errors import EngineFailed
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.cdc import SchemasProbe, changed_field, column_types
 from tests.fake_server import serve_in_background
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -77,7 +78,7 @@ def test_the_first_message_of_another_type_is_named(registry: str) -> None:
             producer.produce(f"mysql.shop.{topic}", message, partition=0)
     assert producer.flush(10) == 0
     stack = MadeUpStack()
-    kafka = f"{broker.host}:{broker.port}"
+    kafka = KafkaEndpoint(f"{broker.host}:{broker.port}")
     stack.endpoints = replace(stack.endpoints, kafka=kafka, registry=registry)
     probe = SchemasProbe(MadeUpEngine(), stack.as_stack(), 0.01)
     probe.start()

@@ -14,9 +14,11 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.run.checks import make_ready
 from racetrack.stack import applicability
 from racetrack.stack.contract import (
+    BrokerClock,
     DataFolder,
     Endpoints,
     OnReady,
@@ -34,9 +36,17 @@ class MadeUpStack:
     """As much of a stack as is asked for without containers or processes of its own."""
 
     endpoints = Endpoints(
-        "127.0.0.1:0", "http://127.0.0.1:0", "", "127.0.0.1", 0, "127.0.0.1", 8090, "127.0.0.1:0"
+        KafkaEndpoint("127.0.0.1:0"),
+        "http://127.0.0.1:0",
+        "",
+        "127.0.0.1",
+        0,
+        "127.0.0.1",
+        8090,
+        "127.0.0.1:0",
     )
     unmeasurable: Unmeasurable | None = None
+    broker_clock: BrokerClock | None = None
     unprepared: tuple[str, ...] = ()
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:

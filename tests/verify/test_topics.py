@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from racetrack.errors import RacetrackError, SetupError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import TopicOffsets
 from racetrack.verify import sources
 from racetrack.workloads.shop.harness import FLAGGED, PAGEVIEWS
@@ -57,6 +58,9 @@ def play(script: Path, body: str) -> None:
     script.chmod(0o755)
 
 
+SOMEWHERE = KafkaEndpoint("somewhere:9092")
+
+
 def line(value: str) -> str:
     return f"""
 for n in range(int(count)):
@@ -66,7 +70,7 @@ for n in range(int(count)):
 
 def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, line(VIEW))
-    sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 0, 1], kafka())
+    sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [3, 0, 1], kafka())
     rows = db.execute('SELECT "partition", "offset" FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 0), (0, 1), (0, 2), (2, 0)]
     whole = db.execute('SELECT * EXCLUDE ("partition", "offset") FROM source.pageviews').fetchone()
@@ -75,7 +79,7 @@ def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, k
 
 def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, r"""print('{"payload": "\\"17\\""}'); print('{"payload": null}')""")
-    sources.take_whole_topic(db, "somewhere", FLAGGED, kafka())
+    sources.take_whole_topic(db, SOMEWHERE, FLAGGED, kafka())
     assert db.execute("SELECT * FROM source.dd_flagged_profiles").fetchall() == [('"17"',), (None,)]
 
 
@@ -91,25 +95,25 @@ def test_what_goes_wrong_is_reported(
 ) -> None:
     play(kcat, body)
     with pytest.raises(RacetrackError, match=says):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka())
+        sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [3], kafka())
 
 
 def test_one_that_never_ends_is_ended(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, "import time; time.sleep(60)")
     with pytest.raises(RacetrackError, match="ended with -9"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka(within_s=0.5))
+        sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [3], kafka(within_s=0.5))
 
 
 def test_without_kcat_it_reports_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     with pytest.raises(SetupError, match="apt-get install kcat"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka())
+        sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [3], kafka())
 
 
 def test_a_topic_that_has_lost_its_beginning_is_refused(
     db: duckdb.DuckDBPyConnection, kcat: Path
 ) -> None:
     with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 20], kafka(begin=[0, 12]))
+        sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [3, 20], kafka(begin=[0, 12]))
 
 
 class OneByOne:
@@ -153,7 +157,7 @@ for n, value in enumerate({texts!r}):
     print('{{"partition":%s,"offset":%d,"value":%s}}' % (partition, n, value))
 """,
     )
-    unfit = sources.take_topic(db, "somewhere", PAGEVIEWS, [len(values)], kafka(values=values))
+    unfit = sources.take_topic(db, SOMEWHERE, PAGEVIEWS, [len(values)], kafka(values=values))
     rows = db.execute('SELECT "offset", user_id FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 7), (6, 7), (7, 7)]
     assert unfit.count == 5

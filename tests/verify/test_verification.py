@@ -83,7 +83,7 @@ def inputs(
     """This shop's tables and topics."""
 
     def take(
-        db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object
+        db: duckdb.DuckDBPyConnection, where: object, topic: object, ends: object
     ) -> sources.Unfit:
         conftest.load_topics(db, made)
         return sources.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])

@@ -11,9 +11,9 @@ Its output has the format of `racetrack/engines/shared/progress_log.py`:
 - every second, `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>`: how many pageviews the
   process could have counted since its start if there had always been a backlog.
 
-The environment contains KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (name of the messages' field with the
-due time), READY_FILE (a file that is created once all partitions are assigned), and the
-settings in the `.env` in this folder.
+The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
+field with the due time), READY_FILE (a file that is created once all partitions are assigned),
+and the settings in the `.env` in this folder.
 """
 
 import json
@@ -30,6 +30,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from racetrack import clock
 from racetrack.engines.cal.capacity import Capacity
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.results.defects import NO_PARTITION, InjectedDefect
 
 LOOK_EVERY_S = 0.01
@@ -222,19 +223,21 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
     return found
 
 
-def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
+def assigned(kafka: KafkaEndpoint, topic: str) -> tuple[Consumer, int]:
     """Return a consumer that reads the topic from its beginning, and the number of partitions."""
     consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "cal",  # required, but nothing is committed
-            "enable.auto.commit": False,
-            # Read ahead as far as possible. If messages that can't be counted yet stayed in the
-            # broker, one partition could be read ahead of another by a whole fetch.
-            "queued.min.messages": 1_000_000,
-            "fetch.queue.backoff.ms": 1,
-        }
+        kafka.librdkafka(
+            {
+                "group.id": "cal",  # required, but nothing is committed
+                "enable.auto.commit": False,
+                # Read ahead as far as possible. If messages that can't be counted yet stayed in the
+                # broker, one partition could be read ahead of another by a whole fetch.
+                "queued.min.messages": 1_000_000,
+                "fetch.queue.backoff.ms": 1,
+            }
+        )
     )
+    topic = kafka.topic(topic)
     found = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
     if found.error:
         raise SystemExit(f"cal: {topic}: {found.error}")
@@ -297,7 +300,7 @@ def main() -> None:
     defect = defect_of(os.environ)
     defect = replace(defect, seed=defect.seed or 1 + secrets.randbelow(SEEDS))
     topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]
-    consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"], topic)
+    consumer, partitions = assigned(KafkaEndpoint.from_environment(os.environ), topic)
     if defect.stalled_partition >= partitions:
         raise SystemExit(
             f"cal: CAL_STALLED_PARTITION={defect.stalled_partition} can't be used:"

@@ -62,6 +62,7 @@ class Cal(CalibrationEngine):
     title = "Calibration engine"
     order = 9
     services = ("cal",)
+    kafka_elsewhere = True
     runtimes = ("native",)
 
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:

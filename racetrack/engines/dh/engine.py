@@ -46,6 +46,7 @@ class Deephaven(Engine):
     needs = ("registry", "debezium")
     runtimes = ("native", "compose", "kubernetes")
     services = ("deephaven",)
+    kafka_elsewhere = True
     script_ending = ".py"
     version_part = "deephaven"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale

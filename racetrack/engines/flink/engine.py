@@ -14,12 +14,16 @@ from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Stack
 
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
 CHECKPOINTS = "execution.checkpointing.dir"
 RECOVER_FROM = "execution.state-recovery.path"
+# Flink's connector contains Kafka's client under another name.
+CLIENT = "org.apache.kafka."
+SHADED = f"org.apache.flink.kafka.shaded.{CLIENT}"
 
 
 class Flink(UpsertEngine):
@@ -30,6 +34,7 @@ class Flink(UpsertEngine):
     order = 3
     needs = ("registry", "debezium")
     services = ("flink",)
+    kafka_elsewhere = True
     script_ending = ".flink.sql"
     version_part = "flink"
     keeps_first_schemas = True  # the script declares the types of columns
@@ -44,7 +49,7 @@ class Flink(UpsertEngine):
         """Run the workload's script; return when Flink has written the first rows of a view."""
         self.prepare_inputs(stack)
         with _opened(stack.settings) as gateway:
-            gateway.run_all(_statements(stack, self.script(stack.settings)))
+            gateway.run_all(statements_for(stack, self.script(stack.settings)))
         self._wait_until_written(stack)
 
     def reload_demo(self, stack: Stack) -> None:
@@ -57,7 +62,7 @@ class Flink(UpsertEngine):
             if found:
                 log.skip()
                 gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
-                gateway.run_all(_statements(stack, self.script(stack.settings)))
+                gateway.run_all(statements_for(stack, self.script(stack.settings)))
         if found:
             self._wait(stack, log.has_started, "started no job from its checkpoint")
         else:
@@ -97,7 +102,7 @@ class Flink(UpsertEngine):
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
             "In it, paste these lines, which contain the addresses of Kafka and the registry:",
-            *_addresses(stack, path.read_text()).splitlines(),
+            *_addresses(stack, path.read_text(), hidden=True).splitlines(),
             f"then all of {path}",
         ]
 
@@ -139,20 +144,21 @@ def _opened(settings: Settings) -> Iterator[Gateway]:
         yield gateway
 
 
-def _statements(stack: Stack, path: Path) -> list[str]:
+def statements_for(stack: Stack, path: Path) -> list[str]:
     """Return the script's statements, preceded by statements with this stack's addresses."""
     sql = path.read_text()
-    return script.statements(_addresses(stack, sql) + sql)
+    prefix = stack.internal_endpoints.kafka.topic_prefix
+    return script.statements(_addresses(stack, sql) + script.with_prefix(sql, prefix))
 
 
 def _gateway_address(settings: Settings) -> str:
     return f"{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
 
 
-def _addresses(stack: Stack, sql: str) -> str:
+def _addresses(stack: Stack, sql: str, *, hidden: bool = False) -> str:
     """Return the script's templates of connection options (tables `at_…`) with the addresses of
     this stack, one per line. If they are executed first, the script's own templates have no
-    effect."""
+    effect. If `hidden`, secrets are left out."""
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     found = ""
     for name, options in re.findall(
@@ -160,9 +166,20 @@ def _addresses(stack: Stack, sql: str) -> str:
         sql,
         re.DOTALL | re.MULTILINE,
     ):
-        where = options.replace("redpanda:9092", kafka).replace("http://redpanda:8081", registry)
-        found += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
+        where = " ".join(options.split()).replace("http://redpanda:8081", registry)
+        where = where.replace("'redpanda:9092'", _kafka_options(kafka, hidden=hidden))
+        found += f"CREATE TABLE {name} (unused AS 1) WITH ({where});\n"
     return found
+
+
+def _kafka_options(kafka: KafkaEndpoint, *, hidden: bool) -> str:
+    """Return the address, as the value of an option, and the options for all further properties."""
+    further = {
+        name: "…" if hidden else value.replace(CLIENT, SHADED).replace("'", "''")
+        for name, value in kafka.java_properties.items()
+    }
+    options = (f"'properties.{name}' = '{value}'" for name, value in further.items())
+    return ", ".join([f"'{kafka}'", *options])
 
 
 ENGINE = Flink()

@@ -40,6 +40,11 @@ def own_topics(sql: str) -> list[str]:
     return [topic[1] for table, topic in made if table and topic and table[1] in written]
 
 
+def with_prefix(sql: str, prefix: str) -> str:
+    """Return the script with a prefix before the name of each topic."""
+    return _TOPIC.sub(rf"'topic' = '{prefix}\1'", sql)
+
+
 def _parts(sql: str) -> Iterator[str]:
     """Split a script at semicolons, without comments and empty lines."""
     part = ""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 
 ANSWER_S = 30.0
 # `compact`: only the last message of each key is needed. Without compaction, the topics of a long
@@ -20,7 +21,7 @@ CONFIG = {
 }
 
 
-def make(kafka: str, names: Sequence[str]) -> None:
+def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
     """Create these topics with one partition each, and empty those that exist. A restarted engine
     does not know which rows were written before, and would not delete them.
 
@@ -31,11 +32,14 @@ def make(kafka: str, names: Sequence[str]) -> None:
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": kafka, "log_level": 0})
+    admin = AdminClient(kafka.librdkafka({"log_level": 0}))
     try:
         there = admin.list_topics(timeout=ANSWER_S).topics
-        old = [TopicPartition(name, 0, OFFSET_END) for name in names if name in there]
-        new = [NewTopic(name, 1, 1, config=CONFIG) for name in names if name not in there]
+        topics, replicas = [kafka.topic(name) for name in names], kafka.replication_factor
+        old = [TopicPartition(topic, 0, OFFSET_END) for topic in topics if topic in there]
+        new = [
+            NewTopic(topic, 1, replicas, config=CONFIG) for topic in topics if topic not in there
+        ]
         asked = [
             *(admin.create_topics(new, operation_timeout=ANSWER_S).values() if new else ()),
             *(admin.delete_records(old, operation_timeout=ANSWER_S).values() if old else ()),

@@ -27,6 +27,7 @@ class KafkaStreams(UpsertEngine):
     needs = ("registry", "debezium")
     runtimes = ("native", "compose", "kubernetes")
     services = ("kstreams",)
+    kafka_elsewhere = True
     script_ending = ".kstreams.java"
     sink_format = "JSON"
     version_part = "kafka-streams"

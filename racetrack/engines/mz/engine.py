@@ -330,7 +330,7 @@ def _demo(settings: Settings) -> Server:
 
 
 def _kafka(stack: Stack) -> str:
-    return MaterializeSettings.of(stack.settings).mz_kafka or stack.internal_endpoints.kafka
+    return MaterializeSettings.of(stack.settings).mz_kafka or str(stack.internal_endpoints.kafka)
 
 
 def _registry(stack: Stack) -> str:

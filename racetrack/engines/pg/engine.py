@@ -65,6 +65,7 @@ class PostgreSQL(Engine):
     needs = ("registry", "debezium")
     runtimes = ("native", "compose", "kubernetes")
     services = ("postgres", "pgfeed")
+    kafka_elsewhere = True
     script_ending = ".pg.sql"
     version_part = "postgres"
 

@@ -21,6 +21,7 @@ FEED = (
     "racetrack/__init__.py",
     "racetrack/environment.py",
     "racetrack/errors.py",
+    "racetrack/kafka_endpoint.py",
     "racetrack/plugins.py",
     "racetrack/config.py",
     "racetrack/units.py",

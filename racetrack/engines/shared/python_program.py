@@ -36,7 +36,7 @@ class PythonProgram:
             argv=[sys.executable, "-m", self.module],
             env={
                 **self.environment(context.settings),
-                "KAFKA_BOOTSTRAP": net.kafka(context.settings),
+                **net.kafka(context.settings).environment(),
                 "READY_FILE": str(ready),
                 "PYTHONPATH": str(REPO),
                 "PYTHONDONTWRITEBYTECODE": "1",

@@ -25,6 +25,7 @@ class Spark(UpsertEngine):
     order = 5
     needs = ("registry", "debezium")
     services = ("spark",)
+    kafka_elsewhere = True
     script_ending = ".spark.java"
     sink_format = "JSON"
     version_part = "spark"

@@ -10,6 +10,7 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import resources
 from racetrack.stack.compose import engine, orphans, preparation
 from racetrack.stack.compose.containers import Containers
@@ -17,6 +18,7 @@ from racetrack.stack.compose.project import REDIS, Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Followers, Startup
 from racetrack.stack.containers import CGroup, Live, Unseen, called, each_once, shown
 from racetrack.stack.contract import (
+    BrokerClock,
     DataFolder,
     Endpoints,
     InternalEndpoints,
@@ -43,6 +45,7 @@ class ComposeStack:
     """Services as containers of one compose project; see `racetrack.stack.contract.Stack`."""
 
     runtime = "compose"
+    broker_clock: BrokerClock | None = None
 
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:
         self.settings = settings
@@ -72,7 +75,7 @@ class ComposeStack:
         """Addresses of the published ports, as seen from this machine."""
         s = self.settings
         return Endpoints(
-            kafka=f"{s.reach_address}:{s.kafka_port}",
+            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
             registry=f"http://{s.reach_address}:{s.schema_registry_port}",
             connect=f"http://{s.reach_address}:{s.connect_port}",
             mysql_host=s.reach_address,
@@ -85,7 +88,8 @@ class ComposeStack:
     @property
     def internal_endpoints(self) -> InternalEndpoints:
         """Addresses for use inside containers; they are also the scripts' defaults."""
-        return InternalEndpoints("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
+        kafka = KafkaEndpoint("redpanda:9092")
+        return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that docker-compose.yml lacks."""

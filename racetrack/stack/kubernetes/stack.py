@@ -11,10 +11,12 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import applicability, resources
 from racetrack.stack.containers import Live, called, each_once, shown
 from racetrack.stack.contract import (
     Accounting,
+    BrokerClock,
     DataFolder,
     Endpoints,
     InternalEndpoints,
@@ -46,6 +48,7 @@ class KubernetesStack:
     """Services as pods of the current cluster; see `racetrack.stack.contract.Stack`."""
 
     runtime = "kubernetes"
+    broker_clock: BrokerClock | None = None
 
     def __init__(self, settings: Settings) -> None:
         """Connect to the cluster; start nothing.
@@ -83,7 +86,7 @@ class KubernetesStack:
         """Addresses of the services on a node, which forwards a port of its own for each."""
         s = self.settings
         return Endpoints(
-            kafka=f"{s.reach_address}:{s.kafka_port}",
+            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
             registry=f"http://{s.reach_address}:{s.schema_registry_port}",
             connect=f"http://{s.reach_address}:{s.connect_port}",
             mysql_host=s.reach_address,
@@ -96,7 +99,8 @@ class KubernetesStack:
     @property
     def internal_endpoints(self) -> InternalEndpoints:
         """Addresses for use inside pods; they are also the scripts' defaults."""
-        return InternalEndpoints("redpanda:9092", "http://redpanda:8081", "redis:6379", "/scripts")
+        kafka = KafkaEndpoint("redpanda:9092")
+        return InternalEndpoints(kafka, "http://redpanda:8081", "redis:6379", "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that have no manifest."""
@@ -308,7 +312,7 @@ class KubernetesStack:
         self._kubectl.apply([manifests.namespace(self._kubectl.namespace)])
         self._kubectl.apply(services)
         self._adopt_addresses()
-        self._kubectl.apply(manifests.configuration(self.settings, self.endpoints.kafka))
+        self._kubectl.apply(manifests.configuration(self.settings, str(self.endpoints.kafka)))
         self._kubectl.apply([each for each in objects if each not in services])
 
     def _adopt_addresses(self) -> None:

@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from racetrack import environment, install
+from racetrack import environment, install, kafka_endpoint
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.host import ProcessTree
-from racetrack.stack import net, processes, resources
+from racetrack.stack import net, own_kafka_check, processes, resources
 from racetrack.stack.contract import (
+    BrokerClock,
     DataFolder,
     Endpoints,
     InternalEndpoints,
@@ -27,6 +28,7 @@ from racetrack.stack.contract import (
 )
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 from racetrack.stack.native.startup import CHECK_EVERY_S, RunningService, wait_ready
+from racetrack.stack.own_kafka import OwnNames
 from racetrack.stack.service import (
     Context,
     FasterStart,
@@ -55,6 +57,7 @@ class NativeStack:
 
     runtime = "native"
     unmeasurable: Unmeasurable | None = None
+    broker_clock: BrokerClock | None = None
 
     def __init__(
         self,
@@ -75,7 +78,9 @@ class NativeStack:
         self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
-        self._watchdog = Watchdog(self.runtime, settings.stack_name)
+        self._watchdog = Watchdog(
+            self.runtime, settings.stack_name, kafka=kafka_endpoint.elsewhere(settings)
+        )
 
     @property
     def data_in_memory(self) -> bool:
@@ -116,6 +121,10 @@ class NativeStack:
         require_not_running(self.running())
         if cleared := processes.clear(self.settings.stack_name):
             say(f"Cleared what a killed run left: {cleared}.")
+        if kafka := kafka_endpoint.elsewhere(self.settings):
+            self.broker_clock = own_kafka_check.check(kafka).clock
+            OwnNames(kafka).require_none()
+            say(f"Kafka at {kafka} can be used; {self.broker_clock}.")
         wanted = [self._find(name) for name in services]
         resources.require_free_ports(
             self.settings.bind_address, [w.ports(self.settings) for w in wanted]
@@ -270,6 +279,9 @@ class NativeStack:
                 )
                 process.kill()
             process.wait()  # otherwise it stays a zombie until this process ends
+        if kafka := kafka_endpoint.elsewhere(self.settings):
+            for line in OwnNames(kafka).remove().lines(kafka):
+                say(line)
         self._watchdog.dismiss()
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
@@ -287,7 +299,7 @@ class NativeStack:
         ended when its archive is written.
         """
         missing = {name: self._faster[name] for name in self.unprepared}
-        if not missing:
+        if not missing or self.settings.kafka_bootstrap_servers:
             return
         say(
             f"Preparing faster starts, once ({', '.join(missing)})."

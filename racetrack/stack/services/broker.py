@@ -60,7 +60,7 @@ class Broker:
         net.require_listener(context.settings, context.settings.kafka_port)
         quiet: dict[str, str | int | float | bool] = {
             "log_level": 0,
-            "bootstrap.servers": net.kafka(context.settings),
+            "bootstrap.servers": str(net.kafka(context.settings)),
         }
         try:
             # Metadata contains the cluster id, which identifies this broker, and the leaders.
@@ -87,7 +87,7 @@ class Broker:
         """Write a record and read it back."""
         self.check(context)
         where: dict[str, str | int | float | bool] = {
-            "bootstrap.servers": net.kafka(context.settings),
+            "bootstrap.servers": str(net.kafka(context.settings)),
             "log_level": 0,
         }
         topic = "training"
@@ -125,7 +125,7 @@ def server_properties(context: Context) -> dict[str, str]:
     controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
     reached = net.endpoint(net.host(settings), settings.kafka_controller_port)
     listeners = {"CLIENT": client, "CONTROLLER": controller}
-    advertised = {"CLIENT": net.kafka(settings)}
+    advertised = {"CLIENT": str(net.kafka(settings))}
     if settings.kafka_advertised_address:
         address = settings.kafka_advertised_address
         advertised["CLIENT"] = net.endpoint(address, settings.kafka_port)

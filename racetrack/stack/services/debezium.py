@@ -10,6 +10,7 @@ import pymysql
 
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import jvm, net
 from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
@@ -21,6 +22,7 @@ CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads the password from its environment, so neither its REST API nor its log shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
+KAFKA_VARIABLE = "KAFKA_PROPERTY_"
 # Lines and characters per line that are shown of a stack trace: its first line and the lines that
 # begin with "Caused by" contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
@@ -103,8 +105,8 @@ class Debezium:
             raise NotReady("the connector was registered a moment ago")
         if state != "RUNNING":
             raise NotReady(f"the connector's task is {state}")
-        workload = _workload(context.settings)
-        wanted = {f"{workload.cdc_topic(table)}-value" for table in workload.tables}
+        workload, kafka = _workload(context.settings), net.kafka(context.settings)
+        wanted = {f"{kafka.topic(workload.cdc_topic(table))}-value" for table in workload.tables}
         if missing := wanted - registry.subjects(context.settings):
             raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
 
@@ -148,7 +150,7 @@ def worker_properties(context: Context) -> dict[str, str]:
     listener = net.endpoint(settings.bind_address, settings.connect_port)
     no_plugins = context.work / "plugins"
     return {
-        "bootstrap.servers": net.kafka(settings),
+        **_kafka_clients(net.kafka(settings)),
         "listeners": f"http://{listener}",
         # The broker may still be starting: retry sooner than the default of one second, and
         # without "rebootstrapping", which multiplies the attempts.
@@ -161,7 +163,9 @@ def worker_properties(context: Context) -> dict[str, str]:
         "plugin.discovery": "service_load",
         "config.providers": "env",
         "config.providers.env.class": ENVIRONMENT,
-        "config.providers.env.param.allowlist.pattern": PASSWORD_VARIABLE,
+        "config.providers.env.param.allowlist.pattern": "|".join(
+            [PASSWORD_VARIABLE, *map(_variable, net.kafka(settings).java_properties)]
+        ),
         **_converter("key", settings),
         **_converter("value", settings),
         "producer.linger.ms": "0",
@@ -174,13 +178,13 @@ def worker_properties(context: Context) -> dict[str, str]:
 def connector_config(context: Context) -> dict[str, str]:
     """Return the configuration of the connector, with a placeholder for the password."""
     settings = context.settings
-    workload = _workload(settings)
+    workload, kafka = _workload(settings), net.kafka(settings)
     return {
         "connector.class": CONNECTOR_CLASS,
         "tasks.max": "1",
-        "topic.prefix": CDC_PREFIX,
+        "topic.prefix": kafka.topic(CDC_PREFIX),
         "topic.creation.default.partitions": "1",
-        "topic.creation.default.replication.factor": "1",
+        "topic.creation.default.replication.factor": str(kafka.replication_factor),
         "database.hostname": net.mysql_host(settings),
         "database.port": str(settings.mysql_port),
         "database.user": "debezium",
@@ -210,6 +214,20 @@ def connector_config(context: Context) -> dict[str, str]:
         "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
         "schema.history.internal.file.filename": str(context.work / "schema-history"),
     }
+
+
+def _kafka_clients(kafka: KafkaEndpoint) -> dict[str, str]:
+    """Return the properties of the clients of a Connect worker, with placeholders for variables."""
+    placeholders = {
+        f"{client}{name}": f"${{env:{_variable(name)}}}"
+        for name in kafka.java_properties
+        for client in ("", "producer.", "admin.")
+    }
+    return {"bootstrap.servers": str(kafka), **placeholders}
+
+
+def _variable(property_name: str) -> str:
+    return KAFKA_VARIABLE + property_name.replace(".", "_").upper()
 
 
 def _converter(side: str, settings: Settings) -> dict[str, str]:
@@ -245,7 +263,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
             "org.apache.kafka.connect.cli.ConnectStandalone",
             str(worker),
         ],
-        env={PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value()},
+        env={
+            PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value(),
+            **{_variable(name): v for name, v in net.kafka(settings).java_properties.items()},
+        },
         cwd=context.work,
     )
 

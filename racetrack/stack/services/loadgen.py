@@ -59,7 +59,7 @@ def environment(context: Context) -> dict[str, str]:
     return {
         "WORKLOAD": settings.workload,
         "COMMAND_ENDPOINT": net.endpoint(settings.bind_address, settings.loadgen_port),
-        "KAFKA_BOOTSTRAP": net.kafka(settings),
+        **net.kafka(settings).environment(),
         "MYSQL_HOST": net.mysql_host(settings),
         "MYSQL_PORT": str(settings.mysql_port),
         "MYSQL_USER": find_workload(settings.workload).database,

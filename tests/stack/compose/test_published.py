@@ -129,7 +129,9 @@ def built_from(service: dict[str, Any]) -> list[Path]:
         return []
     build, beside = service["build"], dockerfile_of(service).parent
     engine = build.get("args", {}).get("ENGINE")
-    return [beside, Path(build["context"]) / engine / "program"] if engine else [beside]
+    shared = [REPO / "racetrack/kafka_endpoint.py", REPO / "racetrack/engines/shared/upsert/src"]
+    program = [Path(build["context"]) / engine / "program"] if engine else []
+    return [beside, *program, *shared]
 
 
 def text_of(path: Path) -> str:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, debezium, registry
@@ -60,3 +61,27 @@ def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
     configuration = (context.work / "nginx.conf").read_text()
     assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
     assert f"server {registry.BEHIND}:{port};" in configuration
+
+
+def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(
+    context: Context,
+) -> None:
+    own = {
+        "kafka_bootstrap_servers": "a.example:9092",
+        "kafka_topic_prefix": "race-1.",
+        "kafka_security_protocol": "SASL_SSL",
+        "kafka_sasl_mechanism": "PLAIN",
+        "kafka_sasl_username": "me",
+        "kafka_sasl_password": SecretStr("the secret"),
+        "kafka_replication_factor": 3,
+    }
+    outside = replace(context, settings=context.settings.model_copy(update=own))
+    worker = debezium.worker_properties(outside)
+    assert worker["bootstrap.servers"] == "a.example:9092"
+    for client in ("", "producer.", "admin."):
+        name = f"{client}sasl.jaas.config"
+        assert worker[name] == "${env:KAFKA_PROPERTY_SASL_JAAS_CONFIG}"
+    connector = debezium.connector_config(outside)
+    assert connector["topic.prefix"] == "race-1.mysql"
+    assert connector["topic.creation.default.replication.factor"] == "3"
+    assert "the secret" not in str({**worker, **connector})

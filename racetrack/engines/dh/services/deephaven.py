@@ -97,7 +97,7 @@ def environment(context: Context) -> dict[str, str]:
             ]
         ),
         "JAVA_HOME": str(jvm.java().parent.parent),
-        "KAFKA_BOOTSTRAP": net.kafka(settings),
+        **net.kafka(settings).environment(),
         "SCHEMA_REGISTRY_URL": registry.url(settings),
         "RACETRACK_SCRIPTS": str(REPO / "scripts"),
     }

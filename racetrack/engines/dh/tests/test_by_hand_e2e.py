@@ -20,6 +20,7 @@ from racetrack import cli
 from racetrack.config import REPO, Settings
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.settings import DeephavenSettings
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
@@ -76,7 +77,7 @@ def test_it_names_where_to_play(up: Door, settings: Settings) -> None:
 
 
 def test_it_wrote_a_record_of_its_own(up: Door, settings: Settings) -> None:
-    broker = TopicOffsets(f"{settings.reach_address}:{settings.kafka_port}", TOPIC)
+    broker = TopicOffsets(KafkaEndpoint(f"{settings.reach_address}:{settings.kafka_port}"), TOPIC)
     assert broker.end_offsets() == [1]
 
 

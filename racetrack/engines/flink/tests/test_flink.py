@@ -12,10 +12,11 @@ from racetrack import config as settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import engine, script
-from racetrack.engines.flink.engine import _addresses
+from racetrack.engines.flink.engine import _addresses, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
+from racetrack.kafka_endpoint import KafkaEndpoint
 from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
@@ -137,6 +138,21 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
     assert all(f"'{KAFKA}'" in line and line.endswith(");") for line in lines)
     assert sum(line.count(f"'{REGISTRY}'") for line in lines) == 3
     assert "redpanda" not in "".join(lines)
+
+
+def test_a_kafka_elsewhere_gets_its_properties_and_prefix() -> None:
+    own = stack()
+    own.internal_endpoints.kafka = KafkaEndpoint(
+        "a.example:9092",
+        "race-1.",
+        java_properties={"sasl.jaas.config": "org.apache.kafka.Module user='me' secret;"},
+    )
+    sql = "\n".join(statements_for(own, FLINK.script(settings.load())))
+    shaded = "org.apache.flink.kafka.shaded.org.apache.kafka.Module user=''me'' secret;"
+    assert sql.count(f"'properties.sasl.jaas.config' = '{shaded}'") == 3
+    assert "'topic' = 'race-1.mysql.shop.users'" in sql
+    assert "'topic' = 'race-1.flink.item_summary'" in sql
+    assert "secret" not in "\n".join(FLINK.usage_hints(own))
 
 
 def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:

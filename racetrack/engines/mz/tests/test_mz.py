@@ -30,6 +30,7 @@ from racetrack.engines.mz.tests.materialize.wire import WELCOME
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
@@ -51,7 +52,7 @@ class NoStack:
     runtime: str = "native"
     internal_endpoints: InternalEndpoints = field(
         default_factory=lambda: InternalEndpoints(
-            "inside:9092", "http://inside:8081", "", "/scripts"
+            KafkaEndpoint("inside:9092"), "http://inside:8081", "", "/scripts"
         )
     )
     endpoints: Endpoints | None = None

@@ -37,6 +37,7 @@ from confluent_kafka.cimpl import NewTopic
 from racetrack.engines.pg.feed import plan
 from racetrack.engines.pg.feed.plan import Plan, Target
 from racetrack.engines.pg.feed.sink import Sink
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 
 BATCH = 20_000
@@ -281,33 +282,34 @@ def bring_topic(
         raise ValueError(f"feed_topics: {target.topic} has the unknown kind {target.how!r}")
 
 
-def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
+def find_topics(kafka: KafkaEndpoint, of: Plan) -> dict[str, int]:
     """Wait until all topics exist, and create the feeder's own. Return the number of partitions of
     each topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(kafka.librdkafka())
     own = [target.topic for target in of.values() if target.how in plan.OWN]
     while True:
         there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
         if there.keys() >= of.keys():
             return {topic: len(there[topic].partitions) for topic in of}
-        mine = [NewTopic(topic, 1, 1) for topic in own if topic not in there]
+        mine = [NewTopic(topic, 1, kafka.replication_factor) for topic in own if topic not in there]
         for made in (admin.create_topics(mine) if mine else {}).values():
             made.result(ANSWER_WITHIN_S)
         time.sleep(LOOK_EVERY_S)
 
 
 def consumer_at(
-    bootstrap: str, partitions: Mapping[str, int], positions: Mapping[tuple[str, int], int]
+    kafka: KafkaEndpoint, partitions: Mapping[str, int], positions: Mapping[tuple[str, int], int]
 ) -> Consumer:
     """Return a consumer that reads every topic from its position recorded in PostgreSQL."""
     consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "pgfeed",  # required, but nothing is committed to Kafka
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "fetch.queue.backoff.ms": 10,
-        }
+        kafka.librdkafka(
+            {
+                "group.id": "pgfeed",  # required, but nothing is committed to Kafka
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "fetch.queue.backoff.ms": 10,
+            }
+        )
     )
     consumer.assign(
         [
@@ -319,15 +321,17 @@ def consumer_at(
     return consumer
 
 
-def feed(connection: "psycopg.Connection[Any]", bootstrap: str, avro: Avro, batch_s: float) -> None:
+def feed(
+    connection: "psycopg.Connection[Any]", kafka: KafkaEndpoint, avro: Avro, batch_s: float
+) -> None:
     """Wait for the tables, then copy batches into them endlessly.
 
     Raises:
         psycopg.errors.UndefinedTable: the tables were dropped.
     """
-    positions, of = wait_for_tables(connection), plan.read(connection)
-    sinks = [Sink(bootstrap, avro) for target in of.values() if target.how == plan.SINK]
-    consumer = consumer_at(bootstrap, find_topics(bootstrap, of), positions)
+    positions, of = wait_for_tables(connection), plan.read(connection, kafka.topic)
+    sinks = [Sink(kafka, avro) for target in of.values() if target.how == plan.SINK]
+    consumer = consumer_at(kafka, find_topics(kafka, of), positions)
     print(f"the tables are there: reading {', '.join(of)}", flush=True)
     try:
         while True:
@@ -353,14 +357,15 @@ def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, in
 def main() -> None:
     """Read the environment, connect to PostgreSQL and the broker, and fill tables until the process
     is ended."""
-    bootstrap, avro = os.environ["KAFKA_BOOTSTRAP"], Avro(os.environ["SCHEMA_REGISTRY_URL"])
+    kafka = KafkaEndpoint.from_environment(os.environ)
+    avro = Avro(os.environ["SCHEMA_REGISTRY_URL"])
     batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
-    AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=ANSWER_WITHIN_S)
+    AdminClient(kafka.librdkafka()).list_topics(timeout=ANSWER_WITHIN_S)
     with psycopg.connect(autocommit=True) as connection:
         Path(os.environ["READY_FILE"]).touch()
         while True:
             try:
-                feed(connection, bootstrap, avro, batch_s)
+                feed(connection, kafka, avro, batch_s)
             except psycopg.errors.UndefinedTable as gone:
                 print(f"the tables are gone, waiting for others: {gone}", flush=True)
             except Refused as refused:

@@ -2,7 +2,7 @@
 `feed_topics`, which the demo's script creates, and from the definitions of the tables that it
 names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,7 +39,7 @@ _OF_THE_MESSAGE = ("partition", "offset")  # columns that are not fields of the 
 
 @dataclass(frozen=True)
 class Target:
-    """A topic, and the table into which its messages are copied."""
+    """A topic of the cluster, and the table into which its messages are copied."""
 
     topic: str
     how: str
@@ -68,16 +68,16 @@ class Target:
 Plan = Mapping[str, Target]  # by topic
 
 
-def read(connection: "psycopg.Connection[Any]") -> Plan:
-    """Read the plan from the database.
+def read(connection: "psycopg.Connection[Any]", topic_of: Callable[[str], str] = str) -> Plan:
+    """Read the plan from the database. `topic_of` returns the name of a topic in the cluster.
 
     Raises:
         psycopg.errors.UndefinedTable: the tables do not exist.
     """
     return {
         topic: Target(topic, how, table, due or "", _columns(connection, table), key)
-        for topic, how, table, due in connection.execute(TOPICS).fetchall()
-        for key in [_key(connection, table)]
+        for name, how, table, due in connection.execute(TOPICS).fetchall()
+        for topic, key in [(topic_of(name), _key(connection, table))]
     }
 
 

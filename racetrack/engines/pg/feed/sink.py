@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import KafkaError, Message, Producer
 
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 
 TOPIC = "high_value_users_sink"
@@ -45,15 +46,13 @@ class Sink:
 
     def __init__(
         self,
-        bootstrap: str,
+        kafka: KafkaEndpoint,
         avro: Avro,
         open_producer: Callable[[dict[str, Any]], Producer] = Producer,
         send_every_s: float = SEND_EVERY_S,
     ) -> None:
-        self._producer = open_producer(
-            {"bootstrap.servers": bootstrap, "message.max.bytes": MESSAGE_MAX_BYTES}
-        )
-        self._send_every_s = send_every_s
+        self._producer = open_producer(kafka.librdkafka({"message.max.bytes": MESSAGE_MAX_BYTES}))
+        self._topic, self._send_every_s = kafka.topic(TOPIC), send_every_s
         self._avro = avro
         self._key = avro.register(f"{TOPIC}-key", KEY)
         self._value = avro.register(f"{TOPIC}-value", VALUE)
@@ -77,7 +76,7 @@ class Sink:
         for number, gone, email, lifetime_value, purchases in rows:
             value = {"email": email, "lifetime_value": lifetime_value, "purchases": purchases}
             self._producer.produce(
-                TOPIC,
+                self._topic,
                 key=self._avro.encode(self._key, {"id": number}),
                 value=None if gone else self._avro.encode(self._value, value),
                 on_delivery=_must_be_delivered,

@@ -16,6 +16,7 @@ from racetrack.engines.pg.tests.brought import (
     rows,
     user,
 )
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Stack
 
 
@@ -37,7 +38,9 @@ def test_the_sink_sends_what_has_changed_and_what_has_gone(
     loaded: "psycopg.Connection[Any]", stack: Stack
 ) -> None:
     producer = FakeProducer()
-    sink = feed_sink.Sink("nowhere", cast(Any, PlainAvro()), lambda _: cast(Any, producer), 0.0)
+    sink = feed_sink.Sink(
+        KafkaEndpoint("nowhere"), cast(Any, PlainAvro()), lambda _: cast(Any, producer), 0.0
+    )
     bring(loaded, change("purchases", 0, None, purchase(1, "6000.00")))
     sink.send_if_due(loaded)
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}

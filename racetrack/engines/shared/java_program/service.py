@@ -100,7 +100,7 @@ class JavaProgram:
             ],
             env={
                 **self.environment(settings),
-                "KAFKA_BOOTSTRAP": net.kafka(settings),
+                **net.kafka(settings).environment(),
                 **self.peers.environment(settings),
                 **({"STATE_FOLDER": str(context.work / "state")} if self.keeps_state else {}),
                 "READY_FILE": str(context.work / READY_FILE),

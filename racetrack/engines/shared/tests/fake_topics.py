@@ -8,8 +8,9 @@ from typing import Any
 from racetrack.config import load
 from racetrack.engines.shared.upsert.engine import OpenTopics
 from racetrack.engines.shared.upsert.topics import Span, Topics, Written
+from racetrack.kafka_endpoint import KafkaEndpoint
 
-KAFKA = "127.0.0.1:54092"
+KAFKA = KafkaEndpoint("127.0.0.1:54092")
 AT_MS = 1_700_000_000_123  # when the broker took each message
 
 
@@ -43,7 +44,7 @@ def topics(values: Mapping[str, Sequence[bytes]]) -> OpenTopics:
         for name, of in values.items()
     }
 
-    def open_topics(kafka: str) -> FakeTopics:
+    def open_topics(kafka: KafkaEndpoint) -> FakeTopics:
         assert kafka == KAFKA
         return FakeTopics(messages)
 
@@ -54,6 +55,7 @@ def stack(**overrides: str) -> Any:
     """Return what an upsert engine uses of a stack."""
     return SimpleNamespace(
         settings=load(overrides),
+        broker_clock=None,
         endpoints=SimpleNamespace(kafka=KAFKA),
         internal_endpoints=SimpleNamespace(kafka=KAFKA, registry="http://127.0.0.1:54081"),
         log_of=lambda service: Path(f"/logs/{service}.log"),

@@ -14,6 +14,7 @@ from racetrack.engines.contract import Access, NoSuchView, Progress, Summary
 from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
 from racetrack.engines.shared.redis_sink.views import reader
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Endpoints
 from tests.redis_server import Server, running_redis
 
@@ -34,7 +35,7 @@ def server(started: Server) -> Server:
 
 
 def read(endpoint: str, view: str) -> pa.Table:
-    where = Endpoints("", "", "", "", 0, "", 0, endpoint)
+    where = Endpoints(KafkaEndpoint(""), "", "", "", 0, "", 0, endpoint)
     with reader(Access(load(), where, Path, "")) as client:
         return client.rows(view, "", [])
 

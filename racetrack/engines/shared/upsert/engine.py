@@ -24,6 +24,7 @@ from racetrack.engines.contract import (
 from racetrack.engines.shared.tracer import only_more
 from racetrack.engines.shared.upsert import totals, tracer, views
 from racetrack.engines.shared.upsert.topics import Topics, Written
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -31,18 +32,20 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-OpenTopics = Callable[[str], AbstractContextManager[Topics]]
-FollowTracer = Callable[[str, Mapping[str, tracer.Rows], threading.Event], Iterator[Seen]]
+OpenTopics = Callable[[KafkaEndpoint], AbstractContextManager[Topics]]
+FollowTracer = Callable[[KafkaEndpoint, Mapping[str, tracer.Rows], threading.Event], Iterator[Seen]]
 
 
 class UpsertEngine(Engine):
     """Engine that writes each view into a topic named `<engine>.<view>`."""
 
+    stamped_by_broker = True
+
     def __init__(
         self, open_topics: OpenTopics = Topics, follow_tracer: FollowTracer = tracer.follow
     ) -> None:
-        """Create the engine. The arguments are functions that read topics of a Kafka at
-        `host:port`; tests replace them."""
+        """Create the engine. The arguments are functions that read topics of a Kafka;
+        tests replace them."""
         self._open_topics, self._follow_tracer = open_topics, follow_tracer
 
     def topic_of(self, view: str) -> str:
@@ -50,8 +53,8 @@ class UpsertEngine(Engine):
         return f"{self.name}.{view}"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:  # noqa: ARG002
-        """Return when clients could first read a message that the broker received at `at_ms`. By
-        default this is the same time."""
+        """Return when clients could first read a message that the broker received at `at_ms`,
+        by this machine's clock. By default this is the same time."""
         return at_ms
 
     def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
@@ -68,13 +71,13 @@ class UpsertEngine(Engine):
         settings = stack.settings
         summary, progress = self.progress_topics(settings)
         keys = {summary: 1, progress: settings.pageviews_partitions}
-        look = self.watch(stack)
+        look, ahead_ms = self.watch(stack), _ahead_ms(stack)
         with self._open_topics(stack.endpoints.kafka) as source:
             for written in totals.follow(source, keys, _total_of, stop):
                 if written is None:
                     look()
                 elif written.value is not None:
-                    at_ms = self.readable_ms(settings, written.at_ms)
+                    at_ms = self.readable_ms(settings, written.at_ms - ahead_ms)
                     yield _update_of(written, at_ms, is_summary=written.topic == summary)
 
     def seen(
@@ -85,8 +88,9 @@ class UpsertEngine(Engine):
             there = source.names()
         written = [view for view in traced if self.topic_of(view.view) in there]
         rows = tracer.by_topic(written, stack.settings, self.topic_of)
+        ahead_ms = _ahead_ms(stack)
         for seen in only_more(self._follow_tracer(stack.endpoints.kafka, rows, stop)):
-            at_ms = self.readable_ms(stack.settings, seen.timestamp_ms)
+            at_ms = self.readable_ms(stack.settings, seen.timestamp_ms - ahead_ms)
             yield replace(seen, timestamp_ms=at_ms)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
@@ -141,6 +145,11 @@ class UpsertEngine(Engine):
         if not found:
             raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
         return found[0].columns
+
+
+def _ahead_ms(stack: Stack) -> int:
+    """Return how far the broker's clock, which stamps messages, is ahead of this machine's."""
+    return round(stack.broker_clock.offset_ms) if stack.broker_clock else 0
 
 
 def _total_of(written: Written) -> int:

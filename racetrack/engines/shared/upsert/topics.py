@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import NoOffsets, Partition, ends, is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -47,18 +48,17 @@ class Topics:
     """A Kafka client that reads the first partition of any topic. It fetches nothing between two
     reads, since each fetch takes CPU time on the measured machine."""
 
-    def __init__(self, kafka: str) -> None:
+    def __init__(self, kafka: KafkaEndpoint) -> None:
         from confluent_kafka import Consumer
 
         self._kafka = kafka
         settings: dict[str, Any] = {
-            "bootstrap.servers": kafka,
             "group.id": "racetrack-reader",  # required, but nothing is committed
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "fetch.wait.max.ms": FETCH_MS,
         }
-        self._consumer = Consumer(settings)
+        self._consumer = Consumer(kafka.librdkafka(settings))
 
     def __enter__(self) -> "Topics":
         return self
@@ -68,7 +68,8 @@ class Topics:
 
     def names(self) -> frozenset[str]:
         """Return the names of all topics."""
-        return frozenset(self._consumer.list_topics(timeout=READ_WITHIN_S).topics)
+        topics = self._consumer.list_topics(timeout=READ_WITHIN_S).topics
+        return frozenset(map(self._kafka.name_of, topics))
 
     def offsets(self, names: Collection[str]) -> dict[str, Span]:
         """Return, for each topic, the offset of the oldest message and the offset after the newest.
@@ -104,7 +105,9 @@ class Topics:
         Raises:
             RacetrackError: the broker refused, or did not send the rows in time.
         """
-        return {name: list(map(_written, of)) for name, of in self._between(spans).items()}
+        return {
+            name: [_written(each, name) for each in of] for name, of in self._between(spans).items()
+        }
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
         """Return the newest row of each key in a span of a topic, except for the keys `but`. Only
@@ -113,12 +116,14 @@ class Topics:
         for message in reversed(self._between({name: span})[name]):
             key = message.key() or b""
             if key not in but and key not in found:
-                found[key] = _written(message)
+                found[key] = _written(message, name)
         return list(found.values())
 
     def _ends(self, names: Collection[str], which: int) -> dict[Partition, int]:
         try:
-            return ends(self._consumer, [(name, 0) for name in names], which, READ_WITHIN_S)
+            partitions = [(self._kafka.topic(name), 0) for name in names]
+            found = ends(self._consumer, partitions, which, READ_WITHIN_S)
+            return {(self._kafka.name_of(topic), 0): at for (topic, _), at in found.items()}
         except NoOffsets as why:
             raise RacetrackError(
                 f"Kafka at {self._kafka} did not return the offsets of {', '.join(names)}: {why}."
@@ -132,11 +137,13 @@ class Topics:
         if not positions:
             return found
         give_up = time.monotonic() + READ_WITHIN_S
-        self._consumer.assign([TopicPartition(name, 0, at) for name, at in positions.items()])
+        self._consumer.assign(
+            [TopicPartition(self._kafka.topic(name), 0, at) for name, at in positions.items()]
+        )
         try:
             while missing := sum(max(0, spans[name][1] - at) for name, at in positions.items()):
                 for message in self._consumer.consume(min(missing, MESSAGES_AT_ONCE), COLLECT_S):
-                    name = str(message.topic())
+                    name = self._kafka.name_of(message.topic())
                     if error := message.error():
                         end = self._end_offset(message, error)
                         if name in positions:  # otherwise the error concerns the connection
@@ -168,7 +175,7 @@ class Topics:
         return 0
 
 
-def _written(message: "Message") -> Written:
+def _written(message: "Message", topic: str) -> Written:
     _, at_ms = message.timestamp()
     key, value = message.key() or b"", message.value()
-    return Written(str(message.topic()), int(message.offset() or 0), at_ms, key, value)
+    return Written(topic, int(message.offset() or 0), at_ms, key, value)

@@ -14,6 +14,7 @@ from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def by_topic(
     }
 
 
-def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> Iterator[Seen]:
+def follow(
+    kafka: KafkaEndpoint, rows_of: Mapping[str, Rows], stop: threading.Event
+) -> Iterator[Seen]:
     """Yield the values of all tracer rows in these topics, from their beginning, until `stop` is
     set.
 
@@ -80,26 +83,27 @@ def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> It
             stop.wait(next_s - time.monotonic())
 
 
-def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
+def _consumer(kafka: KafkaEndpoint, topic: str, closing: ExitStack) -> "Consumer":
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
-        {
-            "bootstrap.servers": kafka,
-            "group.id": "racetrack-tracer-rows",  # required, but nothing is committed
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # topics are emptied when an engine is restarted
-            # Few and large fetches, since each takes CPU time on the measured machine.
-            "fetch.wait.max.ms": FETCH_MS,
-            "fetch.min.bytes": 1 << 20,
-        }
+        kafka.librdkafka(
+            {
+                "group.id": "racetrack-tracer-rows",  # required, but nothing is committed
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",  # topics are emptied when an engine is restarted
+                # Few and large fetches, since each takes CPU time on the measured machine.
+                "fetch.wait.max.ms": FETCH_MS,
+                "fetch.min.bytes": 1 << 20,
+            }
+        )
     )
     closing.callback(consumer.close)
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    consumer.assign([TopicPartition(kafka.topic(topic), 0, OFFSET_BEGINNING)])
     return consumer
 
 
-def _received(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
+def _received(consumer: "Consumer", rows: Rows, kafka: KafkaEndpoint) -> Iterator[Seen]:
     """Yield the tracer values in messages that have arrived since the last call. This has to be
     fast: there are thousands of messages per second."""
     beginnings = rows.beginnings

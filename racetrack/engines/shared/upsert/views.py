@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
+from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.workloads.contract import ColumnType
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Tables:
     """Current rows of several topics of one partition each. Inside the context, a thread reads the
     topics continuously, from their beginning."""
 
-    def __init__(self, kafka: str, names: Sequence[str]) -> None:
+    def __init__(self, kafka: KafkaEndpoint, names: Sequence[str]) -> None:
         self._kafka = kafka
         self._tables = {name: Table() for name in names}
         # Topic → its initial end offset, until the topic has been read up to it.
@@ -107,16 +108,14 @@ class Tables:
     def _read_along(self) -> None:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._kafka,
-                "group.id": "racetrack-tables",  # required, but nothing is committed
-                "enable.auto.commit": False,
-            }
-        )
+        kafka = self._kafka
+        # A group is required, but nothing is committed.
+        own = {"group.id": "racetrack-tables", "enable.auto.commit": False}
+        consumer = Consumer(kafka.librdkafka(own))
         try:
-            consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in self._tables])
-            self._ahead = {name: _end_of(consumer, name) for name in self._tables}
+            named = {name: kafka.topic(name) for name in self._tables}
+            consumer.assign([TopicPartition(t, 0, OFFSET_BEGINNING) for t in named.values()])
+            self._ahead = {name: _end_of(consumer, topic) for name, topic in named.items()}
             while not self._stopping.is_set():
                 # Return as soon as there is a message; waiting for a full batch would age answers.
                 first = consumer.poll(LOOK_EVERY_S)
@@ -135,7 +134,7 @@ class Tables:
                     if not is_retriable(error):
                         self._failure = str(error)
                     continue
-                name = str(message.topic())
+                name = self._kafka.name_of(message.topic())
                 self._tables[name].take(message.key() or b"", message.value())
                 if int(message.offset() or 0) + 1 >= self._ahead.get(name, 0):
                     self._ahead.pop(name, None)
@@ -174,7 +173,7 @@ class TopicReader:
 
 @contextmanager
 def open_reader(
-    kafka: str, kept: Mapping[str, KeptView], read_once: ReadOnce
+    kafka: KafkaEndpoint, kept: Mapping[str, KeptView], read_once: ReadOnce
 ) -> Iterator[TopicReader]:
     """Open a client that keeps the current rows of the views `kept` while it is open.
 

@@ -12,6 +12,11 @@ public record Environment(Map<String, String> variables) {
     return value;
   }
 
+  public String text(String name, String otherwise) {
+    String value = variables.get(name);
+    return value == null || value.isEmpty() ? otherwise : value;
+  }
+
   public int number(String name) {
     return Integer.parseInt(text(name));
   }

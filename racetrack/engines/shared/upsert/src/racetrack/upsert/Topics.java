@@ -1,5 +1,6 @@
 package racetrack.upsert;
 
+import static java.util.stream.Collectors.toCollection;
 import static java.util.stream.Collectors.toMap;
 
 import java.time.Duration;
@@ -11,13 +12,15 @@ import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
 import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
 
-/** The topics around a program: its input is waited for, its output made. */
+/**
+ * The topics around a program: its input is waited for, its output made. Names are without the
+ * cluster's prefix.
+ */
 public class Topics implements AutoCloseable {
   private static final Duration THERE_WITHIN = Duration.ofSeconds(60);
   private static final long LOOK_EVERY_MS = 100;
@@ -38,14 +41,16 @@ public class Topics implements AutoCloseable {
           "message.timestamp.type", "LogAppendTime");
 
   protected final Admin admin;
+  protected final Cluster cluster;
 
-  public Topics(String kafka) {
-    admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, kafka));
+  public Topics(Cluster cluster) {
+    this.cluster = cluster;
+    admin = Admin.create(Map.copyOf(cluster.client()));
   }
 
   public void waitFor(Collection<String> names) throws InterruptedException, ExecutionException {
     long giveUp = System.nanoTime() + THERE_WITHIN.toNanos();
-    Set<String> missing = new TreeSet<>(names);
+    Set<String> missing = names.stream().map(cluster::topic).collect(toCollection(TreeSet::new));
     while (true) {
       missing.removeAll(admin.listTopics().names().get());
       if (missing.isEmpty()) {
@@ -63,8 +68,9 @@ public class Topics implements AutoCloseable {
     Set<String> there = admin.listTopics().names().get();
     List<NewTopic> fresh =
         names.stream()
+            .map(cluster::topic)
             .filter(name -> !there.contains(name))
-            .map(name -> new NewTopic(name, 1, (short) 1).configs(CONFIG))
+            .map(name -> new NewTopic(name, 1, cluster.replicas()).configs(CONFIG))
             .toList();
     admin.createTopics(fresh).all().get();
     waitFor(names);
@@ -75,6 +81,7 @@ public class Topics implements AutoCloseable {
     Set<String> there = admin.listTopics().names().get();
     Map<TopicPartition, RecordsToDelete> old =
         names.stream()
+            .map(cluster::topic)
             .filter(there::contains)
             .map(name -> new TopicPartition(name, 0))
             .collect(toMap(Function.identity(), each -> ALL));
@@ -83,7 +90,7 @@ public class Topics implements AutoCloseable {
 
   /** Returns whether the topic's only partition holds a message. */
   public boolean isWritten(String topic) throws InterruptedException, ExecutionException {
-    TopicPartition partition = new TopicPartition(topic, 0);
+    TopicPartition partition = new TopicPartition(cluster.topic(topic), 0);
     return offsetOf(partition, OffsetSpec.latest()) > offsetOf(partition, OffsetSpec.earliest());
   }
 

@@ -31,6 +31,7 @@ import org.apache.avro.io.EncoderFactory;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.streams.TopologyTestDriver;
+import racetrack.upsert.Cluster;
 
 /** A topology without Kafka: what comes in, a registry for it, and what the views then hold. */
 final class World implements AutoCloseable {
@@ -74,8 +75,8 @@ final class World implements AutoCloseable {
     String url = "http://localhost:" + registry.getAddress().getPort();
     Settings settings =
         new Settings(
-            "nowhere:1", url, "test", 100, kind.guarantee, 1, kind.cacheBytes, 5, kind.inMemory,
-            kind.changelog, true, state, state.resolve("ready"));
+            Cluster.at("nowhere:1"), url, "test", 100, kind.guarantee, 1, kind.cacheBytes, 5,
+            kind.inMemory, kind.changelog, true, state, state.resolve("ready"));
     driver =
         new TopologyTestDriver(
             topology.apply(settings, 1).build(),

@@ -13,6 +13,7 @@ import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import racetrack.upsert.Cluster;
 
 /** MySQL's tables as Debezium tells them; how rows are written. */
 class TablesTest {
@@ -61,7 +62,7 @@ class TablesTest {
         world.spark
             .sql("SELECT * FROM VALUES ('p', 'k', 'v'), ('a', 'k', NULL) AS (topic, key, value)")
             .collectAsList();
-    new Upserts(producer, Set.of("p")).write(rows);
+    new Upserts(producer, Cluster.at("nowhere:1"), Set.of("p")).write(rows);
     assertEquals(
         List.of("a", "p"), producer.history().stream().map(ProducerRecord::topic).toList());
   }

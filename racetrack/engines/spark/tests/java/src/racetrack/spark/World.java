@@ -24,6 +24,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
+import racetrack.upsert.Cluster;
 
 /** Queries without Kafka: what comes in, a registry for it, and what the views then hold. */
 final class World implements AutoCloseable {
@@ -51,7 +52,8 @@ final class World implements AutoCloseable {
   World(boolean rocksDb) throws IOException {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
-        new Settings("nowhere:1", registry.url(), "test", 0, 1, 2, rocksDb, true, state, state);
+        new Settings(
+            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, rocksDb, true, state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }

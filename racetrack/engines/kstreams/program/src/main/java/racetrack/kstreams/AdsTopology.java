@@ -48,7 +48,7 @@ final class AdsTopology {
     topology.write(ads, "ads");
 
     KStream<byte[], Event> events =
-        topology.builder.stream(EVENTS, Consumed.with(Serdes.ByteArray(), Ads.Message.SERDE))
+        topology.read(EVENTS, Consumed.with(Serdes.ByteArray(), Ads.Message.SERDE))
             .process(Locate::new);
     countWindows(events.filter((key, event) -> event.eventType().equals(VIEW)), ads);
     topology.countProgress(

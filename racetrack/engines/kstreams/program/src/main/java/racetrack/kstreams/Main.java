@@ -26,12 +26,12 @@ public final class Main {
     Settings settings = Settings.from(System.getenv());
     TopologyContext topology;
     String applicationId;
-    try (TopologyTopics topics = new TopologyTopics(settings.kafka())) {
+    try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {
       topology = build(settings, topics);
       if (settings.resumes()) {
-        applicationId = TopologyTopics.applicationId(settings.workload());
+        applicationId = topics.applicationId(settings.workload());
       } else {
-        applicationId = TopologyTopics.newApplicationId(settings.workload());
+        applicationId = topics.newApplicationId(settings.workload());
         Folders.remove(settings.stateFolder());
         topics.removeInternalOnesOf(settings.workload());
         topics.empty(topology.outputs());
@@ -74,7 +74,7 @@ public final class Main {
         });
     Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
     streams.start();
-    try (TopologyTopics topics = new TopologyTopics(settings.kafka())) {
+    try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {
       while (!(streams.state() == State.RUNNING && topics.isWritten(summary))) {
         if (ended.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
           break;

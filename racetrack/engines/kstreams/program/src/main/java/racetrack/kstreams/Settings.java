@@ -7,10 +7,11 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.streams.StreamsConfig;
 import racetrack.program.Environment;
+import racetrack.upsert.Cluster;
 
 /** Settings from the environment; the `.env` of this engine describes them. */
 record Settings(
-    String kafka,
+    Cluster cluster,
     String registry,
     String workload,
     int commitMs,
@@ -29,7 +30,7 @@ record Settings(
   static Settings from(Map<String, String> variables) {
     Environment env = new Environment(variables);
     return new Settings(
-        env.text("KAFKA_BOOTSTRAP"),
+        Cluster.from(env),
         env.text("SCHEMA_REGISTRY_URL"),
         env.text("WORKLOAD"),
         env.number("KSTREAMS_COMMIT_MS"),
@@ -47,8 +48,9 @@ record Settings(
   /** Configuration of Kafka Streams; defaults otherwise. */
   Properties forStreams(String applicationId) {
     Properties properties = new Properties();
+    properties.putAll(cluster.client());
     properties.put(StreamsConfig.APPLICATION_ID_CONFIG, applicationId);
-    properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, kafka);
+    properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, (int) cluster.replicas());
     properties.put(StreamsConfig.STATE_DIR_CONFIG, stateFolder.toString());
     properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, guarantee);
     properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, commitMs);

@@ -90,7 +90,7 @@ final class ShopTopology {
 
   /** By user, as they come: with the place in the topic, which only a processor gets to know. */
   private KStream<Long, Pageview> pageviews() {
-    return topology.builder.stream(
+    return topology.read(
             PAGEVIEWS, Consumed.with(Serdes.ByteArray(), Pageview.Message.SERDE))
         .process(Locate::new);
   }
@@ -187,7 +187,7 @@ final class ShopTopology {
   /** People send these by hand, so what is no number is ignored. */
   private void showFlagged(KStream<Long, Pageview> pageviews) {
     KStream<Long, Long> flags =
-        topology.builder.stream(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
+        topology.read(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
             .filter((key, text) -> text != null && USER_ID.matcher(text).matches())
             .map((key, text) -> userOf(text));
     topology.write(flags.mapValues(FlaggedProfile::new), "dd_flagged_profiles");
@@ -226,7 +226,7 @@ final class ShopTopology {
     // That topic read back.
     KTable<Long, HighValueUser> sent =
         topology.builder.table(
-            SINK,
+            topology.settings.cluster().topic(SINK),
             Consumed.with(Json.of(Long.class), Json.of(HighValueUser.class)),
             topology.table("sent", ID, Json.of(HighValueUser.class)));
     topology.write(sent.toStream(), "hvu_test");

@@ -58,7 +58,12 @@ final class TopologyContext {
 
   /** The changes of one of MySQL's tables: the row as it is now; null if it was deleted. */
   <K, V> KStream<K, V> changes(String topic, Function<Object, K> key, Class<V> row) {
-    return builder.stream(topic, Consumed.with(debezium.key(key), debezium.row(row)));
+    return read(topic, Consumed.with(debezium.key(key), debezium.row(row)));
+  }
+
+  /** The messages of a topic. */
+  <K, V> KStream<K, V> read(String topic, Consumed<K, V> as) {
+    return builder.stream(settings.cluster().topic(topic), as);
   }
 
   /**
@@ -73,7 +78,7 @@ final class TopologyContext {
   void writeTo(KStream<?, ?> rows, String topic, String name) {
     outputs.add(topic);
     Produced<Object, Object> asJson = Produced.with(Json.written(), Json.written());
-    ((KStream<Object, Object>) rows).to(topic, asJson.withName(name));
+    ((KStream<Object, Object>) rows).to(settings.cluster().topic(topic), asJson.withName(name));
   }
 
   /** Partitions rows by their keys. */

@@ -2,27 +2,29 @@ package racetrack.kstreams;
 
 import java.util.List;
 import java.util.concurrent.ExecutionException;
+import racetrack.upsert.Cluster;
 import racetrack.upsert.Topics;
 
 /** The topics around a topology, and those that Kafka Streams makes for itself. */
 final class TopologyTopics extends Topics {
-  TopologyTopics(String kafka) {
-    super(kafka);
+  TopologyTopics(Cluster cluster) {
+    super(cluster);
   }
 
   /** Its internal topics and its consumer group begin with it, so that all are met again. */
-  static String applicationId(String workload) {
+  String applicationId(String workload) {
     return prefixOf(workload) + "kept";
   }
 
   /** One whose topics and group are never met again. */
-  static String newApplicationId(String workload) {
+  String newApplicationId(String workload) {
     return prefixOf(workload) + System.currentTimeMillis();
   }
 
   int partitionsOf(String topic) throws InterruptedException, ExecutionException {
-    var described = admin.describeTopics(List.of(topic)).allTopicNames().get();
-    return described.get(topic).partitions().size();
+    String name = cluster.topic(topic);
+    var described = admin.describeTopics(List.of(name)).allTopicNames().get();
+    return described.get(name).partitions().size();
   }
 
   /** Changelogs and the like of an earlier start would only take up the broker's memory. */
@@ -34,7 +36,7 @@ final class TopologyTopics extends Topics {
     admin.deleteTopics(old).all().get();
   }
 
-  private static String prefixOf(String workload) {
-    return "racetrack-" + workload + "-";
+  private String prefixOf(String workload) {
+    return cluster.topic("racetrack-" + workload + "-");
   }
 }

@@ -1,12 +1,22 @@
 package racetrack.spark;
 
+import static java.util.stream.Collectors.joining;
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.concat;
+import static org.apache.spark.sql.functions.lit;
+
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.Trigger;
+import racetrack.upsert.Cluster;
 
 /** Builds queries: the topics that they read and write, and their trigger. */
 record Kafka(SparkSession spark, Settings settings) {
@@ -17,7 +27,8 @@ record Kafka(SparkSession spark, Settings settings) {
         debezium_row(value) AS value
       FROM changes
       """;
-  private static final String BOOTSTRAP = "kafka.bootstrap.servers";
+  /** The connector passes options with this prefix to the clients of Kafka. */
+  private static final String OPTION = "kafka.";
   /** A row may be as large as the broker takes. */
   static final int MESSAGE_MAX_BYTES = 9 << 20;
 
@@ -31,8 +42,8 @@ record Kafka(SparkSession spark, Settings settings) {
     return spark
         .readStream()
         .format("kafka")
-        .option(BOOTSTRAP, settings.kafka())
-        .option("subscribe", String.join(",", topics))
+        .options(options())
+        .option("subscribe", Stream.of(topics).map(cluster()::topic).collect(joining(",")))
         .option("startingOffsets", "earliest")
         .load();
   }
@@ -42,8 +53,8 @@ record Kafka(SparkSession spark, Settings settings) {
     return spark
         .read()
         .format("kafka")
-        .option(BOOTSTRAP, settings.kafka())
-        .option("subscribe", topic)
+        .options(options())
+        .option("subscribe", cluster().topic(topic))
         .load();
   }
 
@@ -58,18 +69,30 @@ record Kafka(SparkSession spark, Settings settings) {
 
   /** A query whose rows have `topic`, `key` and `value`. */
   DataStreamWriter<Row> toTopics(String name, Dataset<Row> rows) {
-    return query(name, rows)
+    Column topic = concat(lit(cluster().prefix()), col("topic"));
+    return query(name, rows.withColumn("topic", topic))
         .format("kafka")
-        .option(BOOTSTRAP, settings.kafka())
+        .options(options())
         .option("kafka.max.request.size", MESSAGE_MAX_BYTES);
   }
 
   /** The same, but of each micro-batch last the views that tell how far it is. */
   DataStreamWriter<Row> toTopicsInOrder(String name, Dataset<Row> rows, List<String> progress) {
     Upserts upserts =
-        Upserts.to(settings.kafka(), progress.stream().map(Kafka::topicOf).toList());
+        Upserts.to(cluster(), progress.stream().map(Kafka::topicOf).toList());
     VoidFunction2<Dataset<Row>, Long> write = (batch, id) -> upserts.write(batch.collectAsList());
     return query(name, rows).foreachBatch(write);
+  }
+
+  private Cluster cluster() {
+    return settings.cluster();
+  }
+
+  private Map<String, String> options() {
+    Map<String, String> found = new HashMap<>();
+    cluster().client().forEach((name, value) -> found.put(OPTION + name, value));
+    found.put("groupIdPrefix", cluster().topic("spark"));
+    return found;
   }
 
   /** MySQL's tables as they are, each to the topic of its name. */

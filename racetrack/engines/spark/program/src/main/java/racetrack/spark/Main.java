@@ -36,7 +36,7 @@ public final class Main {
 
   private static void keep(Settings settings) throws Exception {
     Views views = viewsOf(settings.workload());
-    try (Topics topics = new Topics(settings.kafka())) {
+    try (Topics topics = new Topics(settings.cluster())) {
       topics.waitFor(views.inputs());
       List<String> outputs =
           Stream.concat(views.views().stream().map(Kafka::topicOf), views.furtherTopics().stream())
@@ -81,7 +81,7 @@ public final class Main {
       for (var query : views.queries(kafka)) {
         query.start();
       }
-      try (Topics topics = new Topics(kafka.settings().kafka())) {
+      try (Topics topics = new Topics(kafka.settings().cluster())) {
         while (!topics.isWritten(Kafka.topicOf(views.summary()))) {
           running.awaitAnyTermination(LOOK_EVERY_MS);
         }

@@ -3,10 +3,11 @@ package racetrack.spark;
 import java.nio.file.Path;
 import java.util.Map;
 import racetrack.program.Environment;
+import racetrack.upsert.Cluster;
 
 /** Settings from the environment; the `.env` of this engine describes them. */
 record Settings(
-    String kafka,
+    Cluster cluster,
     String registry,
     String workload,
     int triggerMs,
@@ -20,7 +21,7 @@ record Settings(
   static Settings from(Map<String, String> variables) {
     Environment env = new Environment(variables);
     return new Settings(
-        env.text("KAFKA_BOOTSTRAP"),
+        Cluster.from(env),
         env.text("SCHEMA_REGISTRY_URL"),
         env.text("WORKLOAD"),
         env.number("SPARK_TRIGGER_MS"),

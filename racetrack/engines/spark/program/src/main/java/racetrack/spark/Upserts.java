@@ -2,6 +2,7 @@ package racetrack.spark;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Future;
@@ -13,6 +14,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.spark.sql.Row;
+import racetrack.upsert.Cluster;
 
 /**
  * Writes the changed rows of a micro-batch to topics: those that tell how far it is when the others
@@ -21,15 +23,16 @@ import org.apache.spark.sql.Row;
  * <p>Spark's own sink for Kafka keeps no order. What changes in a micro-batch is few rows, so the
  * driver takes and writes them; a sink for each step would cost two more jobs.
  */
-record Upserts(Producer<String, String> producer, Collection<String> progress) {
+record Upserts(
+    Producer<String, String> producer, Cluster cluster, Collection<String> progress) {
 
-  static Upserts to(String kafka, Collection<String> progress) {
-    Map<String, Object> config =
-        Map.of(
-            ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, kafka,
-            ProducerConfig.MAX_REQUEST_SIZE_CONFIG, Kafka.MESSAGE_MAX_BYTES);
+  static Upserts to(Cluster cluster, Collection<String> progress) {
+    Map<String, Object> config = new HashMap<>(cluster.client());
+    config.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, Kafka.MESSAGE_MAX_BYTES);
     return new Upserts(
-        new KafkaProducer<>(config, new StringSerializer(), new StringSerializer()), progress);
+        new KafkaProducer<>(config, new StringSerializer(), new StringSerializer()),
+        cluster,
+        progress);
   }
 
   /** Messages of `topic`, `key` and `value`; returns when all are written. */
@@ -45,7 +48,7 @@ record Upserts(Producer<String, String> producer, Collection<String> progress) {
   private void send(List<Row> messages) throws Exception {
     List<Future<RecordMetadata>> sent = new ArrayList<>();
     for (Row each : messages) {
-      String topic = each.getAs("topic");
+      String topic = cluster.topic(each.getAs("topic"));
       sent.add(producer.send(new ProducerRecord<>(topic, each.getAs("key"), each.getAs("value"))));
     }
     producer.flush();

@@ -1,0 +1,49 @@
+package racetrack.upsert;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.clients.CommonClientConfigs;
+import racetrack.program.Environment;
+
+/**
+ * A Kafka cluster: the properties of all its clients, the beginning of the names of all topics, and
+ * the number of replicas of new topics (-1: the broker's default).
+ */
+public record Cluster(Map<String, String> client, String prefix, short replicas) {
+  public static Cluster at(String servers) {
+    Map<String, String> client = Map.of(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG, servers);
+    return new Cluster(client, "", (short) 1);
+  }
+
+  /** As `racetrack/kafka_endpoint.py` describes it. */
+  public static Cluster from(Environment env) {
+    Map<String, String> client = new HashMap<>();
+    try {
+      String config = env.text("KAFKA_JAVA_CONFIG", "{}");
+      var type = new TypeReference<Map<String, String>>() {};
+      client.putAll(new ObjectMapper().readValue(config, type));
+    } catch (JsonProcessingException error) {
+      // Not the cause: it would quote secrets.
+      throw new IllegalArgumentException("KAFKA_JAVA_CONFIG is no JSON object of texts.");
+    }
+    client.put(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG, env.text("KAFKA_BOOTSTRAP"));
+    return new Cluster(
+        client,
+        env.text("KAFKA_TOPIC_PREFIX", ""),
+        Short.parseShort(env.text("KAFKA_REPLICATION_FACTOR", "1")));
+  }
+
+  /** The name of a topic, or of a group, in the cluster. */
+  public String topic(String name) {
+    return prefix + name;
+  }
+
+  /** Without the secrets among the properties. */
+  @Override
+  public String toString() {
+    return client.get(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG);
+  }
+}

@@ -1,0 +1,105 @@
+"""Topics and consumer groups that a run creates in a Kafka that runs elsewhere.
+
+Their names begin with KAFKA_TOPIC_PREFIX. A run begins only if there is none, so all of them are
+its own at its end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from racetrack.errors import BusyError, SetupError
+from racetrack.kafka_endpoint import KafkaEndpoint
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from confluent_kafka.admin import AdminClient
+
+ANSWER_S = 10.0
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Result of a removal: the number of removed topics and groups, and what remains and why."""
+
+    count: int
+    remaining: Sequence[str] = ()
+
+    def lines(self, kafka: KafkaEndpoint) -> list[str]:
+        """Return lines for the user; none if there was nothing to remove."""
+        done = f"  removed {self.count} topics and consumer groups from {kafka}"
+        left = f"  not removed from {kafka}: {', '.join(self.remaining)}. Remove them yourself."
+        return [*([done] if self.count else []), *([left] if self.remaining else [])]
+
+
+class OwnNames:
+    """Topics and consumer groups whose names begin with a prefix."""
+
+    def __init__(self, kafka: KafkaEndpoint) -> None:
+        self._kafka = kafka
+
+    def require_none(self) -> None:
+        """Check that Kafka answers, and that no topic begins with the prefix.
+
+        Raises:
+            SetupError: Kafka does not answer.
+            BusyError: there are such topics.
+        """
+        from confluent_kafka import KafkaException
+
+        try:
+            found = self._topics(self._admin())
+        except KafkaException as error:
+            raise SetupError(
+                f"KAFKA_BOOTSTRAP_SERVERS: {self._kafka} does not answer: {error.args[0].str()}."
+                " Check the address and the settings KAFKA_SECURITY_PROTOCOL, KAFKA_SSL_… and"
+                " KAFKA_SASL_…"
+            ) from None
+        if found:
+            raise BusyError(
+                f"In Kafka at {self._kafka}, {len(found)} topics begin with"
+                f" {self._kafka.topic_prefix}, such as {found[0]}: another run uses this prefix, or"
+                " was killed. Set another KAFKA_TOPIC_PREFIX, or remove these topics with"
+                " `./race down`."
+            )
+
+    def remove(self) -> Removed:
+        """Remove all topics and groups with the prefix."""
+        from confluent_kafka import KafkaException
+
+        remaining, count = [], 0
+        admin = self._admin()  # keep a reference: requests are dropped with the client
+        kinds = {"topics": self._remove_topics, "consumer groups": self._remove_groups}
+        for kind, remove in kinds.items():
+            try:
+                asked = remove(admin)
+            except KafkaException as error:
+                remaining.append(f"{kind} {self._kafka.topic_prefix}* ({error.args[0].str()})")
+                continue
+            for name, done in asked.items():
+                try:
+                    done.result(ANSWER_S)
+                    count += 1
+                except (KafkaException, TimeoutError) as error:
+                    remaining.append(f"{name} ({error})")
+        return Removed(count, remaining)
+
+    def _admin(self) -> "AdminClient":
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient(self._kafka.librdkafka({"log_level": 0}))
+
+    def _topics(self, admin: "AdminClient") -> list[str]:
+        found = admin.list_topics(timeout=ANSWER_S).topics
+        return sorted(name for name in found if name.startswith(self._kafka.topic_prefix))
+
+    def _remove_topics(self, admin: "AdminClient") -> "dict[str, Future[None]]":
+        names = self._topics(admin)
+        return admin.delete_topics(names, operation_timeout=ANSWER_S) if names else {}
+
+    def _remove_groups(self, admin: "AdminClient") -> "dict[str, Future[None]]":
+        found = admin.list_consumer_groups(request_timeout=ANSWER_S).result(ANSWER_S).valid
+        names = [group.group_id for group in found]
+        own = [name for name in names if name.startswith(self._kafka.topic_prefix)]
+        return admin.delete_consumer_groups(own, request_timeout=ANSWER_S) if own else {}

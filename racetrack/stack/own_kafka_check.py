@@ -1,0 +1,324 @@
+"""Check of a Kafka that runs elsewhere, in at most ten seconds and before anything is started.
+
+It does once what a run does often: create a topic, write with acks=all, read, commit, describe and
+delete. Acknowledged writes also show the difference between the clocks.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from racetrack.errors import SetupError, UsageError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.contract import BrokerClock
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+    from confluent_kafka.admin import AdminClient
+
+WITHIN_S = 10.0
+NAME = "racetrack-check"  # of the topic and of the consumer group
+GROUP = {"group.id": NAME, "enable.auto.commit": False}
+CLOCK_TRIES = 20
+# The broker's time is a whole number of milliseconds.
+ROUNDING_MS = 0.5
+BATCH_BYTES = 1_000_000  # largest batch of the generator's client
+RETENTION_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What Kafka refused: the setting to look at, its answer, and the remedy, a clause."""
+
+    setting: str
+    answer: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.answer}. {self.remedy}."
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Operations that succeeded, in the user's words, and the broker's clock."""
+
+    operations: tuple[str, ...]
+    clock: BrokerClock
+
+
+def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
+    """Check that a run can use this Kafka; remove what the check created.
+
+    Raises:
+        SetupError: it can't; the message has a line for each reason.
+        UsageError: a property of clients is unknown or malformed.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        found = _Check(kafka, time.monotonic() + within_s)
+    except KafkaException as refused:
+        raise UsageError(
+            f"The settings KAFKA_… can't be used by librdkafka: {refused.args[0].str()}. Correct"
+            " them; KAFKA_CLIENT_… takes properties of librdkafka only."
+        ) from None
+    found.run()
+    if found.failures or found.clock is None:
+        lines = "\n".join(f"  {each}" for each in found.failures)
+        raise SetupError(f"Kafka at {kafka} can't be used for a run:\n{lines}")
+    return Passed(tuple(found.passed), found.clock)
+
+
+class _Check:
+    def __init__(self, kafka: KafkaEndpoint, give_up_s: float) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._kafka, self._give_up_s = kafka, give_up_s
+        self._topic, self._group = kafka.topic(NAME), kafka.topic(NAME)
+        self._heard: list[KafkaError] = []
+        self._admin = AdminClient(self._client())
+        self.failures: list[Failure] = []
+        self.passed: list[str] = []
+        self.clock: BrokerClock | None = None
+
+    def run(self) -> None:
+        """Try all operations; skip those that need an earlier one that failed."""
+        admin = self._admin
+        if not self._try("reach it", lambda: admin.list_topics(timeout=self._left_s() / 2)):
+            return
+        if not self._try("create topics", lambda: self._create(admin), "CREATE on topics"):
+            return
+        (
+            self._try("write with acks=all", self._write, "WRITE on topics")
+            and self._try("read", self._read, "READ on topics")
+            and self._try(
+                "commit offsets", partial(self._patiently, self._commit), "READ on groups"
+            )
+            and self._try(
+                "remove groups", partial(self._patiently, self._remove_group), "DELETE on groups"
+            )
+        )
+        self._try("describe topics", lambda: self._limits(admin), "DESCRIBE_CONFIGS on topics")
+        self._try("remove topics", lambda: self._remove(admin), "DELETE on topics")
+
+    def _left_s(self) -> float:
+        return max(0.1, self._give_up_s - time.monotonic())
+
+    def _client(self, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        quiet = {"log_level": 0, "error_cb": self._heard.append}
+        return self._kafka.librdkafka({**quiet, **(own or {})})
+
+    def _try(self, what: str, operation: Callable[[], object], right: str = "") -> bool:
+        """Perform an operation; note whether it succeeded."""
+        from confluent_kafka import KafkaException
+
+        self._heard.clear()
+        try:
+            operation()
+        except KafkaException as refused:
+            self.failures.append(self._failure(what, refused.args[0], right))
+        except TimeoutError:
+            self.failures.append(self._timed_out(what))
+        except _Unfit as unfit:
+            self.failures.append(unfit.failure)
+        else:
+            self.passed.append(what)
+            return True
+        return False
+
+    def _failure(self, what: str, error: "KafkaError", right: str) -> Failure:
+        """Return the failure of an operation that needs a right on names with the prefix."""
+        from confluent_kafka import KafkaError
+
+        self._admin.poll(0)  # calls `error_cb`
+        specific = [each for each in self._heard if each.code() in _causes()]
+        error = specific[0] if specific and error.code() < 0 else error
+        answer = f"can't {what}: {error.name()}: {error.str()}"
+        forbidden = {
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        }
+        if error.code() in forbidden:
+            names = f"{self._kafka.topic_prefix}*"
+            return Failure(
+                "KAFKA_TOPIC_PREFIX", answer, f"Give the user the right {right} named {names}"
+            )
+        setting, remedy = _causes().get(error.code(), _OTHER)
+        return Failure(setting, answer, remedy)
+
+    def _timed_out(self, what: str) -> Failure:
+        return Failure(
+            "KAFKA_BOOTSTRAP_SERVERS",
+            f"can't {what}: no answer within {WITHIN_S:.0f} s",
+            "Its advertised addresses must be reachable from this machine",
+        )
+
+    def _create(self, admin: "AdminClient") -> None:
+        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+        config = {"message.timestamp.type": "LogAppendTime"}
+        new = NewTopic(self._topic, 1, self._kafka.replication_factor, config=config)
+        admin.create_topics([new], operation_timeout=self._left_s())[self._topic].result(
+            self._left_s()
+        )
+
+    def _write(self) -> None:
+        """Write some records one after the other; the fastest gives the offset of the clock."""
+        best: BrokerClock | None = None
+        with _producer(self._client({"acks": "all", "retries": 0, "linger.ms": 0})) as write:
+            # The first record waits for metadata, and the topic may still be without a leader.
+            self._patiently(lambda: write(self._topic, self._left_s() / 2))
+            for _ in range(CLOCK_TRIES):
+                began_ms = time.time() * 1000
+                at_ms = write(self._topic, self._left_s())
+                ended_ms = time.time() * 1000
+                offset_ms = at_ms + ROUNDING_MS - (began_ms + ended_ms) / 2
+                tried = BrokerClock(offset_ms, (ended_ms - began_ms) / 2 + ROUNDING_MS)
+                if best is None or tried.uncertainty_ms < best.uncertainty_ms:
+                    best = tried
+        self.clock = best
+
+    def _patiently(self, operation: Callable[[], object]) -> None:
+        """Repeat an operation while its error is temporary, as that of a new topic, or of the first
+        group in a cluster."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        from racetrack.kafka_client import is_retriable
+
+        give_up_s = time.monotonic() + self._left_s() / 2
+        while True:
+            try:
+                operation()
+            except KafkaException as failure:
+                error = failure.args[0]
+                is_new = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                if not (is_new or is_retriable(error)) or time.monotonic() > give_up_s:
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+
+    def _read(self) -> None:
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        with closing(Consumer(self._client(GROUP))) as consumer:
+            consumer.assign([TopicPartition(self._topic, 0, 0)])
+            message = consumer.poll(self._left_s() / 2)
+            if message is None:
+                raise TimeoutError
+            if error := message.error():
+                raise KafkaException(error)
+
+    def _commit(self) -> None:
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+
+        offsets = ConsumerGroupTopicPartitions(self._group, [TopicPartition(self._topic, 0, 1)])
+        asked = self._admin.alter_consumer_group_offsets([offsets], request_timeout=self._left_s())
+        for each in asked[self._group].result(self._left_s()).topic_partitions:
+            if each.error:
+                raise KafkaException(each.error)
+
+    def _remove_group(self) -> None:
+        asked = self._admin.delete_consumer_groups([self._group], request_timeout=self._left_s())
+        asked[self._group].result(self._left_s())
+
+    def _limits(self, admin: "AdminClient") -> None:
+        """Check that the broker's limits suit a run."""
+        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+        resource = ConfigResource(ResourceType.TOPIC, self._topic)
+        asked = admin.describe_configs([resource], request_timeout=self._left_s())
+        limits = {name: each.value for name, each in asked[resource].result(self._left_s()).items()}
+        if int(limits["max.message.bytes"]) < BATCH_BYTES:
+            raise _Unfit("max.message.bytes", limits, f"Raise it to {BATCH_BYTES} or more")
+        if 0 <= int(limits["retention.ms"]) < RETENTION_MS:
+            raise _Unfit("retention.ms", limits, "Engines and the verification read all messages")
+
+    def _remove(self, admin: "AdminClient") -> None:
+        asked = admin.delete_topics([self._topic], operation_timeout=self._left_s())
+        asked[self._topic].result(self._left_s())
+
+
+_OTHER = (
+    "KAFKA_BOOTSTRAP_SERVERS",
+    "Check the address, and that KAFKA_SECURITY_PROTOCOL is the one of that port",
+)
+
+
+def _causes() -> dict[int, tuple[str, str]]:
+    """Return setting and remedy by the codes of errors with a known cause."""
+    from confluent_kafka import KafkaError
+
+    return {
+        KafkaError._RESOLVE: ("KAFKA_BOOTSTRAP_SERVERS", "Check the name of the host"),
+        KafkaError._AUTHENTICATION: (
+            "KAFKA_SASL_USERNAME",
+            "Check the user, the password and KAFKA_SASL_MECHANISM",
+        ),
+        KafkaError.SASL_AUTHENTICATION_FAILED: (
+            "KAFKA_SASL_USERNAME",
+            "Check the user, the password and KAFKA_SASL_MECHANISM",
+        ),
+        KafkaError._SSL: (
+            "KAFKA_SSL_CA_LOCATION",
+            "Name the file of the authority that signed the broker's certificate",
+        ),
+        KafkaError.INVALID_REPLICATION_FACTOR: (
+            "KAFKA_REPLICATION_FACTOR",
+            "Set it to the number of brokers at most",
+        ),
+        KafkaError.NOT_ENOUGH_REPLICAS: (
+            "KAFKA_REPLICATION_FACTOR",
+            "Set it to the topic's min.insync.replicas at least",
+        ),
+        KafkaError.TOPIC_ALREADY_EXISTS: (
+            "KAFKA_TOPIC_PREFIX",
+            "Another check runs, or was killed: remove its topic with `./race down`",
+        ),
+    }
+
+
+class _Unfit(Exception):
+    def __init__(self, name: str, limits: dict[str, str], remedy: str) -> None:
+        self.failure = Failure(
+            "KAFKA_BOOTSTRAP_SERVERS", f"new topics have {name}={limits[name]}", remedy
+        )
+
+
+Write = Callable[[str, float], int]
+
+
+@contextmanager
+def _producer(client: dict[str, Any]) -> Iterator[Write]:
+    """Provide a function that writes a record into a topic and returns the broker's time of it, in
+    epoch milliseconds. It raises KafkaException or TimeoutError."""
+    from confluent_kafka import KafkaException, Producer
+
+    producer = Producer(client)
+    results: list[tuple[KafkaError | None, int]] = []
+
+    def take(error: "KafkaError | None", message: "Message") -> None:
+        results.append((error, message.timestamp()[1]))
+
+    def write(topic: str, within_s: float) -> int:
+        results.clear()
+        producer.produce(topic, b"check", partition=0, on_delivery=take)
+        give_up_s = time.monotonic() + within_s
+        while not results and time.monotonic() < give_up_s:
+            producer.poll(0.05)
+        if not results:
+            raise TimeoutError
+        error, at_ms = results[0]
+        if error:
+            raise KafkaException(error)
+        return at_ms
+
+    try:
+        yield write
+    finally:
+        producer.purge()
+        producer.flush(0)

@@ -1,0 +1,84 @@
+"""Runs against a Kafka that the user provides, with TLS, a password, and rights on a prefix."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.e2e.shared import Door, run_folder
+from tests.relay import Relay
+from tests.run_json import read_run
+from tests.secured_kafka import FAR, PREFIX, RELAY, SecuredKafka, secured_kafka
+
+pytestmark = pytest.mark.e2e
+
+SECRET = re.compile(r'a \\*"secret')  # in whatever way quotation marks are escaped
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    with secured_kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("engine", ["pg", "dh", "kstreams", "spark", "flink", "cal"])
+def test_a_run_is_verified_and_leaves_nothing(
+    kafka: SecuredKafka, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in kafka.settings().items():
+        monkeypatch.setenv(name, value)
+    verify = [] if engine == "cal" else ["--verify"]
+    door = Door("run_experiment.sh", engine, "500", "5", "5", "1.0", *verify)
+    door.until(r"^\[4/")
+    assert all(name.startswith(PREFIX) for name in kafka.topics())
+    arguments = " ".join(" ".join(each.cmdline()) for each in processes())
+    assert door.wait() == 0, door.output
+    folder = run_folder(door.output)
+    assert kafka.topics() == set()
+    assert "broker" not in read_run(folder)["results"]["processes"]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert [path for path in files if SECRET.search(path.read_text(errors="replace"))] == []
+    assert not SECRET.search(arguments)
+    assert not SECRET.search(door.output)
+
+
+def test_a_killed_run_leaves_nothing(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in kafka.settings().items():
+        monkeypatch.setenv(name, value)
+    door = Door("run_experiment.sh", "cal", "500", "20", "5", "1.0")
+    door.until(r"^\[4/")
+    assert kafka.topics()
+    door.process.kill()
+    give_up_s = time.monotonic() + 30
+    while kafka.topics() and time.monotonic() < give_up_s:
+        time.sleep(0.2)
+    assert kafka.topics() == set()
+    assert door.wait() == -9
+
+
+def test_a_run_outlasts_a_broker_that_goes_away_for_a_while(
+    kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**kafka.settings_over_relay(), "LOADGEN_ACKS": "all"}.items():
+        monkeypatch.setenv(name, value)
+    with Relay(kafka.ports[RELAY], kafka.ports[FAR]).running() as relay:
+        door = Door("run_experiment.sh", "cal", "500", "20", "5", "1.0")
+        door.until(r"^\[4/")
+        relay.cut()
+        time.sleep(5)
+        relay.mend()
+        assert door.wait() == 0, door.output
+    measured = read_run(run_folder(door.output))["measured"]
+    assert measured["handed_over"] == measured["end_offsets"]
+
+
+def processes() -> Iterator[psutil.Process]:
+    for each in psutil.process_iter():
+        try:
+            if each.uids().real == os.getuid() and each.cmdline():
+                yield each
+        except psutil.Error:
+            continue

@@ -1,0 +1,70 @@
+"""A run whose broker runs elsewhere: which services it has, and what it refuses."""
+
+from collections.abc import Mapping
+
+import pytest
+from click.testing import CliRunner
+
+from racetrack import cli
+from racetrack.config import load
+from racetrack.engines import find_engine
+from racetrack.errors import UsageError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.run import checks, faults
+from racetrack.stack.contract import BrokerClock
+from racetrack.stack.own_kafka import Removed
+from racetrack.stack.runtime import open_stack
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+
+OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": "race-1."}
+
+
+def stack(overrides: Mapping[str, str]) -> MadeUpStack:
+    return MadeUpStack(load(overrides))
+
+
+def test_no_broker_is_started() -> None:
+    assert "broker" in checks.services_of(MadeUpEngine(), load())
+    assert "broker" not in checks.services_of(MadeUpEngine(), load(OUTSIDE))
+
+
+def test_a_broker_elsewhere_can_not_be_hit() -> None:
+    fault = faults.parse("pause:broker@1s+1s")
+    with pytest.raises(UsageError, match="the broker runs elsewhere, out of reach"):
+        faults.services_hit(fault, MadeUpEngine(), load(OUTSIDE))
+
+
+@pytest.mark.parametrize("engine", ["mz", "storm", "apex"])
+def test_engines_that_can_not_use_it_are_refused(engine: str) -> None:
+    with pytest.raises(UsageError, match="can't use a Kafka that runs elsewhere"):
+        checks.require_kafka_usable(find_engine(engine), load(OUTSIDE))
+    checks.require_kafka_usable(find_engine(engine), load())
+
+
+def test_containers_are_refused() -> None:
+    with pytest.raises(UsageError, match="RUNTIME=native"):
+        open_stack(load({**OUTSIDE, "RUNTIME": "compose"}), [], print)
+
+
+def test_the_reader_learns_that_the_broker_is_unknown_and_how_clocks_differ() -> None:
+    own = stack(OUTSIDE)
+    own.broker_clock = BrokerClock(-3.26, 0.84)
+    elsewhere, clock = checks.caveats_of_kafka(find_engine("flink"), own.as_stack())
+    assert "CPU and memory can't be measured from here, so they are blank" in elsewhere
+    assert "the broker's clock is 3.3 ms behind this machine's, ± 0.8 ms" in clock
+    assert len(checks.caveats_of_kafka(find_engine("dh"), own.as_stack())) == 1
+    assert checks.caveats_of_kafka(find_engine("flink"), stack({}).as_stack()) == []
+
+
+def test_what_could_not_be_removed_is_listed() -> None:
+    kafka = KafkaEndpoint("a.example:9092", "race-1.")
+    assert Removed(0).lines(kafka) == []
+    done, left = Removed(2, ["race-1.x (no right)"]).lines(kafka)
+    assert "removed 2 topics and consumer groups" in done
+    assert "not removed from a.example:9092: race-1.x (no right)" in left
+
+
+def test_without_a_kafka_elsewhere_there_is_nothing_to_check() -> None:
+    result = CliRunner().invoke(cli.race, ["check"])
+    assert result.exit_code == 2
+    assert "Set KAFKA_BOOTSTRAP_SERVERS" in result.output

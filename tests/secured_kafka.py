@@ -1,0 +1,288 @@
+"""A real Kafka of the tests' own, as in a company: TLS, passwords, and rights for each user.
+
+`python -m tests.secured_kafka` starts it, and prints the settings for a run that uses it.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from racetrack import install
+from racetrack.stack import jvm
+from tests.e2e.loadgen_stack import free_ports
+
+USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race-1."
+SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
+# Advertised at the port of a relay, by which clients reach it.
+FAR, RELAY = "FAR", "RELAY"
+READY_WITHIN_S = 60.0
+TOOL, CLUSTER = "kafka.tools.StorageTool", "r4cetr4ckr4cetr4ckr4cQ"
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right of the user USER on resources whose names begin with PREFIX."""
+
+    kind: ResourceType
+    operation: AclOperation
+
+    def binding(self) -> AclBinding:
+        """Return the ACL that grants it."""
+        pattern, user = ResourcePatternType.PREFIXED, f"User:{USER}"
+        allow = AclPermissionType.ALLOW
+        return AclBinding(self.kind, PREFIX, pattern, user, "*", self.operation, allow)
+
+
+# What docs/own-parts.md says a run needs.
+RIGHTS = {
+    f"{kind.name}.{operation.name}": Right(kind, operation)
+    for kind, operations in {
+        ResourceType.TOPIC: ("CREATE", "WRITE", "READ", "DELETE", "DESCRIBE_CONFIGS"),
+        ResourceType.GROUP: ("READ", "DELETE"),
+    }.items()
+    for operation in (AclOperation[name] for name in operations)
+}
+
+
+@dataclass(frozen=True)
+class SecuredKafka:
+    """A Kafka that runs."""
+
+    ports: Mapping[str, int]
+    folder: Path
+    process: "subprocess.Popen[bytes]"
+
+    def address(self, listener: str) -> str:
+        return f"localhost:{self.ports[listener]}"
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """A client that may do everything."""
+        return AdminClient({"bootstrap.servers": self.address(ADMIN), "log_level": 0})
+
+    def topics(self) -> set[str]:
+        """Return the names of all topics but Kafka's own."""
+        found = self.admin.list_topics(timeout=10).topics
+        return {name for name in found if not name.startswith("__")}
+
+    def settings(self, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
+        """Return the settings of a run whose user has a password."""
+        return {
+            "KAFKA_BOOTSTRAP_SERVERS": self.address(SASL_SSL),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "KAFKA_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
+            "KAFKA_SASL_MECHANISM": mechanism,
+            "KAFKA_SASL_USERNAME": USER,
+            "KAFKA_SASL_PASSWORD_FILE": str(self.folder / "password"),
+        }
+
+    def settings_with_certificate(self) -> dict[str, str]:
+        """Return the settings of a run whose user has a certificate."""
+        return {
+            "KAFKA_BOOTSTRAP_SERVERS": self.address(SSL),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+            "KAFKA_SECURITY_PROTOCOL": "SSL",
+            "KAFKA_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
+            "KAFKA_SSL_CERTIFICATE_LOCATION": str(self.folder / "client.pem"),
+            "KAFKA_SSL_KEY_LOCATION": str(self.folder / "client.key"),
+        }
+
+    def settings_over_relay(self) -> dict[str, str]:
+        """Return the settings of a run that reaches it over a relay, and may do everything."""
+        return {
+            "KAFKA_BOOTSTRAP_SERVERS": self.address(RELAY),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+        }
+
+    def allow(self, rights: Mapping[str, Right]) -> None:
+        """Give the user these rights and no others."""
+        admin = self.admin
+        anyone: Any = None  # as Kafka has it, though not the type in confluent-kafka
+        every = AclBindingFilter(
+            ResourceType.ANY,
+            anyone,
+            ResourcePatternType.ANY,
+            anyone,
+            anyone,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        for removed in admin.delete_acls([every]).values():
+            removed.result(10)
+        for made in admin.create_acls([right.binding() for right in rights.values()]).values():
+            made.result(10)
+        while len(admin.describe_acls(every).result(10)) != len(rights):
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
+    """Start it with all RIGHTS given, and end it at the end."""
+    ports = dict(zip((SASL_SSL, SSL, ADMIN, CONTROLLER, FAR, RELAY), free_ports(6), strict=True))
+    part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
+    _make_certificates(folder)
+    (folder / "password").write_text(f"{PASSWORD}\n")
+    jvm.properties(folder / "server.properties", _properties(folder, ports))
+    java = [str(jvm.java()), "-Xmx256m", *jvm.only_warnings(), "-cp", jvm.class_path(part / "libs")]
+    subprocess.run(
+        [*java, TOOL, "format", "-t", CLUSTER, "-c", str(folder / "server.properties")],
+        check=True,
+        capture_output=True,
+    )
+    kafka = SecuredKafka(ports, folder, _start(java, folder))
+    try:
+        _wait_ready(kafka)
+        kafka.allow(RIGHTS)
+        yield kafka
+    finally:
+        kafka.stop()
+
+
+def _start(java: list[str], folder: Path) -> "subprocess.Popen[bytes]":
+    with (folder / "kafka.log").open("ab") as log:
+        return subprocess.Popen(
+            [*java, "kafka.Kafka", str(folder / "server.properties")],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _wait_ready(kafka: SecuredKafka) -> None:
+    give_up = time.monotonic() + READY_WITHIN_S
+    while True:
+        try:
+            kafka.admin.list_topics(timeout=2)
+            break
+        except KafkaException:
+            if time.monotonic() > give_up or kafka.process.poll() is not None:
+                raise AssertionError((kafka.folder / "kafka.log").read_text()[-3000:]) from None
+    changes = [
+        UserScramCredentialUpsertion(
+            USER, ScramCredentialInfo(getattr(ScramMechanism, name), 4096), PASSWORD.encode()
+        )
+        for name in ("SCRAM_SHA_256", "SCRAM_SHA_512")
+    ]
+    for change in changes:
+        for done in kafka.admin.alter_user_scram_credentials([change]).values():
+            done.result(10)
+
+
+def _properties(folder: Path, ports: Mapping[str, int]) -> dict[str, str]:
+    quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
+    plain = f'required user_{USER}="{quoted}";'.replace("\\", "\\\\")
+    security = "org.apache.kafka.common.security"
+    listener = f"listener.name.{SASL_SSL.lower()}"
+    open_to_all = dict.fromkeys((ADMIN, CONTROLLER, FAR), "PLAINTEXT")
+    protocols = {SASL_SSL: "SASL_SSL", SSL: "SSL", **open_to_all}
+    advertised = {**{name: ports[name] for name in protocols}, FAR: ports[RELAY]}
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@localhost:{ports[CONTROLLER]}",
+        "controller.listener.names": CONTROLLER,
+        "listeners": ",".join(f"{name}://localhost:{ports[name]}" for name in protocols),
+        "advertised.listeners": ",".join(
+            f"{name}://localhost:{port}" for name, port in advertised.items()
+        ),
+        "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
+        "inter.broker.listener.name": ADMIN,
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "offsets.topic.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": str(9 << 20),
+        "replica.fetch.max.bytes": str(9 << 20),
+        "log.retention.ms": "-1",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        f"{listener}.plain.sasl.jaas.config": f"{security}.plain.PlainLoginModule {plain}",
+        f"{listener}.scram-sha-256.sasl.jaas.config": (
+            f"{security}.scram.ScramLoginModule required;"
+        ),
+        f"{listener}.scram-sha-512.sasl.jaas.config": (
+            f"{security}.scram.ScramLoginModule required;"
+        ),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "broker.both"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        f"listener.name.{SSL.lower()}.ssl.client.auth": "required",
+        "ssl.principal.mapping.rules": "RULE:^CN=([a-z]+).*$/$1/,DEFAULT",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+
+
+def _make_certificates(folder: Path) -> None:
+    """Make `ca.pem`, and for broker and client a certificate `.pem` with its key `.key`."""
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "2")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=tests")
+    for name, subject in (("broker", "localhost"), ("client", USER)):
+        request = ("-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={subject}")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", *request)
+        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            f"{name}.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-sha256",
+            "-extfile",
+            "names",
+            "-out",
+            f"{name}.pem",
+        )
+    both = (folder / "broker.key").read_text() + (folder / "broker.pem").read_text()
+    (folder / "broker.both").write_text(both)
+
+
+def main() -> None:
+    """Start it, print the settings, and end with the input."""
+    with tempfile.TemporaryDirectory() as name, secured_kafka(Path(name)) as kafka:
+        for setting, value in kafka.settings().items():
+            print(f"export {setting}='{value}'", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""What a run checks and removes in a Kafka that the user provides: a real one, with TLS, passwords,
+and rights on a prefix only."""
+
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+from racetrack.config import load
+from racetrack.engines import find_engine
+from racetrack.errors import BusyError, SetupError
+from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
+from racetrack.probes.broker import TopicOffsets
+from racetrack.run.checks import require_known_clock
+from racetrack.stack.contract import Stack
+from racetrack.stack.own_kafka import OwnNames
+from racetrack.stack.own_kafka_check import check
+from tests.relay import Relay
+from tests.secured_kafka import FAR, PREFIX, RELAY, RIGHTS, SecuredKafka, secured_kafka
+
+pytestmark = pytest.mark.slow
+
+AWAY_S = 5.0
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    with secured_kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+def own(settings: dict[str, str]) -> KafkaEndpoint:
+    found = elsewhere(load(settings))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", ""])
+def test_all_ways_to_log_in_work(kafka: SecuredKafka, mechanism: str) -> None:
+    settings = kafka.settings(mechanism) if mechanism else kafka.settings_with_certificate()
+    OwnNames(own(settings)).require_none()
+
+
+def test_a_wrong_password_is_refused_before_anything_starts(kafka: SecuredKafka) -> None:
+    settings = {
+        **kafka.settings(),
+        "KAFKA_SASL_PASSWORD_FILE": "",
+        "KAFKA_SASL_PASSWORD": "not the secret",
+    }
+    with pytest.raises(SetupError, match="KAFKA_SASL") as refused:
+        OwnNames(own(settings)).require_none()
+    assert "not the secret" not in str(refused.value)
+
+
+def test_topics_of_others_stay(kafka: SecuredKafka) -> None:
+    names = [f"{PREFIX}mine", "race-1", "race-10.theirs", "theirs"]
+    for made in kafka.admin.create_topics([NewTopic(name, 1) for name in names]).values():
+        made.result(10)
+    mine = OwnNames(own(kafka.settings()))
+    with pytest.raises(BusyError, match=rf"1 topics begin with {PREFIX}"):
+        mine.require_none()
+    assert mine.remove().count == 1
+    assert kafka.topics() == set(names[1:])
+    for done in kafka.admin.delete_topics(names[1:]).values():
+        done.result(10)
+
+
+def test_what_can_t_be_removed_is_listed(kafka: SecuredKafka) -> None:
+    kafka.admin.create_topics([NewTopic(f"{PREFIX}mine", 1)])[f"{PREFIX}mine"].result(10)
+    kafka.allow({name: right for name, right in RIGHTS.items() if name != "TOPIC.DELETE"})
+    removed = OwnNames(own(kafka.settings())).remove()
+    assert removed.count == 0
+    assert f"{PREFIX}mine" in removed.remaining[0]
+    kafka.allow(RIGHTS)
+    assert OwnNames(own(kafka.settings())).remove().remaining == []
+
+
+@pytest.mark.parametrize("missing", RIGHTS)
+def test_each_missing_right_is_named(kafka: SecuredKafka, missing: str) -> None:
+    kafka.allow({name: right for name, right in RIGHTS.items() if name != missing})
+    kind, _, operation = missing.partition(".")
+    began_s = time.monotonic()
+    try:
+        with pytest.raises(SetupError) as refused:
+            check(own(kafka.settings()))
+    finally:
+        took_s = time.monotonic() - began_s
+        kafka.allow(RIGHTS)
+        OwnNames(own(kafka.settings())).remove()
+    right = f"Give the user the right {operation} on {kind.lower()}s named {PREFIX}*."
+    lines = str(refused.value).splitlines()[1:]
+    assert [line for line in lines if not line.endswith(right)] == []
+    assert took_s < 10
+
+
+def test_with_all_rights_the_check_passes_and_leaves_nothing(kafka: SecuredKafka) -> None:
+    passed = check(own(kafka.settings()))
+    assert abs(passed.clock.offset_ms) <= passed.clock.uncertainty_ms < 20
+    assert kafka.topics() == set()
+
+
+@pytest.mark.parametrize(
+    ("changed", "setting"),
+    [
+        ({"KAFKA_SASL_USERNAME": "nobody"}, "KAFKA_SASL_USERNAME"),
+        ({"KAFKA_SSL_CA_LOCATION": ""}, "KAFKA_SSL_CA_LOCATION"),
+        ({"KAFKA_BOOTSTRAP_SERVERS": "none.invalid:9092"}, "KAFKA_BOOTSTRAP_SERVERS"),
+        ({"KAFKA_REPLICATION_FACTOR": "3"}, "KAFKA_REPLICATION_FACTOR"),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    kafka: SecuredKafka, changed: dict[str, str], setting: str
+) -> None:
+    with pytest.raises(SetupError) as refused:
+        check(own({**kafka.settings(), **changed}))
+    (reason,) = str(refused.value).splitlines()[1:]
+    assert reason.strip().startswith(f"{setting}: can't ")
+
+
+@pytest.mark.parametrize(("delay_ms", "is_accepted"), [(10, True), (30, False)])
+def test_a_far_broker_is_accepted_if_its_clock_is_known(
+    kafka: SecuredKafka, delay_ms: int, is_accepted: bool
+) -> None:
+    with Relay(kafka.ports[RELAY], kafka.ports[FAR], delay_ms / 1000).running():
+        clock = check(own(kafka.settings_over_relay())).clock
+    assert abs(clock.offset_ms) <= clock.uncertainty_ms
+    assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
+    stack = cast(Stack, SimpleNamespace(broker_clock=clock))
+    require_known_clock(find_engine("cal"), stack)
+    if is_accepted:
+        require_known_clock(find_engine("flink"), stack)
+    else:
+        with pytest.raises(SetupError, match=r"At most ± 20 ms are accepted"):
+            require_known_clock(find_engine("flink"), stack)
+
+
+def test_offsets_are_known_again_after_the_broker_was_away(kafka: SecuredKafka) -> None:
+    name = "someone-s"
+    kafka.admin.create_topics([NewTopic(name, 2)])[name].result(10)
+    with Relay(kafka.ports[RELAY], kafka.ports[FAR]).running() as relay:
+        offsets = TopicOffsets(KafkaEndpoint(kafka.address(RELAY)), name)
+        assert offsets.end_offsets() == [0, 0]
+        relay.cut()
+        threading.Timer(AWAY_S, relay.mend).start()
+        began_s = time.monotonic()
+        assert offsets.end_offsets() == [0, 0]
+        assert time.monotonic() - began_s > AWAY_S - 1
