@@ -109,10 +109,13 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
     assert (swift[2], swift[3], swift[5], swift[6]) == ("best", "not checked", "exactly once", "3")
     assert re.match(r"[1-9][\d.]+ ×", steady[2])
     assert steady[3] == "✓ 2 verified"
-    freshest, furthest, cheapest = found["answers"]
+    freshest, furthest, cheapest, *before = found["answers"]
     assert freshest.startswith("Freshest at 4,000 events/s: Swift")
-    assert furthest.startswith("Goes furthest: Steady Stream, capacity 90,900 events/s (")
+    assert furthest.startswith("Goes furthest: Steady Stream.")
+    assert ": Steady Stream 90,900 events/s (" in furthest
+    assert re.search(r"\(.*, 2 runs; 3.00 × less\)\.$", furthest), furthest
     assert cheapest.startswith("Cheapest at 4,000 events/s: Swift")
+    assert any("were not verified" in line for line in before), before
     assert found["isFocused"] and found["sorted"] == "descending"
     assert [name.split()[0] for name in found["byName"]] == ["Steady", "Swift"]
     assert found["byNameDown"] == found["byName"][::-1]

@@ -19,8 +19,8 @@ const METRICS = {
   read_time_p99_ms: { title: "Read time, p99", unit: "ms", rate: true,
     means: "Time from when a read of a view is due to its answer, for the slowest query: 99 % take at most this." },
 };
-const ANSWERS = [["Freshest", "lag_p99_ms", "lag p99"], ["Goes furthest", "capacity", "capacity"],
-  ["Cheapest", "cpu_s_per_million", "CPU per million events"]];
+const ANSWERS = [["Freshest", "lag_p99_ms", "Lag, 99 % of the time at most"], ["Goes furthest", "capacity", "Throughput at saturation"],
+  ["Cheapest", "cpu_s_per_million", "CPU time per million events"]];
 const state = { workload: "", machine: "", metric: "", rate: 0, hidden: new Set(), sort: "value", down: false };
 const byId = (id) => document.getElementById(id);
 const unique = (values) => [...new Set(values)];
@@ -64,15 +64,35 @@ const factorText = (row) => {
   return `${ratio(row.factor)} ×${sure}`;
 };
 
+const runsOf = (of) => (of.low === undefined ? "one run" : `${number(of.low)} to ${number(of.high)}, ${of.n} runs`);
+// How much worse than the best a figure is, and how sure that is.
+const worseText = (row, more) => {
+  const [factor, how] = more ? [1 / row.factor, "less"] : [row.factor, "more"];
+  if (overlap(row.of, row.best)) return "no clear difference";
+  const unsure = row.of.low === undefined || row.best.low === undefined;
+  return `${ratio(factor)} × ${how}${unsure ? ", but one run is no proof" : ""}`;
+};
 const answer = ([word, key, what]) => {
   if (!isMeasured(key)) return null;
   const rows = ranked(key).filter((row) => row.of && !row.behind);
   if (!rows.length) return null;
-  const at = METRICS[key].rate ? ` at ${number(state.rate)} events/s` : "";
-  const alike = rows.slice(1).filter((row) => overlap(row.of, row.best)).map((row) => nameOf(row.result));
-  const others = rows.slice(1).map((row) => `${nameOf(row.result)} ${amount(row.of)} (${factorText(row)})`);
-  return element("li", {}, element("b", {}, `${word}${at}: ${[nameOf(rows[0].result), ...alike].join(" or ")}`),
-    `, ${what} ${amount(rows[0].of)} ${METRICS[key].unit} (${interval(rows[0].of)})${others.length ? `; ${others.join(", ")}` : ""}.`);
+  const metric = METRICS[key], at = metric.rate ? ` at ${number(state.rate)} events/s` : "";
+  const alike = rows.filter((row, index) => !index || overlap(row.of, row.best)).map((row) => nameOf(row.result));
+  const figures = rows.map((row, index) => {
+    const worse = index ? `; ${worseText(row, metric.more)}` : "";
+    return `${nameOf(row.result)} ${amount(row.of)} ${metric.unit} (${runsOf(row.of)}${worse})`;
+  });
+  return element("li", {}, element("b", {}, `${word}${at}: ${alike.join(" or ")}${alike.length > 1 ? ", not decided" : ""}.`),
+    ` ${what}: ${figures.join(", ")}.`);
+};
+// What a reader must know before comparing, such as views that are computed only when they are read.
+const caveat = (result) => {
+  const first = (result.caveats || [])[0];
+  return first ? element("li", { class: "muted" }, `${nameOf(result)}: ${first}`) : null;
+};
+const unverified = () => {
+  const names = chosen().filter((result) => !result.views.runs).map(nameOf);
+  return names.length ? element("li", { class: "muted" }, `The answers of ${names.join(" and ")} were not verified in these runs.`) : null;
 };
 
 const viewsText = ({ views }) => {
@@ -96,7 +116,7 @@ const disturbance = ({ noise }) => {
 const COLUMNS = [
   { key: "engine", title: "Engine", of: (row) => nameOf(row.result) },
   { key: "value", title: "Figure", of: (row) => row.rank },
-  { key: "factor", title: "To the best", of: (row) => row.factor ?? Infinity },
+  { key: "factor", title: "Factor to the best", of: (row) => row.factor ?? Infinity },
   { key: "answers", title: "Answers", of: (row) => answersText(row.result) },
   { key: "views", title: "Views", of: (row) => (row.result.views.absent || []).length },
   { key: "guarantee", title: "After a kill", of: (row) => row.result.guarantee || "~" },
@@ -234,7 +254,7 @@ const show = () => {
   render();
 };
 const render = () => {
-  byId("answers").replaceChildren(...ANSWERS.map(answer).filter(Boolean));
+  byId("answers").replaceChildren(...[...ANSWERS.map(answer), ...chosen().map(caveat), unverified()].filter(Boolean));
   showTable();
   showCharts();
   const hidden = [...state.hidden].join(" ");
