@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs all checks, then all tests. Installs what is missing first. Passes other arguments to pytest.
 #   --quick    run only fast tests, for use before a commit
-#   --readme   of the tests that run the real stack, run only those that cover the README, as in CI
+#   --readme   of the tests that run the real stack, run only those that cover the README and the
+#              live page, as in CI
 set -euo pipefail
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
@@ -26,7 +27,7 @@ if [[ ${1-} == --quick ]]; then
 fi
 end_to_end=()
 if [[ ${1-} == --readme ]]; then
-    end_to_end=(tests/e2e/test_{readme,experiment,endings,environment,loadgen,write_check}.py
+    end_to_end=(tests/e2e/test_{readme,experiment,endings,environment,live_page,loadgen,write_check}.py
         racetrack/engines/dh/tests)
 elif (($#)); then
     exec "$TESTS_PYTHON" -m pytest "$@"

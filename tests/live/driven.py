@@ -1,5 +1,6 @@
 """Chromium driven by Playwright: a page that is typed into and looked at while a session runs."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,14 @@ class Tab:
     def wait(self, selector: str, text: str) -> None:
         """Wait until an element contains a text."""
         self.page.locator(selector, has_text=text).first.wait_for(state="attached")
+
+    def until(self, expression: str, given: Any = None, within_s: float = 20.0) -> None:
+        """Wait until a JavaScript expression is true. Playwright's `wait_for_function` would
+        evaluate text in the page, which its Content-Security-Policy forbids."""
+        give_up_s = time.monotonic() + within_s
+        while not self.page.evaluate(expression, given):
+            assert time.monotonic() < give_up_s, (expression, given, self.text("body"))
+            self.page.wait_for_timeout(200)
 
     def disabled(self, control: str) -> bool:
         return (

@@ -24,10 +24,10 @@ const roundUp = (value) => {
 };
 
 // From 0 to a round value that changes only if the data has left the range or needs half of it.
-const linearRange = () => {
+const linearRange = (least) => {
   let top = 0;
   return (plot, low, high) => {
-    const needed = roundUp(Math.max(high ?? 0, 1e-3) * 1.08);
+    const needed = roundUp(Math.max((high ?? 0) * 1.08, least));
     if (needed > top || needed < top / 2) top = needed;
     return [0, top];
   };
@@ -107,7 +107,7 @@ export class Chart {
   #values = [];
   #onCursor;
 
-  // `spec`: title, height, log, isSlow, highest (draw the highest of each second), tick and value (functions to text), lines
+  // `spec`: title, height, log or least (least top of the axis), isSlow, highest (draw the highest of each second), tick and value (functions to text), lines
   // (id, label, colour, dash, width, isHidden).
   constructor(place, spec, history, timeline, onCursor) {
     this.#spec = spec;
@@ -202,12 +202,12 @@ export class Chart {
   }
 
   #options(width) {
-    const { height, log, tick, lines } = this.#spec, isEventLine = !lines.length;
+    const { height, log, least, tick, lines } = this.#spec, isEventLine = !lines.length;
     return {
       width, height, legend: { show: false }, padding: [6, 16, 0, 0], pxAlign: 1,
       scales: {
         x: { time: false, auto: false },
-        y: isEventLine ? { range: [0, 1] } : { distr: log ? 3 : 1, range: log ? logRange : linearRange() },
+        y: isEventLine ? { range: [0, 1] } : { distr: log ? 3 : 1, range: log ? logRange : linearRange(least) },
       },
       axes: [
         isEventLine ? { show: false } : timeAxis(),

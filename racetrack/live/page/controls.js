@@ -44,7 +44,7 @@ export class Controls {
     const most = hello.kinds.find((kind) => kind.name === "pageviews")?.most_per_s ?? MOST_PER_S;
     this.#rates = sliderRates(Math.min(most, MOST_PER_S));
     this.#labelSlider();
-    byId("profile").placeholder = hello.profiles.at(-1)?.example ?? "";
+    byId("profile").placeholder = (hello.profiles.find(({ name }) => name === "spike") ?? hello.profiles.at(-1))?.example ?? "";
     byId("profiles").replaceChildren(...hello.profiles.map(({ example, form }) => element("option", { value: example }, form)));
     byId("profile").title = hello.profiles.map(({ name, form }) => `${name} ${form}`).join("\n");
     this.#buildServices(hello);
@@ -61,7 +61,7 @@ export class Controls {
     this.#reasons = state.controls;
     this.#buildKinds(state);
     this.#perS = state.rates.pageviews;
-    setText(byId("mode"), state.load ? `profile: ${state.load}` : state.held || "constant");
+    setText(byId("mode"), state.load ? `profile: ${state.load}` : state.held || (Number.isFinite(this.#perS) ? "constant" : "\u00a0"));
     if (!this.#sliderTimer) this.#showRate(this.#perS);
     const statuses = new Map([...state.services, ...state.engines].map(({ name, status }) => [name, status]));
     for (const { target, status } of this.#services.values()) this.#showStatus(status, statuses.get(target) ?? "");

@@ -10,15 +10,15 @@ const SPANS_S = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [Infinity, "all
 const STEPS_S = [60, 120, 300, 600, 900], MOST_STEP_S = STEPS_S.at(-1), TABLE_ROWS = 120;
 // What is drawn, in this order.
 const GROUPS = {
-  rate: { title: "Rate", meaning: "events per second: offered, published to the broker, counted by the engines", height: 140, tick: short, value: (perS) => `${rate(perS)}` },
+  rate: { title: "Rate", meaning: "events per second: offered, published to the broker, counted by the engines", height: 140, least: 100, tick: short, value: (perS) => `${rate(perS)}` },
   lag: { title: "Lag", meaning: "age of the oldest event that is due but not in the view: the highest of each second", height: 190, log: true, highest: true, tick: shortDuration, value: duration },
   events: { title: null, height: 34 },
-  cpu: { title: "CPU", meaning: "% of a core", height: 130, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
-  memory: { title: "Memory", meaning: "resident", height: 130, isSlow: true, tick: (value) => `${short(value)} GiB`, value: gib },
-  noise: { title: "Noise", meaning: "steal, CPU of other programs", height: 130, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
+  cpu: { title: "CPU", meaning: "% of a core", height: 130, least: 10, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
+  memory: { title: "Memory", meaning: "resident", height: 130, least: 0.5, isSlow: true, tick: (value) => `${short(value)} GiB`, value: gib },
+  noise: { title: "Noise", meaning: "steal, CPU of other programs", height: 130, least: 5, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
 };
 const HIDDEN = new Set(["busy_pct"]); // beside it the others would be flat; the legend has its value
-const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "open"] };
+const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "muted"] };
 
 const controls = new Controls();
 let session = null; // `hello`, and what came since
