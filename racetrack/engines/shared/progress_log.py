@@ -1,5 +1,14 @@
-"""Reads an engine's progress from the log of its service. `scripts/sample_dt.py` describes the
-format of the lines."""
+"""Reads an engine's progress from the log of its service, from the log's beginning. The lines of
+one update are written together; `<ms>` are epoch milliseconds, and `<partition>` is the topic's:
+
+    RACETRACK dt timestamp=<ms>, total=<n>, max_received_at=<ms>, dt_ms=<ms>
+    RACETRACK progress timestamp=<ms>, partition=<partition>, total=<n>, max_received_at=<ms>
+    RACETRACK seen timestamp=<ms>, view=<traced view>, partition=<partition>, value=<n>
+    RACETRACK failed timestamp=<ms>, listener=<name>, error=<text>
+
+There is a `progress` line for each partition that changed, and a `seen` line for each tracer row
+that changed. `failed` ends the run.
+"""
 
 import re
 import threading
