@@ -73,11 +73,11 @@ def require_raced_on(
     settings: Settings,
     find_workload: Callable[[str], Workload] = find_workload,
 ) -> None:
-    """Check that the engine has a script for the workload, and that the workload has all optional
-    events that the settings enable.
+    """Check that the engine has a script for the workload, that the workload has all optional
+    events that the settings enable, and that the engine has a view to read if views are read.
 
     Raises:
-        UsageError: a script or an event is missing, or there is no such workload.
+        UsageError: a script, an event or a view is missing, or there is no such workload.
     """
     workload = find_workload(settings.workload)
     for member in engine.members:
@@ -88,6 +88,13 @@ def require_raced_on(
             raise UsageError(
                 f"{rate.upper()} has no effect: the workload {workload.name} has no"
                 f" {rate.partition('_')[0]}. Set it to 0."
+            )
+    for member in engine.members if settings.reads_per_second else ():
+        absent, read = member.absent_views(settings), [query.view for query in workload.queries]
+        if all(view in absent for view in read):
+            raise UsageError(
+                f"READS_PER_SECOND: {member.title} has none of the views that are read"
+                f" ({', '.join(read)}). Set it to 0."
             )
 
 

@@ -50,6 +50,15 @@ def test_a_rate_that_the_workload_does_not_have_is_refused(rate: str) -> None:
         checks.require_raced_on(engine, load({rate.upper(): "3"}), lambda _: workload)
 
 
+def test_reads_are_refused_for_an_engine_without_the_views_that_are_read() -> None:
+    workload = find_workload(plugins.default_workload())
+    engine = find_engine(EXAMPLE)
+    checks.require_raced_on(engine, load({"READS_PER_SECOND": "2"}), lambda _: workload)
+    none = replace(workload, queries=())
+    with pytest.raises(UsageError, match=r"READS_PER_SECOND: .* none of the views"):
+        checks.require_raced_on(engine, load({"READS_PER_SECOND": "2"}), lambda _: none)
+
+
 def of_others(engine: str) -> dict[str, str]:
     """What changes the figures of services that this engine does without, with other values."""
     services = services_of(find_engine(engine), load())
