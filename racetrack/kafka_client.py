@@ -33,6 +33,7 @@ _RETRIABLE = (
     # Errors of librdkafka itself: the broker can't be reached, or does not answer in time.
     "_TRANSPORT",
     "_ALL_BROKERS_DOWN",
+    "_DESTROY_BROKER",  # the client dropped the connection to a broker that is away
     "_RESOLVE",
     "_TIMED_OUT",
     "_TIMED_OUT_QUEUE",
