@@ -206,7 +206,7 @@ def live_bytes(pid: int, proc: Path = PROC, listens_within_s: float = LISTENS_WI
     Raises:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
     """
-    answer = _ask(proc / str(pid), pid, REQUEST, listens_within_s, ANSWERS_WITHIN_S)
+    answer = _ask(proc / str(pid), pid, REQUEST, listens_within_s, ANSWERS_WITHIN_S, is_last=True)
     totals = _TOTAL.findall(answer)
     if not totals:
         raise NoLiveHeap(f"its answer has no total: {answer[:80]!r}")
@@ -227,7 +227,7 @@ def heap_of(pid: int, proc: Path = PROC) -> Heap:
     Raises:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
     """
-    answer = _ask(proc / str(pid), pid, HEAP_REQUEST, HEAP_WITHIN_S, HEAP_WITHIN_S)
+    answer = _ask(proc / str(pid), pid, HEAP_REQUEST, HEAP_WITHIN_S, HEAP_WITHIN_S, is_last=False)
     generations = _GENERATION.findall(answer)
     if not generations:
         raise NoLiveHeap(f"its answer has no generation: {answer[:80]!r}")
@@ -238,16 +238,31 @@ def heap_of(pid: int, proc: Path = PROC) -> Heap:
 
 
 def _ask(
-    process: Path, pid: int, request: bytes, listens_within_s: float, answers_within_s: float
+    process: Path,
+    pid: int,
+    request: bytes,
+    listens_within_s: float,
+    answers_within_s: float,
+    *,
+    is_last: bool,
 ) -> bytes:
+    """Query the JVM. Its socket is removed, unless more queries follow (`is_last`) and the JVM
+    could not open another."""
     try:
-        return _query(process, pid, request, listens_within_s, answers_within_s)
+        removes = is_last or _handles_sigquit(process)
+        return _query(process, pid, request, listens_within_s, answers_within_s, removes=removes)
     except OSError as error:
         raise NoLiveHeap(str(error)) from error
 
 
 def _query(
-    process: Path, pid: int, request: bytes, listens_within_s: float, answers_within_s: float
+    process: Path,
+    pid: int,
+    request: bytes,
+    listens_within_s: float,
+    answers_within_s: float,
+    *,
+    removes: bool,
 ) -> bytes:
     """Query the JVM through a socket in its /tmp, which the JVM creates on request."""
     inside = _status(process, "NSpid").split()[-1]
@@ -261,8 +276,10 @@ def _query(
             _wake(process, pid, listening, trigger, listens_within_s)
             return _request(listening, request, answers_within_s)
     finally:
-        # A killed JVM would leave its socket behind. A running JVM creates a new one when needed.
-        listening.unlink(missing_ok=True)
+        # A killed JVM would leave its socket behind. A running JVM that handles SIGQUIT creates a
+        # new one when needed. One that does not, such as Deephaven's, has only that of its start.
+        if removes:
+            listening.unlink(missing_ok=True)
 
 
 def _request(listening: Path, request: bytes, within_s: float) -> bytes:
@@ -276,8 +293,7 @@ def _request(listening: Path, request: bytes, within_s: float) -> bytes:
 def _wake(process: Path, pid: int, listening: Path, trigger: Path, listens_within_s: float) -> None:
     """Make the JVM open its socket by sending SIGQUIT. First check that the process handles
     SIGQUIT; otherwise the signal would kill it."""
-    caught = int(_status(process, "SigCgt"), 16)
-    if not caught >> (signal.SIGQUIT - 1) & 1:
+    if not _handles_sigquit(process):
         raise NoLiveHeap("it does not handle SIGQUIT, which opens its attach socket")
     trigger.touch()
     try:
@@ -289,6 +305,10 @@ def _wake(process: Path, pid: int, listening: Path, trigger: Path, listens_withi
             time.sleep(LOOK_EVERY_S)
     finally:
         trigger.unlink(missing_ok=True)
+
+
+def _handles_sigquit(process: Path) -> bool:
+    return bool(int(_status(process, "SigCgt"), 16) >> (signal.SIGQUIT - 1) & 1)
 
 
 def _status(process: Path, key: str) -> str:

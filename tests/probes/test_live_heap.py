@@ -92,6 +92,14 @@ def test_a_heap_is_read_without_a_collection(java: Java, collector: str) -> None
     assert LIVE_MIB * MIB <= heap.used <= heap.limit
 
 
+def test_a_heap_is_read_again_if_the_jvm_can_not_open_another_socket(java: Java) -> None:
+    running = java("-Xrs", "-XX:+StartAttachListener")  # -Xrs: it does not handle SIGQUIT
+    assert heap_of(running.pid).used >= LIVE_MIB * MIB
+    assert heap_of(running.pid).used >= LIVE_MIB * MIB
+    assert live_bytes(running.pid) >= LIVE_MIB * MIB
+    assert not Path(f"/tmp/.java_pid{running.pid}").exists()
+
+
 def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         with pytest.raises(NoLiveHeap, match="does not handle SIGQUIT"):
