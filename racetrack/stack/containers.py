@@ -1,4 +1,5 @@
-"""Common to all container runtimes: names of services, and control groups of containers."""
+"""Common to all container runtimes: names and addresses of services, and control groups of
+containers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +7,16 @@ from pathlib import Path
 
 import psutil
 
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.contract import Endpoints, InternalEndpoints, Say
 
 PROC = Path("/proc")
 # In docker-compose.yml and in kubernetes/, Redpanda is both the broker and the schema registry.
 CALLED = {"broker": "redpanda", "registry": "redpanda"}
 SHOWN = {"redpanda": "broker"}
+REDIS = "redis:6379"  # address for other containers
 
 
 def called(service: str) -> str:
@@ -27,6 +32,62 @@ def shown(name: str) -> str:
 def each_once(services: Sequence[str]) -> list[str]:
     """Return the names of these services in a container runtime, without duplicates."""
     return list(dict.fromkeys(map(called, services)))
+
+
+class ContainerStack:
+    """Common part of stacks whose services run in containers; see `racetrack.stack.contract.Stack`.
+
+    `helper_programs` are the beginnings of the names of the runtime's own programs.
+    """
+
+    settings: Settings
+    helper_programs: tuple[str, ...]
+
+    @property
+    def data_in_memory(self) -> bool:
+        """True: the services' descriptions mount a tmpfs at each data folder."""
+        return True
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Addresses of the services' published ports, as seen from this machine."""
+        s = self.settings
+        return Endpoints(
+            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
+            registry=f"http://{s.reach_address}:{s.schema_registry_port}",
+            connect=f"http://{s.reach_address}:{s.connect_port}",
+            mysql_host=s.reach_address,
+            mysql_port=s.mysql_port,
+            loadgen_host=s.reach_address,
+            loadgen_port=s.loadgen_port,
+            redis=f"{s.reach_address}:{s.redis_port}",
+        )
+
+    @property
+    def internal_endpoints(self) -> InternalEndpoints:
+        """Addresses for use inside containers; they are also the scripts' defaults."""
+        kafka = KafkaEndpoint("redpanda:9092")
+        return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
+
+    def apart(self, services: Sequence[str]) -> list[str]:
+        """Return the given services, but only one for each container."""
+        return [shown(name) for name in each_once(services)]
+
+    def helpers(self) -> list[int]:
+        """Return the processes of the runtime's own programs on this machine."""
+        return [
+            process.pid
+            for process in psutil.process_iter(["name"])
+            if str(process.info["name"]).startswith(self.helper_programs)
+        ]
+
+    @property
+    def unprepared(self) -> tuple[str, ...]:
+        """Empty: images already contain everything that makes a start faster."""
+        return ()
+
+    def speed_up_next_start(self, say: Say) -> None:
+        """Do nothing: images already contain everything that makes a start faster."""
 
 
 class NotVisible(RacetrackError):

@@ -13,11 +13,11 @@ import psutil
 from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.stack.compose import orphans
+from racetrack.stack.containers import REDIS
 
 STARTED_BY = "racetrack.started-by"  # a label: the program that started a container
 HARNESS = "harness"
 MEMORY = "racetrack.memory"  # a label: the memory that a service may use
-REDIS = "redis:6379"  # address for other containers
 ENGINES = "engines"  # a profile: services that start only if named
 LAST_LINES = 12
 

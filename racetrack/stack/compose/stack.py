@@ -10,18 +10,23 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import resources
 from racetrack.stack.compose import engine, orphans, preparation
 from racetrack.stack.compose.containers import Containers
-from racetrack.stack.compose.project import REDIS, Project, Service, end
+from racetrack.stack.compose.project import Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Followers, Startup
-from racetrack.stack.containers import CGroup, Live, Unseen, called, each_once, shown
+from racetrack.stack.containers import (
+    CGroup,
+    ContainerStack,
+    Live,
+    Unseen,
+    called,
+    each_once,
+    shown,
+)
 from racetrack.stack.contract import (
     BrokerClock,
     DataFolder,
-    Endpoints,
-    InternalEndpoints,
     OnReady,
     RunningStack,
     Say,
@@ -30,7 +35,6 @@ from racetrack.stack.contract import (
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
 ROUNDS = 3
-HELPERS = ("dockerd", "containerd", "docker-proxy")
 # Services whose data is lost when their container ends, because it is on tmpfs or in memory.
 LOSE_DATA = ("mysql", "redpanda", "redis")
 # Further such services if the images are built here: their containers always start empty
@@ -41,10 +45,11 @@ LOSE_DATA_AIRGAP = ("debezium",)
 REMEDY = "Enlarge it (the settings that end in _TMPFS, such as REDPANDA_TMPFS)"
 
 
-class ComposeStack:
+class ComposeStack(ContainerStack):
     """Services as containers of one compose project; see `racetrack.stack.contract.Stack`."""
 
     runtime = "compose"
+    helper_programs = ("dockerd", "containerd", "docker-proxy")
     broker_clock: BrokerClock | None = None
 
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:
@@ -64,32 +69,6 @@ class ComposeStack:
     def docker_version(self) -> str:
         """Version of the Docker engine."""
         return self._docker.version
-
-    @property
-    def data_in_memory(self) -> bool:
-        """True: the compose files mount a tmpfs at each data folder."""
-        return True
-
-    @property
-    def endpoints(self) -> Endpoints:
-        """Addresses of the published ports, as seen from this machine."""
-        s = self.settings
-        return Endpoints(
-            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
-            registry=f"http://{s.reach_address}:{s.schema_registry_port}",
-            connect=f"http://{s.reach_address}:{s.connect_port}",
-            mysql_host=s.reach_address,
-            mysql_port=s.mysql_port,
-            loadgen_host=s.reach_address,
-            loadgen_port=s.loadgen_port,
-            redis=f"{s.reach_address}:{s.redis_port}",
-        )
-
-    @property
-    def internal_endpoints(self) -> InternalEndpoints:
-        """Addresses for use inside containers; they are also the scripts' defaults."""
-        kafka = KafkaEndpoint("redpanda:9092")
-        return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that docker-compose.yml lacks."""
@@ -145,10 +124,6 @@ class ComposeStack:
         for service in services:
             on_ready(service)
 
-    def apart(self, services: Sequence[str]) -> list[str]:
-        """Return the given services, but only one for each container."""
-        return [shown(name) for name in each_once(services)]
-
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
         """Return the live processes of each service's container.
 
@@ -159,14 +134,6 @@ class ComposeStack:
             service: [] if each in self._up.killed else each.pids()
             for service, each in live.items()
         }
-
-    def helpers(self) -> list[int]:
-        """Return the processes of the Docker engine that serve its containers."""
-        return [
-            process.pid
-            for process in psutil.process_iter(["name"])
-            if str(process.info["name"]).startswith(HELPERS)
-        ]
 
     def accounting(self, service: str) -> CGroup | None:
         """Return the control group of the service's container, if it has one."""
@@ -285,14 +252,6 @@ class ComposeStack:
             took_s = time.monotonic() - began
             what = f"{len(names)} container{'s' if len(names) > 1 else ''} ({', '.join(names)})"
             say(f"  removed {what} in {took_s:.1f} s")
-
-    @property
-    def unprepared(self) -> tuple[str, ...]:
-        """Empty: images already contain everything that makes a start faster."""
-        return ()
-
-    def speed_up_next_start(self, say: Say) -> None:
-        """Do nothing: images already contain everything that makes a start faster."""
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""

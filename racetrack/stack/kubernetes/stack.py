@@ -11,15 +11,12 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import applicability, resources
-from racetrack.stack.containers import Live, called, each_once, shown
+from racetrack.stack.containers import ContainerStack, Live, called, each_once, shown
 from racetrack.stack.contract import (
     Accounting,
     BrokerClock,
     DataFolder,
-    Endpoints,
-    InternalEndpoints,
     OnReady,
     RunningStack,
     Say,
@@ -33,8 +30,6 @@ from racetrack.stack.kubernetes.startup import Logs, wait_until_ready
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
 ROLE = "role.racetrack.dev/"  # begin of the labels of nodes
-# Names of the programs that run pods on a node.
-HELPERS = ("kube", "containerd", "etcd", "coredns")
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
 REMEDY = "Enlarge it (sizeLimit in the service's manifest)"
@@ -44,10 +39,11 @@ CANT_KILL = (
 )
 
 
-class KubernetesStack:
+class KubernetesStack(ContainerStack):
     """Services as pods of the current cluster; see `racetrack.stack.contract.Stack`."""
 
     runtime = "kubernetes"
+    helper_programs = ("kube", "containerd", "etcd", "coredns")
     broker_clock: BrokerClock | None = None
 
     def __init__(self, settings: Settings) -> None:
@@ -75,32 +71,6 @@ class KubernetesStack:
             f"Pods run on other machines ({', '.join(away)}), so their processes can't be seen",
             "Use a cluster whose nodes run on this machine",
         )
-
-    @property
-    def data_in_memory(self) -> bool:
-        """True: the manifests mount a tmpfs at each data folder."""
-        return True
-
-    @property
-    def endpoints(self) -> Endpoints:
-        """Addresses of the services on a node, which forwards a port of its own for each."""
-        s = self.settings
-        return Endpoints(
-            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
-            registry=f"http://{s.reach_address}:{s.schema_registry_port}",
-            connect=f"http://{s.reach_address}:{s.connect_port}",
-            mysql_host=s.reach_address,
-            mysql_port=s.mysql_port,
-            loadgen_host=s.reach_address,
-            loadgen_port=s.loadgen_port,
-            redis=f"{s.reach_address}:{s.redis_port}",
-        )
-
-    @property
-    def internal_endpoints(self) -> InternalEndpoints:
-        """Addresses for use inside pods; they are also the scripts' defaults."""
-        kafka = KafkaEndpoint("redpanda:9092")
-        return InternalEndpoints(kafka, "http://redpanda:8081", "redis:6379", "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that have no manifest."""
@@ -148,23 +118,11 @@ class KubernetesStack:
             if not self.unmeasurable:
                 self._started.live.setdefault(pod.service, []).append(pods.live(pod.container_id))
 
-    def apart(self, services: Sequence[str]) -> list[str]:
-        """Return one of the services of each pod."""
-        return [shown(name) for name in each_once(services)]
-
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
         """Return the live processes of each service's pods; see the contract."""
         return {
             name: [pid for each in self._live(name) for pid in each.pids()] for name in services
         }
-
-    def helpers(self) -> list[int]:
-        """Return the processes of Kubernetes' own programs on this machine."""
-        return [
-            process.pid
-            for process in psutil.process_iter(["name"])
-            if str(process.info["name"]).startswith(HELPERS)
-        ]
 
     def accounting(self, service: str) -> Accounting | None:
         """Return the control groups of the service's pods, if they can be seen here."""
@@ -256,14 +214,6 @@ class KubernetesStack:
         if was_there:
             took_s = time.monotonic() - began
             say(f"  removed the namespace {self._kubectl.namespace} in {took_s:.1f} s")
-
-    @property
-    def unprepared(self) -> tuple[str, ...]:
-        """Empty: images already contain everything that makes a start faster."""
-        return ()
-
-    def speed_up_next_start(self, say: Say) -> None:
-        """Do nothing: images already contain everything that makes a start faster."""
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""
