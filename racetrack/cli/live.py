@@ -18,6 +18,7 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     guarded,
     load_settings,
+    refuse_rate,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -82,6 +83,8 @@ def live(
     """
     from racetrack.run.live import LiveArguments
 
+    if load:
+        refuse_rate()
     _run(plugins.JOIN.join(engines), LiveArguments(rate, load), host, port, workload)
 
 

@@ -165,10 +165,22 @@ class OneOf(click.Choice[str]):
 ENGINES = OneOf(plugins.engine_names())
 
 
+def refuse_rate() -> None:
+    """Check that no rate was given in addition to --load.
+
+    Raises:
+        UsageError: a rate was given, too.
+    """
+    context = click.get_current_context()
+    for name in ("rate", "rates"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} and --load exclude each other. Leave one out.")
+
+
 @dataclass(frozen=True)
 class Offered:
-    """What a run offers to the engine: a mean rate in events per second, the number of samples,
-    which cover a load profile, and the profile's text, if the rate changes."""
+    """Load of a run: the mean rate in events per second, and the text of the load profile if the
+    rate changes. The samples then cover the profile."""
 
     rate_per_s: int
     samples: int
@@ -176,17 +188,14 @@ class Offered:
 
     @classmethod
     def of(cls, load: "LoadProfile | None", rate_per_s: int, samples: int, every_s: float) -> Self:
-        """Return what the options of a command ask for; with `load`, `rate_per_s` is ignored.
+        """Return the load that the options of a command describe. `load` replaces `rate_per_s`.
 
         Raises:
             UsageError: both --load and a rate were given.
         """
-        context = click.get_current_context()
-        for name in ("rate", "rates"):
-            if load and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"--{name} and --load exclude each other. Leave one out.")
         if not load:
             return cls(rate_per_s, samples)
+        refuse_rate()
         if not load.duration_s:
             return cls(load.rate_at(0.0), samples)
         mean_per_s = max(1, round(load.mean_per_s))

@@ -156,6 +156,10 @@ def test_a_rate_beside_a_load_profile_is_refused() -> None:
     result = run_with_load("spike 5k 50k 10s", "--rate", "5k")
     assert result.exit_code == 2
     assert "--rate and --load exclude each other" in result.output
+    typed = ["live", EXAMPLE, "--rate", "5k", "--load", "spike 5k 50k 10s"]
+    live = CliRunner().invoke(cli.race, typed)
+    assert live.exit_code == 2
+    assert "--rate and --load exclude each other" in live.output
 
 
 def test_rates_and_times_are_taken_as_people_write_them(made: Made) -> None:
