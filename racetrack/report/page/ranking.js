@@ -56,21 +56,26 @@ const ranked = (key) => {
   return rows.map((row, index) => ({ ...row, rank: index, best: best && best.of,
     factor: row.of && best && !row.behind ? row.of.mean / best.of.mean : null }));
 };
+// Why a row may not differ from the best; empty if it does.
+const doubtOf = (row) => {
+  if (row.of.low === undefined || row.best.low === undefined) return "single run";
+  return overlap(row.of, row.best) ? "no clear difference" : "";
+};
 const factorText = (row) => {
   if (row.behind) return "fell behind";
   if (!row.of) return "not measured";
   if (row.of === row.best) return "best";
-  const sure = row.of.low === undefined || row.best.low === undefined ? ", single run" : overlap(row.of, row.best) ? ", no clear difference" : "";
-  return `${ratio(row.factor)} ×${sure}`;
+  const doubt = doubtOf(row);
+  return `${ratio(row.factor)} ×${doubt && `, ${doubt}`}`;
 };
 
 const runsOf = (of) => (of.low === undefined ? "one run" : `${number(of.low)} to ${number(of.high)}, ${of.n} runs`);
 // How much worse than the best a figure is, and how sure that is.
 const worseText = (row, more) => {
-  const [factor, how] = more ? [1 / row.factor, "less"] : [row.factor, "more"];
-  if (overlap(row.of, row.best)) return "no clear difference";
-  const unsure = row.of.low === undefined || row.best.low === undefined;
-  return `${ratio(factor)} × ${how}${unsure ? ", but one run is no proof" : ""}`;
+  const doubt = doubtOf(row);
+  if (doubt === "no clear difference") return doubt;
+  const factor = more ? `${ratio(1 / row.factor)} × less` : `${ratio(row.factor)} × more`;
+  return factor + (doubt && ", but one run is no proof");
 };
 const answer = ([word, key, what]) => {
   if (!isMeasured(key)) return null;
