@@ -44,7 +44,7 @@ class KafkaEndpoint:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the user provides the cluster. Then topics have a prefix."""
+        """True if the user provides the cluster; its topics then have a prefix."""
         return bool(self.topic_prefix)
 
     @classmethod

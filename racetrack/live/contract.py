@@ -1,4 +1,4 @@
-"""What the server of a live session asks of the session. docs/live.md describes the messages."""
+"""Interface of a live session for its web server. docs/live.md describes the messages."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future

@@ -117,7 +117,7 @@ class Run:
 
     @property
     def is_session(self) -> bool:
-        """Whether this is a live session, which has charts but appears in no table."""
+        """True for a live session, which has charts but appears in no table."""
         return self.record.live is not None
 
     @property

@@ -93,7 +93,7 @@ class Live:
         self._measuring = threading.Lock()
         self._asked_for: queue.Queue[tuple[Action, Future[None]]] = queue.Queue()
         self._services = Services(
-            engine, stack, self._session.control, self._tell, self._lose_counts
+            engine, stack, self._session.control, self._log.add, self._lose_counts
         )
         self._verdicts = {
             each.name: VerdictWatch(each.name, self._recent) for each in engine.members
@@ -185,7 +185,7 @@ class Live:
             except SetupError:
                 raise
             except RacetrackError as error:
-                self._tell("failed", str(error), "")
+                self._log.add("failed", str(error))
                 self._screen.say(f"The session failed: {error}\nLogs: {shown(self._folder.path)}")
                 return str(error)
 
@@ -206,7 +206,7 @@ class Live:
         on = run_label(self._stack.runtime, self._stack.settings.workload)
         path = shown(self._folder.path)
         self._screen.heading(f"{self._engine.title}, live ({on}), into {path}")
-        self._tell("start", f"starting {self._engine.title}", "")
+        self._log.add("start", f"starting {self._engine.title}")
         with self._folder.step("start the stack and the load generator"):
             self._session.start_stack()
         with self._folder.step("run the demo in the engine and begin to sample its delay"):
@@ -219,7 +219,7 @@ class Live:
         profile = self._asked.profile
         arguments = {"profile": str(profile)} if profile else {"per_s": self._asked.per_s}
         self._do(Action("load" if profile else "rate", arguments, BY_SESSION))
-        self._tell("ready", "all views are there", "")
+        self._log.add("ready", "all views are there")
 
     def _steer(self) -> None:
         """Carry out actions and look after the session once a second, until its end."""
@@ -249,7 +249,7 @@ class Live:
             done: Future[None] = Future()
             self._answer(action, done)
             if (failed := done.exception()) is not None:
-                self._tell("warning", f"not replayed: {action.name}: {failed}", "")
+                self._log.add("warning", f"not replayed: {action.name}: {failed}")
 
     def _answer_next(self, within_s: float) -> None:
         """Wait for an action, and carry it out."""
@@ -378,9 +378,6 @@ class Live:
                 _, done = self._asked_for.get_nowait()
                 if done.set_running_or_notify_cancel():
                     done.set_exception(Refused(503, ENDS))
-
-    def _tell(self, kind: str, text: str, target: str) -> None:
-        self._log.add(kind, text, target)
 
     def _lose_counts(self, engine: str) -> None:
         self._recent.forget(engine)

@@ -27,7 +27,8 @@ Read = Callable[[], tuple[int, int] | None]  # used and limit in bytes
 
 @dataclass(frozen=True)
 class Outlook:
-    """How long a kind of memory lasts. `left_s` is None if its use does not grow."""
+    """Forecast for one kind of memory: bytes used, their limit, and the seconds until that limit
+    is reached (None if the use does not grow)."""
 
     what: str
     used: int
@@ -36,12 +37,12 @@ class Outlook:
 
     @property
     def warns(self) -> bool:
-        """Whether it lasts less than WARN_S."""
+        """True if the limit is reached in less than WARN_S."""
         return self.left_s is not None and self.left_s < WARN_S
 
     @property
     def is_ending(self) -> bool:
-        """Whether the load has to stop."""
+        """True if the load has to stop."""
         soon = self.left_s is not None and self.left_s < STOP_S
         return soon or (self.used > FULL * self.limit and self.left_s is not None)
 

@@ -19,11 +19,11 @@ BUSY = {"pause": "pausing", "resume": "resuming", "kill": "being killed", "resta
 # Action → the status that it needs, and the status that it leads to.
 NEEDS = {"pause": RUNNING, "resume": PAUSED, "kill": RUNNING, "restart": KILLED}
 LEADS_TO = {"pause": PAUSED, "resume": RUNNING, "kill": KILLED, "restart": RUNNING}
-Told = Callable[[str, str, str], None]  # kind of event, text, and target
+AddEvent = Callable[[str, str, str], None]  # kind of event, text, and target
 
 
 class Services:
-    """The engines and services that a user can pause, kill and restart: the targets. `lost` is
+    """The engines and services that a user can pause, kill and restart: the targets. `on_killed` is
     called with the name of an engine that has been killed."""
 
     def __init__(
@@ -31,11 +31,11 @@ class Services:
         engine: Engine,
         stack: Stack,
         control: ServiceControl,
-        tell: Told,
-        lost: Callable[[str], None],
+        add_event: AddEvent,
+        on_killed: Callable[[str], None],
     ) -> None:
         self._engine, self._stack, self._control = engine, stack, control
-        self._tell, self._lost = tell, lost
+        self._add_event, self._on_killed = add_event, on_killed
         self._members = tuple(each.name for each in engine.members)
         shared = set(services_of(engine, stack.settings))
         names = [*self._members, *(name for name in faults.PAUSED if name in shared)]
@@ -67,7 +67,7 @@ class Services:
     def fail(self, target: str, why: str) -> None:
         """Record that an engine has failed."""
         self.status[target], self.texts[target] = FAILED, why
-        self._tell("failed", why, target)
+        self._add_event("failed", why, target)
 
     @property
     def faults(self) -> tuple[DoneFault, ...]:
@@ -104,10 +104,10 @@ class Services:
             self.fail(target, f"{how} {target}: {error}")
             return
         self.status[target] = LEADS_TO[how]
-        self._tell(how, text, target)
+        self._add_event(how, text, target)
 
     def _do(self, how: str, target: str, services: tuple[str, ...]) -> str:
-        """Carry out an action; return what to tell."""
+        """Carry out an action; return the text of its event."""
         member = target if target in self._members else None
         if how == "pause":
             self._begin_outage("pause", target, services)
@@ -117,7 +117,7 @@ class Services:
             self._begin_outage("kill", target, services)
             self._control.kill(services, member)
             if member:
-                self._lost(member)
+                self._on_killed(member)
             return f"{target} was killed"
         if how == "resume":
             self._control.resume(services)

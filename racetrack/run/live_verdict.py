@@ -14,7 +14,7 @@ NONE = "none"
 
 
 @dataclass(frozen=True)
-class Standing:
+class CurrentVerdict:
     """A verdict for people. `kind` is a `VerdictKind` or `none`."""
 
     kind: str
@@ -28,15 +28,15 @@ class VerdictWatch:
         self._engine, self._recent = engine, recent
         self._from_ms, self._judged_ms = 0, 0.0
         self._asked_per_s: float | None = None
-        self.now = Standing(NONE, "There is no load yet.")
+        self.now = CurrentVerdict(NONE, "There is no load yet.")
 
     def begin(self, from_ms: int, asked_per_s: float | None, why_not: str = "") -> None:
         """Begin a segment. Without a constant rate there is no verdict, but `why_not`."""
         self._from_ms, self._judged_ms, self._asked_per_s = from_ms, 0.0, asked_per_s
         if why_not or not asked_per_s:
-            self.now = Standing(NONE, why_not or "The rate is 0.")
+            self.now = CurrentVerdict(NONE, why_not or "The rate is 0.")
         else:
-            self.now = Standing(str(VerdictKind.UNDECIDED), "The verdict began anew.")
+            self.now = CurrentVerdict(str(VerdictKind.UNDECIDED), "The verdict began anew.")
 
     def update(self, now_ms: int) -> None:
         """Judge again, if it is time."""
@@ -54,7 +54,7 @@ class VerdictWatch:
             found = judge(curves, from_ms, at_ms, self._asked_per_s)
             if found.kind is VerdictKind.UNDECIDED:
                 return
-        self.now = Standing(str(found.kind), found.reason)
+        self.now = CurrentVerdict(str(found.kind), found.reason)
 
     def _due_ms(self, until_ms: float) -> float | None:
         """Return the time of the look that is due; None if there is none."""

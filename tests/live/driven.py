@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.report.browser import CHROMIUM
 
 WIDE, PHONE = (1440, 900), (390, 844)
-# Layout shifts (CLS) and changes of what screen readers are told, counted from the page's start.
+# Layout shifts (CLS) and changes of text that screen readers announce, since the page's start.
 WATCHERS = """
 window.shifts = 0; window.spoken = 0; window.policy = [];
 new PerformanceObserver((list) => {

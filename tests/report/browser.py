@@ -40,9 +40,9 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 @dataclass(frozen=True)
 class Seen:
-    """What the probe saw, and what Chromium printed of the page's console."""
+    """The probe's result, and what the page wrote to Chromium's console."""
 
-    told: dict[str, Any]
+    result: dict[str, Any]
     console: list[str]
 
 

@@ -75,20 +75,20 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_phone_needs_no_sideways_scrolling_and_shows_values(page: str, tmp_path: Path) -> None:
     seen = look(page, PROBE, tmp_path, 390)
     assert seen.console == []
-    assert seen.told["width"] <= 390
-    charts = seen.told["charts"]
+    assert seen.result["width"] <= 390
+    charts = seen.result["charts"]
     assert len(charts) == page.count("data-chart>")
     for chart in charts:
         assert 300 < chart["width"] <= 390
         assert len(chart["values"]) == len(chart["names"]) > 1
         assert all(any(of.isdigit() for of in value) for value in chart["values"]), chart
         assert chart["cells"] >= len(chart["names"]) - 1
-    assert len(seen.told["dots"]) == 9 and all(seen.told["dots"])
+    assert len(seen.result["dots"]) == 9 and all(seen.result["dots"])
 
 
 def test_light_and_dark_are_both_drawn(page: str, tmp_path: Path) -> None:
-    light = look(page, PROBE, tmp_path, 1200, LIGHT).told
-    dark = look(page, PROBE, tmp_path, 1200, DARK).told
+    light = look(page, PROBE, tmp_path, 1200, LIGHT).result
+    dark = look(page, PROBE, tmp_path, 1200, DARK).result
     assert light["paper"] == "rgb(255, 255, 255)"
     for name in ("paper", "ink", "line"):
         assert light[name] != dark[name]

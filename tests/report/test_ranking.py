@@ -101,7 +101,7 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
 ) -> None:
     seen = look(page, PROBE, tmp_path, 390)
     assert seen.console == []
-    found = seen.told
+    found = seen.result
     assert found["width"] <= 390
     swift, steady = found["first"]
     assert swift[0].startswith("Swift <b>&") and steady[0].startswith("Steady Stream")
@@ -128,7 +128,7 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
 def test_each_row_leads_to_its_record_and_its_command(
     page: str, root: Path, tmp_path: Path
 ) -> None:
-    found = look(page, PROBE, tmp_path, 1200).told
+    found = look(page, PROBE, tmp_path, 1200).result
     for engine in ("steady", "swift"):
         assert any(of.startswith(f"./race sweep {engine} --rates") for of in found["records"])
         assert any(of.startswith(f"./race limit {engine} ") for of in found["records"])
@@ -138,7 +138,7 @@ def test_each_row_leads_to_its_record_and_its_command(
 
 
 def test_charts_have_tables_and_values_under_the_pointer(page: str, tmp_path: Path) -> None:
-    found = look(page, PROBE, tmp_path, 1200).told
+    found = look(page, PROBE, tmp_path, 1200).result
     titles = [chart["title"] for chart in found["charts"]]
     assert titles == [
         "Lag against rate",
@@ -157,7 +157,7 @@ def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
         copy = tmp_path / "results" / file.relative_to(root)
         copy.parent.mkdir(parents=True)
         copy.write_text(json.dumps(record))
-    (row,) = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).told["rows"]
+    (row,) = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).result["rows"]
     assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
 
 
@@ -165,13 +165,13 @@ def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:
     for spec in (RunSpec(), RunSpec(engine="swift", delay_ms=1, leak=0.05)):
         run(tmp_path / "logs", spec)
     publish([tmp_path / "logs"], tmp_path / "results", ENGINES)
-    first, second = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).told["rows"]
+    first, second = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).result["rows"]
     assert first[0].startswith("Steady") and first[2] == "best"
     assert second[0].startswith("Swift") and second[2] == "fell behind"
 
 
 def test_light_and_dark_are_both_readable(page: str, tmp_path: Path) -> None:
-    light, dark = (look(page, PROBE, tmp_path, 1200, theme).told for theme in (LIGHT, DARK))
+    light, dark = (look(page, PROBE, tmp_path, 1200, theme).result for theme in (LIGHT, DARK))
     assert light["paper"] == "rgb(255, 255, 255)" != dark["paper"]
     assert all(contrast(seen["ink"], seen["paper"]) >= 4.5 for seen in (light, dark))
 

@@ -26,4 +26,4 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize("tested", sorted(path.stem for path in RECIPE.tests.rglob("*Test.java")))
 def test_an_operator(tested: str, class_path: str, redis: Server, tmp_path: Path) -> None:
     variables = {"REDIS_PORT": str(redis.port)}
-    java_tests.run([f"racetrack.apex.{tested}"], class_path, tmp_path, told=variables)
+    java_tests.run([f"racetrack.apex.{tested}"], class_path, tmp_path, variables=variables)

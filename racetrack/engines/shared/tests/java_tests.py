@@ -36,10 +36,10 @@ def run(
     work: Path,
     *,
     options: Sequence[str] = (),
-    told: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Run some classes of tests, by their full names, in one JVM with these options; they are told
-    this in their environment."""
+    """Run classes of tests, given by their full names, in one JVM with these options and variables
+    of the environment."""
     _java(
         f"-Djava.io.tmpdir={work}",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
@@ -53,14 +53,14 @@ def run(
         "--details=tree",
         "--disable-ansi-colors",
         "--fail-if-no-tests",
-        told=told or {},
+        variables=variables,
     )
 
 
-def _java(*arguments: str | Path, told: Mapping[str, str] | None = None) -> None:
+def _java(*arguments: str | Path, variables: Mapping[str, str] | None = None) -> None:
     done = subprocess.run(
         [str(jvm.java()), *map(str, arguments)],
-        env={**os.environ, **(told or {})},
+        env={**os.environ, **(variables or {})},
         capture_output=True,
         text=True,
         check=False,

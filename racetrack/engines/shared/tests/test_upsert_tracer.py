@@ -1,4 +1,4 @@
-"""Of the rows in a view's topic only traced rows are reported."""
+"""Only traced rows of a view's topic are reported."""
 
 from racetrack.config import load
 from racetrack.engines.contract import Seen

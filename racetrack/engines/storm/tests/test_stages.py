@@ -33,4 +33,4 @@ def in_java() -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", in_java())
 def test_stage(name: str, class_path: str, redis: Server, tmp_path: Path) -> None:
-    java_tests.run([name], class_path, tmp_path, told={"REDIS_PORT": str(redis.port)})
+    java_tests.run([name], class_path, tmp_path, variables={"REDIS_PORT": str(redis.port)})
