@@ -213,6 +213,8 @@ class Settings(BaseSettings):
     loadgen_cpus: Cores
     harness_cpus: Cores
 
+    engine_replicas: Count
+
     noise_gate: bool
     foreign_cpu_max_pct: Percent
     steal_max_pct: Percent

@@ -152,6 +152,7 @@ def _facts(engine: "Engine", of_engine: Sequence[EngineSetting]) -> Iterator[tup
     scripts = [f"{workload} (scripts/{script})" for workload, script in engine.scripts.items()]
     yield "versions", ", ".join(versions) or "none to choose"
     yield "runtimes", ", ".join(engine.runtimes)
+    yield "replicas", f"1 or more ({', '.join(engine.scalable_on)})" if engine.scalable_on else "1"
     yield "workloads", ", ".join(scripts) or "it counts the main topic only"
     if all(setting.is_version for setting in of_engine):
         yield "settings", "none"

@@ -112,6 +112,9 @@ class Engine(ABC):
     needs: tuple[str, ...] = ()  # services needed in addition to database, broker and generator
     services: tuple[str, ...] = ()  # the engine's own services, whose cost is the engine's cost
     runtimes: tuple[str, ...] = ("native", "compose")  # runtimes that can start the engine
+    # Runtimes in which the engine can have several replicas (ENGINE_REPLICAS). They share the
+    # partitions of the input.
+    scalable_on: tuple[str, ...] = ()
     # True if the engine decodes CDC messages by the schemas that it found when its demo was loaded.
     # It would read wrong numbers if the type of a column changed later.
     keeps_first_schemas: bool = False

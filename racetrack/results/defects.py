@@ -1,6 +1,7 @@
 """Defects injected into the calibration engine, to check that the harness measures them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 NO_PARTITION = -1
 VISIBLE_CYCLE_MS = 100  # update cycles of at least this length are visible in the lag
@@ -20,6 +21,8 @@ class InjectedDefect:
     `capacity_noise_tau_s`. It is 0 during pauses of `pause_ms`, which begin at random times,
     `pause_every_s` apart on average. `seed` seeds noise and pauses (0: a new seed at every
     start).
+
+    With n replicas, the capacity is `capacity_per_s` × n^`scaling_exponent`.
 
     Each counted pageview costs `cpu_us_per_pageview` microseconds of CPU time, in addition to the
     engine's own.
@@ -43,11 +46,17 @@ class InjectedDefect:
     view_behind_ms: int = 0
     answer_ms: int = 0
     cpu_us_per_pageview: float = 0.0
+    scaling_exponent: float = 1.0
 
     @property
     def mean_capacity_per_s(self) -> float:
         """Mean capacity including pauses, in pageviews per second; 0: no limit."""
         return self.capacity_per_s * (1 - self.pause_ms / 1000 / self.pause_every_s)
+
+    def with_replicas(self, replicas: int) -> Self:
+        """Return the defect of an engine with this number of replicas."""
+        capacity_per_s = round(self.capacity_per_s * replicas**self.scaling_exponent)
+        return replace(self, capacity_per_s=capacity_per_s)
 
     def __str__(self) -> str:
         if self.stalled_partition != NO_PARTITION:

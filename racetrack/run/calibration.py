@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from racetrack.analysis.calibration import Finding
 
 # Fixed settings, independent of .env, so that results of different machines are comparable.
-SETTINGS = {"PAGEVIEWS_PARTITIONS": "6", "WORKLOAD": plugins.default_workload()}
+SETTINGS = {
+    "PAGEVIEWS_PARTITIONS": "6",
+    "WORKLOAD": plugins.default_workload(),
+    "ENGINE_REPLICAS": "1",
+}
 START_AND_STOP_S = 6.0  # measured: 2.5 s to start, 2.5 s to drain and stop, 1 s in between
 TABLE_WIDTH = 100
 

@@ -49,6 +49,7 @@ def require_usable(engine: Engine, stack: Stack) -> None:
     require_raced_on(engine, stack.settings)
     for member in engine.members:
         require_kafka_usable(member, stack.settings)
+        require_scalable(member, stack.settings, stack.runtime)
     engine.check(stack)
 
 
@@ -108,6 +109,31 @@ def require_kafka_usable(engine: Engine, settings: Settings) -> None:
         raise UsageError(
             f"KAFKA_BOOTSTRAP_SERVERS: {engine.title} can't use a Kafka that runs elsewhere."
             " Unset it."
+        )
+
+
+def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:
+    """Check that the engine can have ENGINE_REPLICAS replicas in this runtime.
+
+    Raises:
+        UsageError: it can't.
+    """
+    replicas, partitions = settings.engine_replicas, settings.pageviews_partitions
+    if replicas == 1:
+        return
+    given = f"ENGINE_REPLICAS={replicas} is not possible:"
+    if not engine.scalable_on:
+        raise UsageError(f"{given} {engine.title} can't be scaled. Set it to 1.")
+    if runtime not in engine.scalable_on:
+        others = " or ".join(f"RUNTIME={name}" for name in engine.scalable_on)
+        raise UsageError(
+            f"{given} {engine.title} can't be scaled in the runtime {runtime}. Set {others}, or"
+            " ENGINE_REPLICAS=1."
+        )
+    if replicas > partitions:
+        raise UsageError(
+            f"{given} the replicas share the partitions of the input, and there are {partitions}."
+            f" Set PAGEVIEWS_PARTITIONS={replicas} or more."
         )
 
 

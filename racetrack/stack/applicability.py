@@ -61,6 +61,8 @@ STACK = Applicability(
         "STACK_NAME",
         "WORKLOAD",
         "HARNESS_CPUS",
+        # An engine that can't use it refuses to start (`racetrack.run.checks.require_scalable`).
+        "ENGINE_REPLICAS",
         "NOISE_GATE",
         "FOREIGN_CPU_MAX_PCT",
         "STEAL_MAX_PCT",

@@ -59,6 +59,22 @@ def test_reads_are_refused_for_an_engine_without_the_views_that_are_read() -> No
         checks.require_raced_on(engine, load({"READS_PER_SECOND": "2"}), lambda _: none)
 
 
+@pytest.mark.parametrize(
+    ("engine", "runtime", "variables", "says"),
+    [
+        (EXAMPLE, "native", {}, r"=2 is not possible: .* can't be scaled\. Set it to 1\."),
+        (CALIBRATION, "compose", {}, r"the runtime compose\. Set RUNTIME=native, or .*=1\."),
+        (CALIBRATION, "native", {"PAGEVIEWS_PARTITIONS": "1"}, r"Set PAGEVIEWS_PARTITIONS=2 or"),
+    ],
+)
+def test_replicas_that_the_engine_can_not_have_are_refused(
+    engine: str, runtime: str, variables: dict[str, str], says: str, ready: MakeReady
+) -> None:
+    with pytest.raises(UsageError, match=f"ENGINE_REPLICAS.*{says}"):
+        ready(engine, runtime, ENGINE_REPLICAS="2", **variables)
+    assert ready(engine, runtime, ENGINE_REPLICAS="1", **variables)
+
+
 def of_others(engine: str) -> dict[str, str]:
     """What changes the figures of services that this engine does without, with other values."""
     services = services_of(find_engine(engine), load())
@@ -76,6 +92,7 @@ def of_others(engine: str) -> dict[str, str]:
         (EXAMPLE, "compose", {**of_others(EXAMPLE), "KAFKA_CONTROLLER_PORT": "1"}),
         (EXAMPLE, "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
         (CALIBRATION, "native", {"SCHEMA_REGISTRY_HEAP": "7g", **FLAWED}),
+        (CALIBRATION, "native", {"ENGINE_REPLICAS": "2", "PAGEVIEWS_PARTITIONS": "2"}),
         (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "MYSQL_TMPFS": "7g"}),
     ],
 )

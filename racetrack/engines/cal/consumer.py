@@ -13,7 +13,7 @@ Its output has the format of `racetrack/engines/shared/progress_log.py`:
 
 The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
 field with the due time), READY_FILE (a file that is created once all partitions are assigned),
-and the settings in the `.env` in this folder.
+ENGINE_REPLICAS, and the settings in the `.env` in this folder. One process simulates all replicas.
 """
 
 import json
@@ -43,14 +43,16 @@ STAMP_DIGITS = 13
 
 
 def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
-    """Return the defect from settings, which have their names in `.env`."""
+    """Return the defect from settings, which have their names in `.env`; its capacity is that of
+    ENGINE_REPLICAS replicas."""
     defaults = asdict(InjectedDefect())
-    return InjectedDefect(
+    of_one = InjectedDefect(
         **{
             name: type(default)(environment[f"CAL_{name.upper()}"])
             for name, default in defaults.items()
         }
     )
+    return of_one.with_replicas(int(environment["ENGINE_REPLICAS"]))
 
 
 def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:

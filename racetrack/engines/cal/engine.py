@@ -64,6 +64,7 @@ class Cal(CalibrationEngine):
     services = ("cal",)
     kafka_elsewhere = True
     runtimes = ("native",)
+    scalable_on = ("native",)
 
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
         """Return the settings for a defect: each is named `CAL_`, followed by a field's name."""

@@ -12,7 +12,9 @@ def _environment(settings: Settings) -> Mapping[str, str]:
     values = {name.upper(): str(value) for name, value in settings.model_dump().items()}
     topic = find_workload(settings.workload).topic
     return {
-        **{name: values[name] for name in (*DEFECTS, "TRACER_EVENTS_PER_SECOND")},
+        **{
+            name: values[name] for name in (*DEFECTS, "ENGINE_REPLICAS", "TRACER_EVENTS_PER_SECOND")
+        },
         "CAL_TOPIC": topic.name,
         "CAL_DUE": topic.due_field,
     }

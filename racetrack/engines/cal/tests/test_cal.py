@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from racetrack.config import load
 from racetrack.engines import calibration_engine
 from racetrack.engines.cal.consumer import (
     Burner,
@@ -239,7 +241,18 @@ def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:
         pause_every_s=5,
         seed=3,
     )
-    assert defect_of(calibration_engine().settings_of(asked)) == asked
+    settings = calibration_engine().settings_of(asked)
+    assert defect_of({**settings, "ENGINE_REPLICAS": "1"}) == asked
+
+
+@pytest.mark.parametrize(("exponent", "capacity_per_s"), [(1, 4_000), (0.5, 2_000), (0, 1_000)])
+def test_replicas_raise_the_capacity_by_the_programmed_law(
+    exponent: float, capacity_per_s: int, context: Context
+) -> None:
+    one = InjectedDefect(capacity_per_s=1_000, scaling_exponent=exponent)
+    given = {**calibration_engine().settings_of(one), "ENGINE_REPLICAS": "4"}
+    env = SERVICE.launch(replace(context, settings=load(given))).env
+    assert defect_of(env).capacity_per_s == capacity_per_s
 
 
 def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Context) -> None:
