@@ -1,6 +1,7 @@
-"""Wall clock and monotonic clock, also as an object that tests can replace."""
+"""Wall clock and monotonic clock, also as an object that tests can replace, and waiting."""
 
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 
@@ -27,3 +28,17 @@ class Clock:
 
 
 SYSTEM_CLOCK = Clock()
+
+
+def attempts(within_s: float, every_s: float) -> Iterator[float]:
+    """Yield the seconds left: at once, and then after pauses of `every_s` until none are left."""
+    give_up_s = time.monotonic() + within_s
+    yield within_s
+    while (left_s := give_up_s - time.monotonic() - every_s) > 0:
+        time.sleep(every_s)
+        yield left_s
+
+
+def wait_until(condition: Callable[[], object], within_s: float, every_s: float) -> bool:
+    """Check a condition every `every_s` seconds. Return False if it was not met in time."""
+    return any(condition() for _ in attempts(within_s, every_s))

@@ -1,9 +1,9 @@
 """Helpers for Kafka clients: retriable errors, and the end offsets of partitions."""
 
-import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from racetrack.clock import attempts
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:
@@ -75,14 +75,11 @@ def ends(
     Raises:
         NoOffsets: the broker refused the request or did not answer in time.
     """
-    give_up = time.monotonic() + within_s
-    while True:
-        found, why = _ends_now(client, partitions, which, max(0.0, give_up - time.monotonic()))
+    for left_s in attempts(within_s, RETRY_EVERY_S):
+        found, why = _ends_now(client, partitions, which, left_s)
         if not why:
             return found
-        if time.monotonic() >= give_up:
-            raise NoOffsets(why)
-        time.sleep(RETRY_EVERY_S)
+    raise NoOffsets(why)
 
 
 def _ends_now(

@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
 
-from racetrack.clock import now_ms
+from racetrack.clock import attempts, now_ms
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import RETRY_EVERY_S, NoOffsets, Partition, ends, is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -72,9 +72,9 @@ class TopicOffsets:
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
         """Return the end offsets once they equal the counts handed over; after `within_s`, return
         them as they are. With acks=0, a record that has left the client may still be in flight."""
-        give_up = time.monotonic() + within_s
-        while (offsets := self.end_offsets()) != handed_over and time.monotonic() < give_up:
-            time.sleep(RETRY_EVERY_S)
+        for _ in attempts(within_s, RETRY_EVERY_S):
+            if (offsets := self.end_offsets()) == handed_over:
+                break
         return offsets
 
     def _find_partitions(self, give_up: float) -> list[Partition]:

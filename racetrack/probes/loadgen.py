@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from racetrack.clock import attempts
 from racetrack.errors import RacetrackError
 from racetrack.probes.base import CurvesFile, Probe
 from racetrack.probes.broker import TopicOffsets
@@ -111,17 +112,19 @@ class Control:
         Raises:
             LoadgenError: the generator took longer than `settled_within_s`.
         """
-        give_up = time.monotonic() + self._settled_within_s
-        counts, before = self._counts(), None
-        # A new rate takes up to 50 ms to apply, so two samples have to agree.
-        while (due := {kind: counts[kind]["due"] for kind in counts}) != before or _behind(counts):
-            if time.monotonic() > give_up:
-                raise LoadgenError(
-                    f"The load generator is {_behind(counts)} behind and did not catch up within"
-                    f" {self._settled_within_s:.0f} s of being paused."
-                )
-            time.sleep(CHECK_EVERY_S)
-            before, counts = due, self._counts()
+        before = None
+        for _ in attempts(self._settled_within_s, CHECK_EVERY_S):
+            counts = self._counts()
+            due = {kind: counts[kind]["due"] for kind in counts}
+            # A new rate takes up to 50 ms to apply, so two samples have to agree.
+            if due == before and not _behind(counts):
+                break
+            before = due
+        else:
+            raise LoadgenError(
+                f"The load generator is {_behind(counts)} behind and did not catch up within"
+                f" {self._settled_within_s:.0f} s of being paused."
+            )
         self.ask("flush")
         pageviews: dict[str, list[int]] = self._counts()["pageviews"]
         return pageviews

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import kill
 from pathlib import Path
 
-from racetrack.clock import now_ms
+from racetrack.clock import now_ms, wait_until
 from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
 
@@ -298,11 +298,8 @@ def _wake(process: Path, pid: int, listening: Path, trigger: Path, listens_withi
     trigger.touch()
     try:
         kill(pid, signal.SIGQUIT)
-        give_up = time.monotonic() + listens_within_s
-        while not listening.exists():
-            if time.monotonic() > give_up:
-                raise NoLiveHeap(f"it did not listen within {listens_within_s:.0f} s")
-            time.sleep(LOOK_EVERY_S)
+        if not wait_until(listening.exists, listens_within_s, LOOK_EVERY_S):
+            raise NoLiveHeap(f"it did not listen within {listens_within_s:.0f} s")
     finally:
         trigger.unlink(missing_ok=True)
 

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import IO, cast
 
 from racetrack import environment
+from racetrack.clock import wait_until
 from racetrack.config import REPO
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import EngineFailed, RacetrackError
@@ -51,13 +51,12 @@ class DelayProbe(Probe):
 
         `while_waiting` is called before every check and may raise to end the wait.
         """
-        give_up = time.monotonic() + deadline_s
-        while time.monotonic() < give_up:
+
+        def is_met() -> bool:
             while_waiting()
-            if self.newest and reached(self.newest):
-                return True
-            time.sleep(LOOK_EVERY_S)
-        return False
+            return self.newest is not None and reached(self.newest)
+
+        return wait_until(is_met, deadline_s, LOOK_EVERY_S)
 
     def run(self) -> None:
         """Record updates, and continue after the engine has been killed on purpose."""

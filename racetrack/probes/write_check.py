@@ -21,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from racetrack.clock import attempts
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import OffsetsError, TopicOffsets
@@ -149,22 +150,18 @@ def _check_arrivals(where: Endpoints, topic: str, while_waiting: Callable[[], No
         stats = control.stats(quietly=True)
     sent = _sent(stats)
     first = ends = offsets.end_offsets(ARRIVED_WITHIN_S)
-    give_up = time.monotonic() + ARRIVED_WITHIN_S
-
-    def stuck() -> list[int]:
-        return [p for p, end in enumerate(ends) if end < sent[p] and end == first[p]]
-
-    while stuck() and time.monotonic() < give_up:
+    for _ in attempts(ARRIVED_WITHIN_S, CHECK_EVERY_S):
+        lost = [p for p, end in enumerate(ends) if end < sent[p] and end == first[p]]
+        if not lost:
+            return
         while_waiting()
-        time.sleep(CHECK_EVERY_S)
         ends = offsets.end_offsets(ARRIVED_WITHIN_S)
-    if lost := stuck():
-        missing = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
-        raise WriteCheckError(
-            f"The broker at {where.kafka} does not keep the pageviews: within"
-            f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {missing} of {topic}. With"
-            " acks=0 the generator gets no reason. Its disk may be full. Fix that and run again."
-        )
+    missing = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
+    raise WriteCheckError(
+        f"The broker at {where.kafka} does not keep the pageviews: within"
+        f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {missing} of {topic}. With"
+        " acks=0 the generator gets no reason. Its disk may be full. Fix that and run again."
+    )
 
 
 def _sent(stats: Mapping[str, Any]) -> list[int]:

@@ -5,11 +5,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from racetrack.clock import utc_now
+from racetrack.clock import attempts, utc_now
 from racetrack.config import REPO
 from racetrack.errors import BusyError
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -106,9 +105,8 @@ class Watchdog:
         lock = os.open(
             private_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
         )
-        give_up = time.monotonic() + self._clears_within_s
         was_reported = False
-        while True:
+        for _ in attempts(self._clears_within_s, LOOK_EVERY_S):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -118,14 +116,12 @@ class Watchdog:
             if not was_reported:
                 say("Waiting for the watchdog of a run that was killed: it is still cleaning up.")
                 was_reported = True
-            if time.monotonic() > give_up:
-                os.close(lock)
-                raise BusyError(
-                    f"The watchdog of a run that was killed (pid {pid}) has not cleaned up within"
-                    f" {self._clears_within_s:.0f} s. End it (`kill -9 {pid}`) and try again: the"
-                    " next run clears what is left."
-                )
-            time.sleep(LOOK_EVERY_S)
+        os.close(lock)
+        raise BusyError(
+            f"The watchdog of a run that was killed (pid {pid}) has not cleaned up within"
+            f" {self._clears_within_s:.0f} s. End it (`kill -9 {pid}`) and try again: the"
+            " next run clears what is left."
+        )
 
 
 class UpFile:

@@ -11,6 +11,7 @@ from racetrack.config import Settings
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.service import NotReady
 
+ANSWER_WITHIN_S = 5.0
 # Ignore the environment's proxies, because the services listen on this machine.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -69,18 +70,20 @@ def require_listener(settings: Settings, port: int, address: str = "") -> None:
         raise NotReady(f"nothing answers on port {port} ({error.strerror or error})") from None
 
 
-def request(url: str, method: str = "GET", body: object = None) -> tuple[int, bytes]:
+def request(
+    url: str, method: str = "GET", body: object = None, within_s: float = ANSWER_WITHIN_S
+) -> tuple[int, bytes]:
     """Send an HTTP request with `body` as JSON; return (status, content) whatever the status.
 
     Raises:
-        NotReady: there was no HTTP answer within 5 s.
+        NotReady: there was no HTTP answer within `within_s`.
     """
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(  # noqa: S310  # the URL is made of settings
+    outgoing = urllib.request.Request(  # noqa: S310  # the URL is made of settings
         url, data, {"Content-Type": "application/json"}, method=method
     )
     try:
-        with _opener.open(asked, timeout=5) as answer:
+        with _opener.open(outgoing, timeout=within_s) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:

@@ -14,19 +14,18 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
+from racetrack.clock import attempts
 from racetrack.stack import jvm, net
 from racetrack.stack.processes import mark
-from racetrack.stack.service import Context, Launch, NotReady, spawn
+from racetrack.stack.service import CHECK_EVERY_S, Context, Launch, NotReady, spawn
 
 TRAINING_S = 180.0
-CHECK_EVERY_S = 0.1
 # JVMs and shells exit with 143; Python reports the signal.
 ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
 
@@ -139,14 +138,11 @@ class Archive:
         return ended_well and not context.stopping.is_set()
 
     def _wait(self, context: Context, process: "subprocess.Popen[bytes]") -> bool:
-        deadline = time.monotonic() + TRAINING_S
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
+        for _ in attempts(TRAINING_S, CHECK_EVERY_S):
+            if process.poll() is not None or context.stopping.is_set():
+                return False
+            with contextlib.suppress(NotReady):
                 self.answers(context)
-            except NotReady:
-                if context.stopping.wait(CHECK_EVERY_S):
-                    return False
-            else:
                 return True
         return False
 

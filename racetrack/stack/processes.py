@@ -13,12 +13,13 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from racetrack.clock import wait_until
 from racetrack.errors import RacetrackError
 
 STACK_MARK = "RACETRACK_STACK"
@@ -188,14 +189,9 @@ def _is_roomy(folder: Path) -> bool:
     return room.f_bavail * room.f_frsize >= ROOM_BYTES and not room.f_flag & os.ST_NOEXEC
 
 
-def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
+def _wait_until_gone(processes: Collection[psutil.Process], within_s: float) -> bool:
     """Wait until the processes have ended, without reaping them: zombies count as ended."""
-    give_up = time.monotonic() + within_s
-    while any(lives(process) for process in processes):
-        if time.monotonic() > give_up:
-            return False
-        time.sleep(LOOK_EVERY_S)
-    return True
+    return wait_until(lambda: not any(map(lives, processes)), within_s, LOOK_EVERY_S)
 
 
 def lives(process: psutil.Process) -> bool:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from racetrack import environment, plugins
+from racetrack.clock import attempts
 from racetrack.config import Settings
 
 SERVICES = "racetrack.stack.services"
+CHECK_EVERY_S = 0.1
 
 
 class NotReady(Exception):
@@ -106,6 +108,26 @@ class NativeService(Protocol):
 
     def versions(self, context: Context) -> Mapping[str, str]:
         """Return component → version of the programs that this service runs."""
+
+
+def wait_until_ready(
+    service: NativeService, context: Context, within_s: float, before_check: Callable[[], None]
+) -> None:
+    """Repeat the service's check until it passes. `before_check` may raise to end the wait.
+
+    Raises:
+        NotReady: the service was not ready in time.
+    """
+    missing = NotReady("it was not checked")
+    for _ in attempts(within_s, CHECK_EVERY_S):
+        before_check()
+        try:
+            service.check(context)
+        except NotReady as error:
+            missing = error
+        else:
+            return
+    raise missing
 
 
 def find_service(name: str) -> NativeService:

@@ -2,11 +2,10 @@
 topics."""
 
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from racetrack.clock import wait_until
 from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import script, topics
@@ -48,21 +47,20 @@ class Flink(UpsertEngine):
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script; return when Flink has written the first rows of a view."""
         self.prepare_inputs(stack)
-        with _opened(stack.settings) as gateway:
-            gateway.run_all(statements_for(stack, self.script(stack.settings)))
+        _open(stack.settings).run_all(statements_for(stack, self.script(stack.settings)))
         self._wait_until_written(stack)
 
     def reload_demo(self, stack: Stack) -> None:
         """Resume the job from its last checkpoint. If there is no checkpoint, load the demo
         again."""
         log, found = JobLog(stack.log_of("flink")), None
-        with _opened(stack.settings) as gateway:
-            if folder := gateway.properties().get(CHECKPOINTS):
-                found = last_checkpoint(stack.log_of("flink"), folder)
-            if found:
-                log.skip()
-                gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
-                gateway.run_all(statements_for(stack, self.script(stack.settings)))
+        gateway = _open(stack.settings)
+        if folder := gateway.properties().get(CHECKPOINTS):
+            found = last_checkpoint(stack.log_of("flink"), folder)
+        if found:
+            log.skip()
+            gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
+            gateway.run_all(statements_for(stack, self.script(stack.settings)))
         if found:
             self._wait(stack, log.has_started, "started no job from its checkpoint")
         else:
@@ -119,29 +117,23 @@ class Flink(UpsertEngine):
             self._wait(stack, written, f"wrote nothing to {summary}")
 
     def _wait(self, stack: Stack, until: Callable[[], bool], otherwise: str) -> None:
-        give_up = time.monotonic() + RUNNING_WITHIN_S
-        while not until():
-            if time.monotonic() > give_up:
-                raise DemoError(
-                    f"Flink accepted the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
-                    f" Its log: {stack.log_of('flink')}"
-                )
-            time.sleep(LOOK_EVERY_S)
+        if not wait_until(until, RUNNING_WITHIN_S, LOOK_EVERY_S):
+            raise DemoError(
+                f"Flink accepted the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
+                f" Its log: {stack.log_of('flink')}"
+            )
 
 
-@contextmanager
-def _opened(settings: Settings) -> Iterator[Gateway]:
+def _open(settings: Settings) -> Gateway:
     """Open a session on the gateway.
 
     Raises:
         DemoError: the gateway refused to open a session.
     """
     try:
-        gateway = Gateway(f"http://{_gateway_address(settings)}")
+        return Gateway(f"http://{_gateway_address(settings)}")
     except Refused as refused:
         raise DemoError(f"Flink refused to open a session: {refused}") from refused
-    with gateway:
-        yield gateway
 
 
 def statements_for(stack: Stack, path: Path) -> list[str]:

@@ -1,43 +1,34 @@
 """Client of Flink's SQL gateway (REST), which runs statements and reports why one failed."""
 
+import json
 import re
-import time
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import httpx
-
+from racetrack.clock import attempts
 from racetrack.engines.contract import DemoError
+from racetrack.stack import net
+from racetrack.stack.service import NotReady
 
 ASK_EVERY_S = 0.02
 # Generous, because planning eighteen views on two busy cores takes long.
 STATEMENT_WITHIN_S = 300.0
 SHOWN_LINES = 12
+OK = 200
 _CAUSE = re.compile(
     r"^Caused by: (?:[\w$]+\.)*([\w$]+(?:: .*(?:\n(?!\tat |Caused by: ).*)*)?)", re.M
 )
 
 
 class Gateway:
-    """A session on a gateway. Tables exist as long as the session; jobs continue after its end."""
+    """A session on a gateway. Tables exist as long as the session; jobs continue after its end.
+
+    The session is never closed, since classes that its job needs would be unloaded with it.
+    """
 
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=f"{url}/v3", timeout=STATEMENT_WITHIN_S, trust_env=False)
+        self._url = f"{url}/v3"
         self._session = self._ask("POST", "/sessions", {})["sessionHandle"]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
-        """Close the connection but not the session, since classes that its job needs would be
-        unloaded with the session."""
-        self._http.close()
 
     def properties(self) -> dict[str, str]:
         """Return the session's configuration where it differs from Flink's defaults."""
@@ -65,26 +56,24 @@ class Gateway:
         Raises:
             Refused: the statement failed; the message is the root cause.
         """
-        asked = f"/sessions/{self._session}/statements"
-        operation = self._ask("POST", asked, {"statement": statement})["operationHandle"]
+        path = f"/sessions/{self._session}/statements"
+        operation = self._ask("POST", path, {"statement": statement})["operationHandle"]
         result = f"/sessions/{self._session}/operations/{operation}/result/0"
-        give_up = time.monotonic() + STATEMENT_WITHIN_S
-        while (answer := self._ask("GET", result))["resultType"] != "EOS":
-            if time.monotonic() > give_up:
-                raise Refused(f"no result within {STATEMENT_WITHIN_S:.0f} s")
-            if answer["resultType"] == "NOT_READY":
-                time.sleep(ASK_EVERY_S)
-            else:
+        for _ in attempts(STATEMENT_WITHIN_S, ASK_EVERY_S):
+            while (answer := self._ask("GET", result))["resultType"] == "PAYLOAD":
                 result = answer["nextResultUri"].removeprefix("/v3")
+            if answer["resultType"] == "EOS":
+                return
+        raise Refused(f"no result within {STATEMENT_WITHIN_S:.0f} s")
 
     def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         try:
-            answer = self._http.request(method, path, json=body)
-        except httpx.HTTPError as error:
+            status, content = net.request(f"{self._url}{path}", method, body, STATEMENT_WITHIN_S)
+        except NotReady as error:
             raise Refused(f"the SQL gateway does not answer: {error}") from error
-        if answer.status_code != httpx.codes.OK:
-            raise Refused(root_cause(answer.text if not _is_errors(answer) else _errors(answer)))
-        found: dict[str, Any] = answer.json()
+        if status != OK:
+            raise Refused(root_cause(_errors(content.decode(errors="replace"))))
+        found: dict[str, Any] = json.loads(content)
         return found
 
 
@@ -98,13 +87,13 @@ def root_cause(trace: str) -> str:
     return causes[-1].strip() if causes else trace.partition("\n\tat ")[0].strip()
 
 
-def _is_errors(answer: httpx.Response) -> bool:
-    return str(answer.headers.get("content-type", "")).startswith("application/json")
-
-
-def _errors(answer: httpx.Response) -> str:
-    """Return the errors in the gateway's answer: usually a general line, then a stack trace."""
-    return "\n".join(map(str, answer.json().get("errors", [answer.text])))
+def _errors(content: str) -> str:
+    """Return the errors in the gateway's answer, usually a general line and then a stack trace; an
+    answer that is not JSON unchanged."""
+    try:
+        return "\n".join(map(str, json.loads(content).get("errors", [content])))
+    except ValueError:
+        return content
 
 
 def _shown(statement: str) -> str:

@@ -7,10 +7,10 @@ loaded while engines are measured.
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from racetrack.clock import attempts
 from racetrack.errors import RacetrackError
 from racetrack.stack import processes
 from racetrack.stack.compose.names import PROJECT, SERVICE
@@ -60,15 +60,14 @@ def clear_at_once(stack_name: str) -> str | None:
     """
     commands = end_commands(stack_name)
     services: dict[str, str] = {}  # by container id
-    give_up = time.monotonic() + GONE_WITHIN_S
-    while (complaints := _remove_all(stack_name, services)) is not None:
-        if time.monotonic() > give_up:
-            raise RacetrackError(
-                f"Docker does not remove all of the project {stack_name}: {complaints}."
-                " See what is left:"
-                f" docker ps --all --filter label={PROJECT}={stack_name}"
-            )
-        time.sleep(LOOK_EVERY_S)
+    for _ in attempts(GONE_WITHIN_S, LOOK_EVERY_S):
+        if (complaints := _remove_all(stack_name, services)) is None:
+            break
+    else:
+        raise RacetrackError(
+            f"Docker does not remove all of the project {stack_name}: {complaints}."
+            f" See what is left: docker ps --all --filter label={PROJECT}={stack_name}"
+        )
     processes.remove(work_root(stack_name))
     names = ", ".join(sorted(map(shown, services.values())))
     count = f"{len(services)} container{'s' if len(services) > 1 else ''}"

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import docker
 
+from racetrack.clock import attempts
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.containers import Container, Containers
 from racetrack.stack.compose.project import output_of, tail
@@ -120,12 +121,11 @@ class Startup:
             ServiceError: the container did not become healthy.
         """
         self._follow(name, self.ids[name], since_s)
-        give_up = time.monotonic() + READY_WITHIN_S
-        while name not in _healthy(found := self._look([name])):
+        for _ in attempts(READY_WITHIN_S, LOOK_EVERY_S):
+            if name in _healthy(found := self._look([name])):
+                return
             self._raise_failed(found)
-            if time.monotonic() > give_up:
-                raise self._too_late(name)
-            time.sleep(LOOK_EVERY_S)
+        raise self._too_late(name)
 
     def log_tail(self, name: str) -> str:
         """Return the end of a container's log."""

@@ -28,8 +28,6 @@ from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import tenacity
-
 from racetrack import environment
 from racetrack.config import REPO, Settings, every_setting, load
 from racetrack.errors import RacetrackError
@@ -42,11 +40,11 @@ from racetrack.stack.service import (
     NotReady,
     find_service,
     spawn,
+    wait_until_ready,
 )
 
 WORK = "/var/lib/racetrack"
 READY = "ready"
-CHECK_EVERY_S = 0.2
 # As long as start_period in docker-compose.yml: the peers of a service may still be starting.
 PATIENCE_S = 180.0
 GRACE_S = 8.0
@@ -144,19 +142,13 @@ class Foreground:
         context = self._context(service)
         within_s = max(self._patience_s, service.ready_within_s)
 
-        def check() -> None:
+        def check_processes() -> None:
             for name, process in self._running.items():
                 if (code := process.poll()) is not None:
                     raise RacetrackError(f"{name} did not start: it ended ({code})")
-            service.check(context)
 
         try:
-            tenacity.Retrying(
-                retry=tenacity.retry_if_exception_type(NotReady),
-                wait=tenacity.wait_fixed(CHECK_EVERY_S),
-                stop=tenacity.stop_after_delay(within_s),
-                reraise=True,
-            )(check)
+            wait_until_ready(service, context, within_s, check_processes)
         except NotReady as still_missing:
             raise RacetrackError(
                 f"{service.name} was not ready within {within_s:.0f} s: {still_missing}"

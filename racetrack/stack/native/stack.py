@@ -27,9 +27,10 @@ from racetrack.stack.contract import (
     ignore,
 )
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
-from racetrack.stack.native.startup import CHECK_EVERY_S, RunningService, wait_ready
+from racetrack.stack.native.startup import RunningService, wait_ready
 from racetrack.stack.own_kafka import OwnNames
 from racetrack.stack.service import (
+    CHECK_EVERY_S,
     Context,
     FasterStart,
     NativeService,

@@ -1,18 +1,16 @@
 """Start of native services: waits until a service is ready, and reports failures."""
 
+import contextlib
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import tenacity
-
 from racetrack.errors import RacetrackError
 from racetrack.stack.processes import log_tail
-from racetrack.stack.service import Context, NativeService, NotReady
+from racetrack.stack.service import Context, NativeService, NotReady, wait_until_ready
 
-CHECK_EVERY_S = 0.1
+COMPLETE_CHECK_EVERY_S = 1.0
 
 
 class ServiceError(RacetrackError):
@@ -44,36 +42,29 @@ class RunningService:
 def wait_ready(
     running: RunningService,
     context: Context,
-    meanwhile: Callable[[], None],
+    before_check: Callable[[], None],
     is_complete: Callable[[], bool] = lambda: True,
 ) -> None:
     """Wait until the service has passed its check.
 
-    `meanwhile` is called before each check, and may raise an exception to end the wait. The time
+    `before_check` is called before each check, and may raise an exception to end the wait. The time
     limit begins when `is_complete` returns True: other components may still be downloading.
 
     Raises:
         ServiceError: the service ended, or was not ready in time.
     """
     service = running.service
-    began = time.monotonic()
 
-    def check() -> None:
-        nonlocal began
-        meanwhile()
-        if not is_complete():
-            began = time.monotonic()
+    def check_process() -> None:
+        before_check()
         if running.has_ended:
             raise ServiceError(f"{service.name} did not start: {running.ending()}")
-        service.check(context)
 
+    while not is_complete():
+        with contextlib.suppress(NotReady):
+            return wait_until_ready(service, context, COMPLETE_CHECK_EVERY_S, check_process)
     try:
-        tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(NotReady),
-            wait=tenacity.wait_fixed(CHECK_EVERY_S),
-            stop=lambda _: time.monotonic() - began > service.ready_within_s,
-            reraise=True,
-        )(check)
+        wait_until_ready(service, context, service.ready_within_s, check_process)
     except NotReady as still_missing:
         raise ServiceError(
             f"{service.name} was not ready within {service.ready_within_s:.0f} s:"

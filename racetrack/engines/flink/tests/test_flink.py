@@ -52,11 +52,11 @@ class FakeGateway(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         operation, token = self.path.split("/")[-3], self.path.split("/")[-1]
-        asked: dict[str, int] = self.server.asked  # type: ignore[attr-defined]
-        asked[self.path] = asked.get(self.path, 0) + 1
+        requests: dict[str, int] = self.server.requests  # type: ignore[attr-defined]
+        requests[self.path] = requests.get(self.path, 0) + 1
         if "nowhere" in self.statements[int(operation)]:
             self.answer(500, {"errors": ["Internal server error.", TRACE]})
-        elif asked[self.path] == 1:
+        elif requests[self.path] == 1:
             self.answer(200, {"resultType": "NOT_READY", "nextResultUri": self.path})
         elif token == "0":
             self.answer(200, {"resultType": "PAYLOAD", "nextResultUri": f"{self.path[:-1]}1"})
@@ -77,21 +77,20 @@ def gateway() -> Iterator[str]:
     """A gateway's URL."""
     FakeGateway.statements = []
     with ThreadingHTTPServer(("127.0.0.1", 0), FakeGateway) as server:
-        server.asked = {}  # type: ignore[attr-defined]
+        server.requests = {}  # type: ignore[attr-defined]
         serve_in_background(server)
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
 def test_statements_are_run_in_order_each_to_its_end(gateway: str) -> None:
-    with Gateway(gateway) as opened:
-        opened.run_all(["CREATE TABLE a", "CREATE TABLE b"])
+    Gateway(gateway).run_all(["CREATE TABLE a", "CREATE TABLE b"])
     assert FakeGateway.statements == ["CREATE TABLE a", "CREATE TABLE b"]
 
 
 def test_a_refused_statement_is_shown_with_its_root_cause(gateway: str) -> None:
-    with Gateway(gateway) as opened, pytest.raises(DemoError) as refused:
-        opened.run_all(["CREATE TABLE a", "SELECT * FROM nowhere", "CREATE TABLE c"])
+    with pytest.raises(DemoError) as refused:
+        Gateway(gateway).run_all(["CREATE TABLE a", "SELECT * FROM nowhere", "CREATE TABLE c"])
     assert CAUSE in str(refused.value)
     assert "SELECT * FROM nowhere" in str(refused.value)
     assert "\tat " not in str(refused.value)
