@@ -162,6 +162,7 @@ class Experiment:
                 for name, verified in self._session.verify().items():
                     with self._folder.recording_of(name) as run:
                         run.verified = verified
+        self._session.write_live_heaps()
         return outcome.joined({name: self._judge(name) for name in self._names})
 
     def _judge(self, name: str) -> str:

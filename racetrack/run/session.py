@@ -3,6 +3,7 @@
 A session only carries out operations. Experiments and capacity searches decide which and when.
 """
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -419,8 +420,8 @@ class Session:
             control.pause()
 
     def account(self) -> dict[str, Counts]:
-        """Pause the load, wait for the engines to drain, query the live heap of each JVM, and
-        return the counts of generator, broker and engine, by engine."""
+        """Pause the load, wait for the engines to drain, and return the counts of generator, broker
+        and engine, by engine."""
         broker = self._main_topic()
         self.end_load()
         with self._talk_to_loadgen() as control:
@@ -435,7 +436,6 @@ class Session:
                 )
                 for run in self._runs
             }
-        self._write_live_heaps()
         return {
             run.engine.name: Counts(
                 paused_ms=paused_ms,
@@ -452,22 +452,24 @@ class Session:
         """Compare every view of each engine with the sources. Call `account` before, which pauses
         the load."""
         # Imported here, because this imports DuckDB and Arrow, which most runs do not need.
-        from racetrack.verify.verification import Verification
+        from racetrack.verify.verification import Verification, verify_together
 
         if not (settled := self._settled):
             raise ValueError("the load has not been paused")
         with self._screen.live("verifying") as status:
 
-            def meanwhile(what: str) -> None:
-                self.check()
+            def say(what: str) -> None:
+                if threading.current_thread() is threading.main_thread():
+                    self.check()
                 status.update(what)
 
-            return {
+            verifications = {
                 run.engine.name: Verification(
-                    run.engine, self._stack, settled, run.folder.path / "verify", meanwhile
-                ).run()
+                    run.engine, self._stack, settled, run.folder.path / "verify", say
+                )
                 for run in self._runs
             }
+            return verify_together(verifications, self.check)
 
     def check(self, but: Collection[str] = ()) -> None:
         """Check that all services and probes run, and that no disk is nearly full. Engines named in
@@ -519,9 +521,9 @@ class Session:
                 at_last.callback(run.unload)
             self._closing.close()
 
-    def _write_live_heaps(self) -> None:
-        """Query the live heaps. Do this after all measurements, because the collection pauses each
-        JVM."""
+    def write_live_heaps(self) -> None:
+        """Query the live heap of each JVM. Do this after all measurements, including the time in
+        which the engines drain, because the collection pauses each JVM."""
         with self._screen.live("reading the live heap of each JVM"):
             unknown = memory.write_live_heaps(self._processes(), self._folder, self.check)
         for line in unknown:

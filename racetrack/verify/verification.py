@@ -7,9 +7,11 @@ from the topics.
 import csv
 import resource
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,7 @@ DRAIN_WITHIN_S = 60.0
 # Some views may be updated later than others, so a wrong view is read again for this long.
 AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
+CHECK_EVERY_S = 1.0  # of the stack, while engines drain
 # If CDC topics differ from MySQL and receive no message for this long, the difference is final.
 CDC_QUIET_S = 10.0
 KEPT_FINDINGS = 1_000
@@ -105,6 +108,10 @@ class Verification:
         self._unfit: dict[str, UnfitMessages] = {}
         # View -> the reason why its expected rows can't be computed.
         self._not_computed: dict[str, str] = {}
+        self._closing, self._stopped = ExitStack(), threading.Event()
+        self._db: duckdb.DuckDBPyConnection
+        self._cdc: CdcVerified | None = None
+        self._drained_after_s: float | None = None
 
     def run(self) -> Verified:
         """Verify every view.
@@ -112,29 +119,61 @@ class Verification:
         Raises:
             RacetrackError: a source could not be read.
         """
-        with (
-            tempfile.TemporaryDirectory(prefix="racetrack-verify-") as spill,
-            sources.open_database(self._workload, Path(spill)) as db,
-        ):
-            cdc = self._verify_cdc(db)
-            drained_after_s = self._drain(db)
-            began_s = time.monotonic()
-            self._take_topics(db)
-            read_s = time.monotonic() - began_s
-            self._judge_all(db)
-            return Verified(
-                drained_after_s=drained_after_s,
-                drain_within_s=self._limits.drain_within_s,
-                source_read_s=round(read_s, 2),
-                took_s=round(time.monotonic() - began_s, 2),
-                harness_peak_rss_gib=round(_peak_rss_gib(), 3),
-                end_offsets=tuple(self._settled.end_offsets),
-                source_rows=_source_rows(db, self._workload),
-                relative_error=RELATIVE_ERROR,
-                cdc=cdc,
-                unfit=self._unfit,
-                views={view.name: self._findings[view.name] for view in self._workload.views},
-            )
+        with self:
+            self.drain()
+            return self.judge()
+
+    def __enter__(self) -> "Verification":
+        """Open the database in which the views are compared."""
+        spill = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="racetrack-verify-"))
+        database = sources.open_database(self._workload, Path(spill))
+        self._db = self._closing.enter_context(database)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def drain(self) -> None:
+        """Verify the CDC topics, and wait until the engine has processed all input.
+
+        Raises:
+            RacetrackError: a source could not be read.
+        """
+        self._cdc = self._verify_cdc(self._db)
+        self._drained_after_s = self._drain(self._db)
+
+    def judge(self) -> Verified:
+        """Compare every view with the sources. Call `drain` before.
+
+        Raises:
+            RacetrackError: a source could not be read.
+        """
+        began_s = time.monotonic()
+        self._take_topics(self._db)
+        read_s = time.monotonic() - began_s
+        self._judge_all(self._db)
+        return Verified(
+            drained_after_s=self._drained_after_s,
+            drain_within_s=self._limits.drain_within_s,
+            source_read_s=round(read_s, 2),
+            took_s=round(time.monotonic() - began_s, 2),
+            harness_peak_rss_gib=round(_peak_rss_gib(), 3),
+            end_offsets=tuple(self._settled.end_offsets),
+            source_rows=_source_rows(self._db, self._workload),
+            relative_error=RELATIVE_ERROR,
+            cdc=self._cdc,
+            unfit=self._unfit,
+            views={view.name: self._findings[view.name] for view in self._workload.views},
+        )
+
+    def stop(self) -> None:
+        """Let `drain` end with an error. Any thread may call this."""
+        self._stopped.set()
+
+    def _look_later(self, progress: str) -> None:
+        self._say(progress)
+        if self._stopped.wait(self._limits.look_every_s):
+            raise RacetrackError("The verification was stopped.")
 
     def _verify_cdc(self, db: duckdb.DuckDBPyConnection) -> CdcVerified | None:
         """Compare the CDC topics with MySQL's tables until they are equal or receive no more
@@ -187,8 +226,7 @@ class Verification:
             quiet_s = time.monotonic() - newest_s
             if waited_s > self._limits.drain_within_s or quiet_s > self._limits.cdc_quiet_s:
                 return None, found
-            self._say(f"waiting for CDC, {waited_s:.0f} s")
-            time.sleep(self._limits.look_every_s)
+            self._look_later(f"waiting for CDC, {waited_s:.0f} s")
 
     def _judge_topic(
         self,
@@ -244,8 +282,7 @@ class Verification:
             waited_s = time.monotonic() - self._settled.since_s
             if waited_s > self._limits.drain_within_s:
                 return None
-            self._say(f"letting the engine drain, {waited_s:.0f} s")
-            time.sleep(self._limits.look_every_s)
+            self._look_later(f"letting the engine drain, {waited_s:.0f} s")
         return round(time.monotonic() - self._settled.since_s, 2)
 
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
@@ -331,6 +368,33 @@ class Verification:
         if not compared.right:
             _write(raw, view, compared.findings)
         return _for_record(compared, from_ms, until_ms)
+
+
+def verify_together(
+    verifications: Mapping[str, Verification], check: Callable[[], None]
+) -> dict[str, Verified]:
+    """Verify engines that share their input. While they drain, each is watched by a thread of its
+    own: one after the other, the verification of one would count as time in which the next one
+    drained. `check` is called again and again, and may raise to end the verification.
+
+    Raises:
+        RacetrackError: a source could not be read.
+    """
+    each = verifications.values()
+    with ExitStack() as opened, ThreadPoolExecutor(len(each), "drain") as threads:
+        drains = [threads.submit(opened.enter_context(one).drain) for one in each]
+        try:
+            while wait(drains, CHECK_EVERY_S, FIRST_EXCEPTION).not_done:
+                check()
+                if failed := [drain for drain in drains if drain.done() and drain.exception()]:
+                    failed[0].result()
+        except BaseException:
+            for one in each:
+                one.stop()
+            raise
+        for drain in drains:
+            drain.result()
+        return {name: one.judge() for name, one in verifications.items()}
 
 
 def _with_change(before: ViewFinding | None, found: ViewFinding) -> ViewFinding:

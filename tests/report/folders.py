@@ -169,6 +169,9 @@ class PlayedBack:
     def sample_memory(self) -> None:
         pass
 
+    def write_live_heaps(self) -> None:
+        pass
+
     def watch(self, seconds: float, what: str) -> None:
         pass
 

@@ -95,7 +95,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) -> None:
     assert bench.run() == "ok"
-    assert bench.calls == [*WHOLE, "stop", "stop"]
+    assert bench.calls == [*WHOLE, "write_live_heaps", "stop", "stop"]
     assert bench.sped_up
     record = read_run(bench.folder.path)
     assert [step.name for step in record.steps] == list(STEPS)
@@ -110,7 +110,7 @@ def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) ->
 
 def test_a_verification_is_a_step_of_its_own_before_the_stack_stops(bench: Bench) -> None:
     bench.run(verify=True)
-    assert bench.calls == [*WHOLE, "verify", "stop", "stop"]
+    assert bench.calls == [*WHOLE, "verify", "write_live_heaps", "stop", "stop"]
     record = read_run(bench.folder.path)
     assert [step.name for step in record.steps] == [*STEPS[:-1], VERIFY, STEPS[-1]]
     assert record.verified

@@ -121,14 +121,14 @@ class Delivered:
         pass
 
 
-def verify(
+def verification_of(
     truth: Shop,
     folder: Path,
     read_view: ReadView,
     patience_s: float = 60.0,
     delivered: Delivered | None = None,
     in_mysql: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Verification:
     """`patience_s` is how long a view may be wrong: long where it comes right. `delivered` is what
     CDC did; without it the engine reads none. `in_mysql` are other rows than those of the truth."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
@@ -136,7 +136,7 @@ def verify(
     needs = ("debezium",) if delivered else ()
     engine, place = cast(Engine, MadeUp(read_view, needs)), cast(Stack, Place())
     paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
-    found = Verification(
+    return Verification(
         engine,
         place,
         paused,
@@ -144,8 +144,12 @@ def verify(
         lambda _: None,
         inputs(truth, in_mysql, delivered),
         verification.Limits(patience_s, patience_s, min(patience_s, 0.5), look_every_s=0.01),
-    ).run()
-    return found.model_dump(mode="json", exclude_unset=True)
+    )
+
+
+def verify(*given: Any, **more: Any) -> dict[str, Any]:
+    """Verify one engine; see `verification_of`."""
+    return verification_of(*given, **more).run().model_dump(mode="json", exclude_unset=True)
 
 
 def statuses(found: dict[str, Any]) -> dict[str, str]:
@@ -171,6 +175,41 @@ def test_views_that_are_late_are_waited_for(truth: Shop, tmp_path: Path) -> None
     found = verify(truth, tmp_path / "verify", read_view)
     assert set(statuses(found).values()) == {"right"}
     assert not list((tmp_path / "verify").glob("*"))
+
+
+def test_engines_on_one_input_are_verified_together_and_drain_alone(
+    truth: Shop, tmp_path: Path
+) -> None:
+    rows, early, slow_s = shop.views(truth), shop.views(earlier(truth)), 1.5
+    began_s = time.monotonic()
+
+    def read_slowly(view: str) -> pa.Table:
+        return (rows if time.monotonic() > began_s + slow_s else early)[view]
+
+    found = verification.verify_together(
+        {
+            "slow": verification_of(truth, tmp_path / "slow", read_slowly),
+            "fast": verification_of(truth, tmp_path / "fast", rows.__getitem__),
+        },
+        lambda: None,
+    )
+    assert list(found) == ["slow", "fast"]
+    drained_s = {name: of.drained_after_s for name, of in found.items()}
+    assert drained_s["slow"] and drained_s["slow"] >= slow_s - 0.1
+    assert drained_s["fast"] and drained_s["fast"] < slow_s - 0.1
+
+
+def test_a_failed_check_ends_the_verification_of_all(truth: Shop, tmp_path: Path) -> None:
+    early = shop.views(earlier(truth))
+    waiting = {
+        name: verification_of(truth, tmp_path / name, early.__getitem__) for name in ("a", "b")
+    }
+
+    def check() -> None:
+        raise RacetrackError("broker has ended")
+
+    with pytest.raises(RacetrackError, match="broker has ended"):
+        verification.verify_together(waiting, check)
 
 
 def test_an_engine_that_never_drains_is_compared_as_it_is(truth: Shop, tmp_path: Path) -> None:
