@@ -140,15 +140,20 @@ def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> N
         unfinished.rename(formulas)
 
 
-def keep_formulas_at_end(env: Mapping[str, str]) -> None:
-    """Install a handler for SIGTERM that keeps the formulas and then ends the process."""
+def tidy_at_end(env: Mapping[str, str]) -> None:
+    """Install a handler for SIGTERM that keeps the formulas, removes the socket through which tools
+    attach to the JVM, and then ends the process. The JVM itself removes the socket only when Java
+    ends the process."""
 
-    def keep_and_end(number: int, _frame: object) -> None:
+    def tidy_and_end(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
-        keep_formulas(Path(env["DEEPHAVEN_FORMULAS"]), session_folder(env))
+        if formulas := env.get("DEEPHAVEN_FORMULAS"):
+            keep_formulas(Path(formulas), session_folder(env))
+        # HotSpot always creates it in /tmp, whatever java.io.tmpdir is.
+        Path(f"/tmp/.java_pid{os.getpid()}").unlink(missing_ok=True)  # noqa: S108
         os.kill(os.getpid(), number)
 
-    signal.signal(signal.SIGTERM, keep_and_end)
+    signal.signal(signal.SIGTERM, tidy_and_end)
 
 
 def write_archive_at_end() -> None:
@@ -171,8 +176,8 @@ def main(arguments: list[str]) -> None:
     start_server(os.environ, write_archive=write_archive)
     if write_archive:
         write_archive_at_end()
-    elif "DEEPHAVEN_FORMULAS" in os.environ:
-        keep_formulas_at_end(os.environ)
+    else:
+        tidy_at_end(os.environ)
     while True:
         signal.pause()
 
