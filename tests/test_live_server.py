@@ -1,6 +1,7 @@
 """The HTTP interface of a live session: what pages receive, and which actions are accepted."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +44,9 @@ def _events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             name = line.removeprefix("event: ")
         elif line.startswith("data: "):
             yield name, json.loads(line.removeprefix("data: "))
+
+
+OPEN_METRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4"}
 
 
 def families_in(text: str) -> dict[str, Any]:
@@ -204,12 +208,12 @@ def test_only_files_of_the_page_are_served(page: Page, path: str) -> None:
 def test_every_answer_forbids_foreign_content(page: Page) -> None:
     for path in ("/page/uplot/uPlot.min.css", "/metrics", "/nothing"):
         headers = page.client.get(path).headers
-        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert headers["content-security-policy"] == "default-src 'self'"
         assert headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_figures_are_there_for_prometheus(page: Page) -> None:
-    answer = page.client.get("/metrics")
+    answer = page.client.get("/metrics", headers=OPEN_METRICS)
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     families = families_in(answer.text)
     lags = {
@@ -235,8 +239,18 @@ def test_the_figures_are_there_for_prometheus(page: Page) -> None:
     assert memory == 0.25 * 2**30
 
 
+def test_other_programs_get_text_in_which_every_metric_has_a_help_text(page: Page) -> None:
+    answer = page.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = answer.text.splitlines()
+    documented = {line.split()[2] for line in lines if line.startswith("# HELP")}
+    names = {re.split(r"[ {]", line)[0] for line in lines if not line.startswith("#")}
+    assert "racetrack_actions_total" in names
+    assert names <= documented
+
+
 def test_the_dashboard_asks_for_metrics_that_there_are(page: Page) -> None:
-    families = families_in(page.client.get("/metrics").text)
+    families = families_in(page.client.get("/metrics", headers=OPEN_METRICS).text)
     there = {*families, "racetrack_actions_total"}
     dashboard = json.loads((REPO / "docs" / "grafana-dashboard.json").read_text())
     asked = {

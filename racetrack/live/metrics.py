@@ -1,15 +1,14 @@
-"""A session's current figures in OpenMetrics form, for Prometheus."""
+"""A session's current figures for Prometheus."""
 
 from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from racetrack.live.contract import Message
 from racetrack.results.figures import VerdictKind
 
-MEDIA_TYPE = CONTENT_TYPE_LATEST
 GIB = 1024**3
 # Series of the page → metric, its help, its labels, and the factor to its unit.
 SERIES: dict[str, tuple[str, str, tuple[str, ...], float]] = {
@@ -23,6 +22,7 @@ SERIES: dict[str, tuple[str, str, tuple[str, ...], float]] = {
         0.001,
     ),
     "backlog": ("backlog_events", "Events due but not counted", ("engine",), 1),
+    "read_ms": ("read_seconds", "Median time to answer a read", ("engine",), 0.001),
     "cpu_pct": ("cpu_cores", "CPU use in cores", ("service",), 0.01),
     "rss_gib": ("memory_bytes", "Resident memory", ("service",), GIB),
     "steal_pct": ("steal_ratio", "Share of all cores taken by the hypervisor", (), 0.01),
@@ -62,9 +62,13 @@ class _Figures(Collector):
         yield CounterMetricFamily("racetrack_actions", "Actions so far", value=state["actions"])
 
 
-def exposition(values: Mapping[str, float | None], state: Message) -> bytes:
-    """Return the metrics as text, given the newest value of each series."""
+def exposition(
+    values: Mapping[str, float | None], state: Message, accept: str
+) -> tuple[bytes, str]:
+    """Return the metrics as text, given the newest value of each series, and the media type:
+    OpenMetrics if the header `Accept` names it, as Prometheus' does, otherwise Prometheus' text
+    format, which `promtool check metrics` reads."""
     registry = CollectorRegistry()
     registry.register(_Figures(values, state))
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
-    return text
+    encode, media_type = choose_encoder(accept)
+    return encode(registry), media_type

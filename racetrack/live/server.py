@@ -37,7 +37,7 @@ WAITING_MESSAGES = 100
 RECORDED_WITHIN_S = 30.0
 TOKEN_HEADER = "X-Racetrack-Token"  # noqa: S105  # a name, not a token
 HEADERS = (
-    (b"content-security-policy", b"default-src 'self'; style-src 'self' 'unsafe-inline'"),
+    (b"content-security-policy", b"default-src 'self'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
@@ -175,9 +175,10 @@ class Site:
     async def _events(self, _request: Request) -> Response:
         return StreamingResponse(self._hub.messages(), media_type="text/event-stream")
 
-    async def _metrics(self, _request: Request) -> Response:
-        text = metrics.exposition(self._session.latest(), self._session.state())
-        return Response(text, media_type=metrics.MEDIA_TYPE)
+    async def _metrics(self, request: Request) -> Response:
+        accept = request.headers.get("accept", "")
+        text, media_type = metrics.exposition(self._session.latest(), self._session.state(), accept)
+        return Response(text, media_type=media_type)
 
     async def _act(self, request: Request) -> Response:
         try:

@@ -93,7 +93,7 @@ class LiveLoad:
 
     def watch_memory(self) -> None:
         """Warn of memory that will run out, and stop the load before it does."""
-        self._now.outlooks = self._memory.outlooks()
+        self._now.outlooks, self._now.unknown = self._memory.outlooks(), self._memory.unknown()
         for outlook in self._now.outlooks:
             if outlook.warns and outlook.what not in self._warned:
                 self._log.add("warning", outlook.as_text())

@@ -105,6 +105,12 @@ class MemoryWatch:
         forecasts = (*self._of_data.values(), *self._of_heaps.values(), self._machine)
         return [outlook for each in forecasts if (outlook := each.at(now_s))]
 
+    def unknown(self) -> list[str]:
+        """Return a text for each heap that can't be read now."""
+        return [
+            f"heap of {name}: unknown, {why}" for name, why in list(self._heaps.unknown.items())
+        ]
+
     def _heap(self, service: str) -> tuple[int, int]:
         floor = self._heaps.floors[service]
         return floor.used, floor.limit

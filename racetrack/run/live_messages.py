@@ -59,6 +59,7 @@ class Now:
     figures: Values = field(default_factory=dict)  # the newest value of each series
 
 
+    unknown: list[str] = field(default_factory=list)  # memory whose use can't be read, and why
 def counts_of(session: Session) -> dict[str, Any]:
     """Return the generator's latest counts by kind of event."""
     arrivals = session.arrivals
@@ -138,7 +139,10 @@ class Messages:
                 for name, status in self._services.status.items()
                 if name not in self._verdicts
             ],
-            "memory": [_memory(outlook) for outlook in self.now.outlooks],
+            "memory": [
+                *(_memory(outlook) for outlook in self.now.outlooks),
+                *({"text": text, "warn": False} for text in self.now.unknown),
+            ],
             "controls": self._controls(),
             "actions": self._log.actions,
         }

@@ -43,6 +43,9 @@ class Memory:
     def outlooks(self) -> list[Outlook]:
         return [Outlook("heap of deephaven", 3 * GIB, 4 * GIB, self.left_s)]
 
+    def unknown(self) -> list[str]:
+        return ["heap of pg: unknown, it does not listen"]
+
 
 class Bench:
     def __init__(self, folder: RunFolder) -> None:

@@ -70,10 +70,20 @@ def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> No
     assert (folder.path / "heap.csv").read_text().count(",engine,") == 7
 
 
-def test_a_jvm_that_does_not_answer_is_ignored(tmp_path: Path) -> None:
-    def silent(_pid: int) -> Heap:
-        raise NoLiveHeap("it did not listen within 5 s")
+def test_a_heap_that_can_not_be_read_is_reported_once_with_the_reason(tmp_path: Path) -> None:
+    answers: list[Heap | None] = [None, None, Heap(20, 100), None]
 
-    probe = HeapProbe(dict, RunFolder.create(tmp_path, "made-up", "live"), silent, lambda _: True)
-    probe.take("engine", [1])
+    def read(_pid: int) -> Heap:
+        if answer := answers.pop(0):
+            return answer
+        raise NoLiveHeap('it did not "listen" within 5 s')
+
+    folder = RunFolder.create(tmp_path, "made-up", "live")
+    probe = HeapProbe(dict, folder, read, lambda _: True)
+    for is_unknown in (True, True, False, True):
+        probe.take("engine", [1])
+        assert ("engine" in probe.unknown) == is_unknown
     assert probe.floors == {}
+    rows = [line.split(",", 1)[1] for line in (folder.path / "heap.csv").read_text().splitlines()]
+    reason = "engine,,,\"it did not 'listen' within 5 s\""
+    assert rows == [reason, "engine,0.000000,0.000000,", reason]

@@ -239,9 +239,9 @@ function showMemory(memory) {
   const list = byId("memory");
   if (!memory.length) return;
   while (list.children.length > memory.length) list.lastElementChild.remove();
-  memory.forEach(({ text, what, warn }, index) => {
+  memory.forEach(({ text, warn }, index) => {
     const item = list.children[index] ?? list.appendChild(element("li"));
-    setText(item, text || what);
+    setText(item, text);
     item.className = warn ? "bad" : "";
   });
 }
