@@ -24,6 +24,7 @@ from racetrack.results.folder import RunFolder, shown
 from racetrack.results.run import DoneFault, FaultLog, LiveLog, Measured, RunArguments, Window
 from racetrack.run import checks
 from racetrack.run.lifecycle import describe_run, recorded_run
+from racetrack.run.live_collections import CollectionWatch
 from racetrack.run.live_figures import Figures
 from racetrack.run.live_load import LiveLoad
 from racetrack.run.live_memory import MemoryWatch
@@ -102,6 +103,7 @@ class Live:
         watched = [name for name in own if name in checks.services_of(engine, stack.settings)]
         self._heaps = HeapProbe(partial(stack.pids, watched), folder)
         self._now = Now()
+        self._collections: CollectionWatch | None = None
         self._load = LiveLoad(
             self._now,
             self._session,
@@ -214,6 +216,8 @@ class Live:
             curves.import_reader()
             self._session.begin(self._heaps)
         self._now.phase, self._load_from_s, self._load_from_ms = RUNNING, time.monotonic(), now_ms()
+        own = self._engine.services_in(self._stack.settings)
+        self._collections = CollectionWatch({name: self._stack.log_of(name) for name in own})
         with self._folder.recording() as run:
             run.live = LiveLog(from_ms=self._load_from_ms, replay_of=self._asked.replay_of)
         profile = self._asked.profile
@@ -272,6 +276,9 @@ class Live:
         self._check()
         self._load.watch_memory()
         now = now_ms()
+        if self._collections:
+            for service, text in self._collections.new(time.monotonic()):
+                self._log.add("collection", text, service)
         for verdict in self._verdicts.values():
             verdict.update(now)
         self._load.end_profile_if_over()
