@@ -20,23 +20,27 @@ class FakeSession:
     def __init__(self) -> None:
         self.acted: list[Action] = []
         self.samples = 0
-        self.rates: dict[str, int] = {"pageviews": 5_000, "purchases": 10}
+        self.rates: dict[str, int] = {"pageviews": 5_000, "purchases": 10, "reads": 0}
         self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
         self.verdict = "kept up"
         self.refuses = ""
         self._load: str | None = None
         self._events: list[dict[str, Any]] = []
         self._ended: dict[str, Any] | None = None
-        self._segment = {"number": 1, "from_ms": now_ms(), "why": "the session began"}
-        self._history, self._began_ms = History(), now_ms()
+        self._segment = {"number": 1, "from_ms": self.clock_ms(), "why": "the session began"}
+        self._history, self._began_ms = History(), self.clock_ms()
         self._lock = threading.Lock()
         self.tell("ready", "all views are there")
+
+    def clock_ms(self) -> int:
+        """Return the current time of the session, epoch milliseconds."""
+        return now_ms()
 
     def tell(self, kind: str, text: str, target: str = "", by: str = "session") -> None:
         """Add an event."""
         number = len(self._events) + 1
         segment = self._segment["number"]
-        event = {"number": number, "at_ms": now_ms(), "kind": kind, "target": target}
+        event = {"number": number, "at_ms": self.clock_ms(), "kind": kind, "target": target}
         self._events.append({**event, "text": text, "segment": segment, "by": by})
 
     def finish(self, text: str = "Ended by the user.") -> None:
@@ -49,7 +53,7 @@ class FakeSession:
             history = self._history.as_columns()
         return {
             "session": "2026.11.26.07.30.00_UTC_dh+pg_live",
-            "now_ms": now_ms(),
+            "now_ms": self.clock_ms(),
             "started_ms": self._began_ms,
             "folder": "logs/fake",
             "runtime": "native",
@@ -78,7 +82,7 @@ class FakeSession:
     def sample(self) -> dict[str, Any]:
         """See `LiveSession`."""
         self.samples += 1
-        at_ms = now_ms()
+        at_ms = self.clock_ms()
         values = self._values(at_ms)
         with self._lock:
             self._history.add(at_ms, values)
@@ -86,7 +90,7 @@ class FakeSession:
 
     def latest(self) -> Mapping[str, float | None]:
         """See `LiveSession`."""
-        return self._values(now_ms())
+        return self._values(self.clock_ms())
 
     def _values(self, at_ms: int) -> dict[str, float | None]:
         rate, wave = self.rates["pageviews"], 1 + 0.02 * math.sin(at_ms / 1000)
@@ -97,6 +101,7 @@ class FakeSession:
             values[f"lag_ms/{name}/count"] = lag_ms * wave if runs else 9_000.0
             values[f"lag_ms/{name}/item_summary.pageviews"] = 2 * lag_ms * wave
             values[f"backlog/{name}"] = rate * lag_ms / 1000
+            values[f"read_ms/{name}"] = 12.0 if self.rates["reads"] else None
         for number, name in enumerate(SERVICES, start=1):
             values[f"cpu_pct/{name}"] = 10.0 * number * wave
             values[f"rss_gib/{name}"] = 0.25 * number
@@ -107,9 +112,8 @@ class FakeSession:
         """See `LiveSession`."""
         verdict = {"kind": self.verdict, "text": f"it {self.verdict}", "judged_s": 12.0}
         controls = {
-            **dict.fromkeys(("rate", "load", "purchases", "note", "end"), ""),
+            **dict.fromkeys(("rate", "load", "purchases", "reads", "note", "end"), ""),
             "updates": "The workload shop has no updates.",
-            "reads": "Reads begin with the session: set READS_PER_SECOND.",
         }
         for target, status in self.status.items():
             for how, needs in (("pause", "running"), ("resume", "paused"), ("kill", "running")):
@@ -118,7 +122,7 @@ class FakeSession:
             runs_not = "" if status == "killed" else f"{target} is {status}."
             controls[f"restart/{target}"] = runs_not
         return {
-            "now_ms": now_ms(),
+            "now_ms": self.clock_ms(),
             "elapsed_s": 61.2,
             "phase": "running",
             "rates": dict(self.rates),
@@ -176,7 +180,7 @@ class FakeSession:
             self.status[target] = states.get(action.name, "running")
         if action.name not in {"note", "end"}:
             number = int(str(self._segment["number"])) + 1
-            self._segment = {"number": number, "from_ms": now_ms(), "why": text}
+            self._segment = {"number": number, "from_ms": self.clock_ms(), "why": text}
         self.tell(action.name, text, target, "user")
         if action.name == "end":
             self.finish()
@@ -188,6 +192,7 @@ def _definition(series: str) -> dict[str, Any]:
     groups = {
         "lag_ms": ("lag", "ms"),
         "backlog": ("backlog", "events"),
+        "read_ms": ("reads", "ms"),
         "cpu_pct": ("cpu", "%"),
         "rss_gib": ("memory", "GiB"),
     }

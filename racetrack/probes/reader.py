@@ -3,7 +3,8 @@
     python -m racetrack.probes.reader < job
 
 The process reads one line of JSON (`Job`) from standard input, writes a line of CSV (`COLUMNS`) to
-standard output for each answer, and exits when standard input is closed.
+standard output for each answer, and exits when standard input is closed. Each further line of input
+is a new rate, in reads per second; 0 pauses.
 """
 
 import csv
@@ -12,12 +13,12 @@ import json
 import select
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from racetrack import poisson
 from racetrack.clock import now_ms
@@ -51,12 +52,12 @@ class Job:
     namespace: str
 
     @classmethod
-    def of(cls, engine: Engine, access: Access) -> "Job":
-        """Return the job of reading this engine at the rate in the settings (READS_PER_SECOND)."""
+    def of(cls, engine: Engine, access: Access, per_s: float) -> "Job":
+        """Return the job of reading this engine at a rate."""
         settings = access.settings
         return cls(
             engine=engine.name,
-            per_s=settings.reads_per_second,
+            per_s=per_s,
             settings=revealed(settings),
             endpoints=dataclasses.asdict(access.endpoints),
             logs={name: str(access.log_of(name)) for name in engine.services_in(settings)},
@@ -151,19 +152,28 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
     return found
 
 
-def due_times(per_s: float) -> Iterator[int]:
+def due_times(per_s: float, rates: BinaryIO) -> Iterator[int]:
     """Yield the scheduled times of queries, in epoch milliseconds. Wait for each; a time that has
-    already passed is yielded immediately. End when standard input is closed."""
+    already passed is yielded immediately. A new schedule begins with each line of `rates`, an
+    unbuffered file, and all end with that file."""
+    while line := (yield from _until_new_rate(per_s, rates)):
+        per_s = float(line)
+
+
+def _until_new_rate(per_s: float, rates: BinaryIO) -> Generator[int, None, bytes]:
+    """Yield the times of one schedule; return the line that ends it."""
     began_s, began_ms = time.monotonic(), now_ms()
-    for since_s in poisson.due_s(per_s):
-        left_s = began_s + since_s - time.monotonic()
-        if select.select([sys.stdin], [], [], max(0.0, left_s))[0]:
-            return
-        yield began_ms + round(1000 * since_s)
+    for since_s in poisson.due_s(per_s) if per_s else repeat(None):
+        left_s = None if since_s is None else max(0.0, began_s + since_s - time.monotonic())
+        if select.select([rates], [], [], left_s)[0]:
+            break
+        if since_s is not None:
+            yield began_ms + round(1000 * since_s)
+    return rates.readline()
 
 
-def run(job: Job) -> None:
-    """Run the queries and write a row for each answer.
+def run(job: Job, rates: BinaryIO) -> None:
+    """Run the queries and write a row for each answer. See `due_times` on `rates`.
 
     Raises:
         RacetrackError: the engine did not answer the first queries.
@@ -175,7 +185,7 @@ def run(job: Job) -> None:
         queries = answerable(client, access.queries)
         output.writerow(COLUMNS)
         sys.stdout.flush()  # the harness waits for this line
-        for due_ms, query in zip(due_times(job.per_s), cycle(queries), strict=False):
+        for due_ms, query in zip(due_times(job.per_s, rates), cycle(queries), strict=False):
             asked_ms = now_ms()
             try:
                 table, error = client.ask(query), ""
@@ -194,7 +204,9 @@ def run(job: Job) -> None:
 
 
 if __name__ == "__main__":
+    # Unbuffered, since `select` does not know of lines that Python has read ahead.
+    lines = cast(BinaryIO, open(0, "rb", buffering=0))  # noqa: SIM115  # no path
     try:
-        run(Job(**json.loads(sys.stdin.readline())))
+        run(Job(**json.loads(lines.readline())), lines)
     except RacetrackError as error:
         raise SystemExit(str(error)) from None

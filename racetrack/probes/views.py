@@ -1,5 +1,6 @@
 """Probes of an engine's views: progress, traced views, and the view reader."""
 
+import csv
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from racetrack.config import REPO
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.base import LOOK_EVERY_S, CurvesFile, HadOutage, Probe, no_outage
-from racetrack.probes.reader import Job
+from racetrack.probes.reader import COLUMNS, Job
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 from racetrack.stack.processes import log_tail, mark_command
@@ -145,14 +146,17 @@ END_WITHIN_S = 2.0
 
 class ReadsProbe(Probe):
     """Runs the view reader, a process (`racetrack.probes.reader`) whose output goes to `reads.csv`.
-    The reader's CPU time and memory count neither as the harness's nor as the engine's."""
+    The reader's CPU time and memory count neither as the harness's nor as the engine's. `per_s` is
+    the rate of reads; the reader follows its changes."""
 
     name = "The output of the view reader"
 
-    def __init__(self, engine: Engine, stack: Stack, folder: RunFolder) -> None:
+    def __init__(self, engine: Engine, stack: Stack, folder: RunFolder, per_s: float) -> None:
         super().__init__()
         self._stack_name = stack.settings.stack_name
-        self._job = Job.of(engine, engine.access(stack))
+        self._job = Job.of(engine, engine.access(stack), per_s)
+        self.per_s = per_s
+        self._read_bytes = 0  # of the file, by `new_answer_times`
         self._csv, self._file = folder.open_for_lines(READS_CSV), folder.path / READS_CSV
         self._log = folder.stack / f"{READER}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -161,6 +165,21 @@ class ReadsProbe(Probe):
     def has_begun(self) -> bool:
         """True if every query has been tried and the scheduled reads have begun."""
         return self._file.stat().st_size > 0
+
+    def new_answer_times(self) -> list[float]:
+        """Return the times from due to answered of the answers since the last call, in
+        milliseconds. Failed reads have no answer."""
+        with self._file.open("rb") as file:
+            file.seek(self._read_bytes)
+            new = file.read()
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read_bytes += len(complete)
+        rows = csv.DictReader(complete.decode().splitlines(), COLUMNS)
+        return [
+            float(row["answered_ms"]) - float(row["due_ms"])
+            for row in rows
+            if row["due_ms"] != COLUMNS[0] and not row["error"]
+        ]
 
     @property
     def pids(self) -> list[int]:
@@ -186,11 +205,16 @@ class ReadsProbe(Probe):
     def _watch(self, process: "subprocess.Popen[bytes]", job: IO[bytes]) -> None:
         job.write(self._job.as_line())
         job.flush()
+        sent_per_s = self._job.per_s
         while not self.stopping.wait(READER_CHECK_EVERY_S):
             if process.poll() is not None:
                 raise RacetrackError(
                     f"it ended with exit code {process.returncode}:\n{log_tail(self._log)}"
                 )
+            if (per_s := self.per_s) != sent_per_s:
+                job.write(f"{per_s:g}\n".encode())
+                job.flush()
+                sent_per_s = per_s
         job.close()
         try:
             process.wait(END_WITHIN_S)

@@ -91,12 +91,16 @@ def require_raced_on(
                 f" {rate.partition('_')[0]}. Set it to 0."
             )
     for member in engine.members if settings.reads_per_second else ():
-        absent, read = member.absent_views(settings), [query.view for query in workload.queries]
-        if all(view in absent for view in read):
-            raise UsageError(
-                f"READS_PER_SECOND: {member.title} has none of the views that are read"
-                f" ({', '.join(read)}). Set it to 0."
-            )
+        if why := why_unreadable(member, settings, workload):
+            raise UsageError(f"READS_PER_SECOND: {why} Set it to 0.")
+
+
+def why_unreadable(engine: Engine, settings: Settings, workload: Workload) -> str:
+    """Return why an engine's views can't be read by the view reader; empty if they can."""
+    absent, read = engine.absent_views(settings), [query.view for query in workload.queries]
+    if not all(view in absent for view in read):
+        return ""
+    return f"{engine.title} has none of the views that are read ({', '.join(read)})."
 
 
 def require_kafka_usable(engine: Engine, settings: Settings) -> None:

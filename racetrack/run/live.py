@@ -30,6 +30,7 @@ from racetrack.run.live_load import LiveLoad
 from racetrack.run.live_memory import MemoryWatch
 from racetrack.run.live_messages import (
     ENDING,
+    READS,
     RUNNING,
     STARTING,
     Messages,
@@ -102,8 +103,8 @@ class Live:
         own = (*engine.services_in(stack.settings), "broker")
         watched = [name for name in own if name in checks.services_of(engine, stack.settings)]
         self._heaps = HeapProbe(partial(stack.pids, watched), folder)
-        self._now = Now()
         self._collections: CollectionWatch | None = None
+        self._now = Now()
         self._load = LiveLoad(
             self._now,
             self._session,
@@ -215,9 +216,9 @@ class Live:
             self._session.run_demo()
             curves.import_reader()
             self._session.begin(self._heaps)
-        self._now.phase, self._load_from_s, self._load_from_ms = RUNNING, time.monotonic(), now_ms()
         own = self._engine.services_in(self._stack.settings)
         self._collections = CollectionWatch({name: self._stack.log_of(name) for name in own})
+        self._now.phase, self._load_from_s, self._load_from_ms = RUNNING, time.monotonic(), now_ms()
         with self._folder.recording() as run:
             run.live = LiveLog(from_ms=self._load_from_ms, replay_of=self._asked.replay_of)
         profile = self._asked.profile
@@ -275,10 +276,10 @@ class Live:
     def _tick(self) -> None:
         self._check()
         self._load.watch_memory()
-        now = now_ms()
         if self._collections:
             for service, text in self._collections.new(time.monotonic()):
                 self._log.add("collection", text, service)
+        now = now_ms()
         for verdict in self._verdicts.values():
             verdict.update(now)
         self._load.end_profile_if_over()
@@ -326,11 +327,19 @@ class Live:
         carry_out: Mapping[str, Callable[[], object]] = {
             "rate": lambda: self._load.set_rate(action, int(given["per_s"])),
             "load": lambda: self._load.set_profile(action, str(given["profile"])),
-            "events": lambda: self._load.set_kind(action, str(given["kind"]), int(given["per_s"])),
+            "events": lambda: self._set_events(action, str(given["kind"]), int(given["per_s"])),
             "note": lambda: self._log.record(action, str(given["text"]), begins_segment=False),
             "end": lambda: self._set_end(action),
         }
         carry_out[action.name]()
+
+    def _set_events(self, action: Action, kind: str, per_s: int) -> None:
+        if kind != READS:
+            self._load.set_kind(action, kind, per_s)
+        elif why := self._services.why_no_reads():
+            raise Refused(409, why)
+        else:
+            self._load.set_reads(action, per_s)
 
     def _set_end(self, action: Action) -> None:
         self._log.record(action, "end", begins_segment=False)

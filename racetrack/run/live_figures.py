@@ -1,6 +1,7 @@
 """Current figures of a running session: rates, lag of each view, CPU, memory and noise."""
 
 import os
+import statistics
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,7 @@ class Figures:
         self._browsers = BrowserMeter()
         self._used: tuple[int, Mapping[str, Usage]] = (0, {})
         self._noise: Mapping[str, str] = {}
+        self._answers_due_s = 0.0
 
     def fast(self, now_ms: int) -> Values:
         """Return the figures that change several times a second: rates, lag and backlog."""
@@ -85,7 +87,21 @@ class Figures:
     def slow(self) -> Values:
         """Return the figures that are measured once a second, if there are new ones: CPU, memory
         and noise."""
-        return {**self._usage(), **self._noise_figures()}
+        return {**self._usage(), **self._noise_figures(), **self._answer_times()}
+
+    def _answer_times(self) -> Values:
+        """Return the median time of the answers since the last call, once a second; nothing for an
+        engine that is read less often."""
+        if time.monotonic() < self._answers_due_s:
+            return {}
+        self._answers_due_s = time.monotonic() + 1.0
+        found: Values = {}
+        for run in self._session.runs:
+            times = [ms for reader in run.readers for ms in reader.new_answer_times()]
+            if times or not any(reader.per_s for reader in run.readers):
+                median_ms = statistics.median(times) if times else None
+                found[f"read_ms/{run.engine.name}"] = median_ms
+        return found
 
     def _view_lags(self, run: EngineRun, now_ms: int) -> Values:
         probe = next((each for each in run.probes if isinstance(each, ViewsProbe)), None)

@@ -67,6 +67,12 @@ class LiveLoad:
         self._session.offer(per_s, kind)
         self.begin_segment(action, f"{kind} {before:,}/s → {per_s:,}/s")
 
+    def set_reads(self, action: Action, per_s: int) -> None:
+        """Set the rate at which the views of each engine are read."""
+        before = self._session.reads_per_s
+        self._session.set_reads(per_s)
+        self.begin_segment(action, f"reads {before:g}/s → {per_s:,}/s")
+
     def _require_memory(self, per_s: int) -> None:
         if per_s and self._now.held:
             raise Refused(409, self._now.held)

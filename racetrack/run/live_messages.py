@@ -25,6 +25,7 @@ BUSY_PCT = 90.0
 OTHER_KINDS_MOST_PER_S = 10_000
 TRACERS = "tracer_events"  # so few that they need no control
 NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts that are no kinds of other events
+READS = "reads"  # of views; controlled like a kind of events
 STARTING, RUNNING, ENDING = "starting", "running", "ending"
 UNITS = {
     "offered_per_s": ("rate", "1/s"),
@@ -32,6 +33,7 @@ UNITS = {
     "counted_per_s": ("rate", "1/s"),
     "lag_ms": ("lag", "ms"),
     "backlog": ("backlog", "events"),
+    "read_ms": ("reads", "ms"),
     "cpu_pct": ("cpu", "%"),
     "rss_gib": ("memory", "GiB"),
 }
@@ -40,6 +42,7 @@ LABELS = {
     "published_per_s": "published",
     "counted_per_s": "counted",
     "backlog": "backlog",
+    "read_ms": "read answered in",
     "steal_pct": "steal",
     "foreign_cpu_pct": "other programs",
     "browser_cpu_pct": "browsers",
@@ -56,10 +59,10 @@ class Now:
     held: str = ""  # why the session itself has set the rate to 0
     profile: LoadProfile | None = None
     outlooks: list[Outlook] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # memory whose use can't be read, and why
     figures: Values = field(default_factory=dict)  # the newest value of each series
 
 
-    unknown: list[str] = field(default_factory=list)  # memory whose use can't be read, and why
 def counts_of(session: Session) -> dict[str, Any]:
     """Return the generator's latest counts by kind of event."""
     arrivals = session.arrivals
@@ -126,7 +129,10 @@ class Messages:
             "now_ms": at_ms,
             "elapsed_s": round((at_ms - self._began_ms) / 1000, 1),
             "phase": self.now.phase,
-            "rates": {name: of["rate"] for name, of in counts_of(self._session).items()},
+            "rates": {
+                **{name: of["rate"] for name, of in counts_of(self._session).items()},
+                READS: self._session.reads_per_s,
+            },
             "load": str(self.now.profile) if self.now.profile else None,
             "held": self.now.held,
             "segment": {"number": segment.number, "from_ms": segment.from_ms, "why": segment.why},
@@ -160,6 +166,7 @@ class Messages:
             *(f"lag_ms/{name}/count" for name in names),
             *(f"lag_ms/{name}/{view.name}" for name in names for view in self._traced_views()),
             *(f"backlog/{name}" for name in names),
+            *(f"read_ms/{name}" for name in names),
             *(f"cpu_pct/{name}" for name in self._session.services),
             *(f"rss_gib/{name}" for name in self._session.services),
             *("steal_pct", "foreign_cpu_pct", "browser_cpu_pct", "harness_cpu_pct", "busy_pct"),
@@ -220,7 +227,7 @@ class Messages:
             "rate": starting or self.now.held,
             "load": starting or self.now.held,
             **events,
-            "reads": "Reads begin with the session: set READS_PER_SECOND.",
+            READS: starting or self._services.why_no_reads(),
             "note": starting,
             "end": starting,
             **services,

@@ -10,9 +10,10 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.run import DoneFault
 from racetrack.run import faults
-from racetrack.run.checks import services_of
+from racetrack.run.checks import services_of, why_unreadable
 from racetrack.run.faults import Fault, ServiceControl
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
 
 RUNNING, PAUSED, KILLED, FAILED = "running", "paused", "killed", "failed"
 BUSY = {"pause": "pausing", "resume": "resuming", "kill": "being killed", "restart": "restarting"}
@@ -56,6 +57,16 @@ class Services:
             self._services(how, target)
         except UsageError as error:
             return str(error)
+        return ""
+
+    def why_no_reads(self) -> str:
+        """Return why the engines' views can't be read now; empty if they can."""
+        settings = self._stack.settings
+        for member in self._engine.members:
+            if (status := self.status[member.name]) != RUNNING:
+                return f"{member.name} is {status}."
+            if why := why_unreadable(member, settings, find_workload(settings.workload)):
+                return why
         return ""
 
     def begin(self, how: str, target: str) -> None:

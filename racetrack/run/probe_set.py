@@ -64,7 +64,7 @@ def engine_probes(
     if settings.tracer_events_per_second:
         yield ViewsProbe(engine, stack, folder, had_outage)
     if settings.reads_per_second:
-        yield ReadsProbe(engine, stack, folder)
+        yield ReadsProbe(engine, stack, folder, settings.reads_per_second)
     if engine.keeps_first_schemas:
         yield SchemasProbe(engine, stack)
 

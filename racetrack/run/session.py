@@ -248,6 +248,20 @@ class Session:
         every second."""
         self._request_rate(per_s, of, quietly=True)
 
+    def set_reads(self, per_s: float) -> None:
+        """Set the rate at which the views of each engine are read. The first call with a rate
+        starts the readers, which takes seconds."""
+        for run in self._runs:
+            if not run.readers and per_s:
+                self.begin(ReadsProbe(run.engine, self._stack, run.folder, per_s), run.probes)
+            for reader in run.readers:
+                reader.per_s = per_s
+
+    @property
+    def reads_per_s(self) -> float:
+        """The rate at which the views of each engine are read; 0 if they are not."""
+        return max((reader.per_s for reader in self._readers()), default=0.0)
+
     def load_sample(self) -> LoadSample:
         """Return the latest counters of due and counted events, and the engine's CPU time. In a
         group, the slowest engine's count."""
@@ -532,7 +546,7 @@ class Session:
     def _processes(self) -> dict[str, list[int]]:
         """Return the processes of all services and of the view reader."""
         services = probe_set.processes(self._engine, self._stack)
-        if self._stack.settings.reads_per_second:
+        if self._readers():
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services
 

@@ -117,6 +117,14 @@ def test_two_pages_and_a_phone_agree(browser: Browser, url: str, tab: Tab) -> No
     phone.page.close()
 
 
+def test_views_are_read_at_a_rate(tab: Tab) -> None:
+    tab.page.fill("#kind-reads", "3")
+    tab.page.press("#kind-reads", "Enter")
+    tab.wait("#events", "reads 0/s → 3/s")
+    times = "[...document.querySelectorAll('.engine .read dd')].map((one) => one.textContent)"
+    tab.until(f"{times}.every((time) => /\\d/.test(time))", within_s=FOLLOWS_WITHIN_S)
+
+
 def test_a_killed_engine_is_said_and_comes_back(tab: Tab) -> None:
     tab.page.click('[data-control="kill/pg"]')
     tab.until(f"{STATUSES}.includes('killed')", within_s=FOLLOWS_WITHIN_S)

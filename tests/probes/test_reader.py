@@ -1,13 +1,14 @@
 """The reader of views: its job, what it reads off an answer, and that it begins anew."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.probes.reader import NO_ROW, Client, Job, answerable, held
+from racetrack.probes.reader import NO_ROW, Client, Job, answerable, due_times, held
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
 
@@ -76,7 +77,7 @@ def access(settings: Settings) -> Access:
 
 def job(settings: Settings, engine: str = "swift") -> Job:
     swift = SimpleNamespace(name=engine, services_in=lambda _settings: ["swiftd"])
-    return Job.of(cast(Engine, swift), access(settings))
+    return Job.of(cast(Engine, swift), access(settings), 2.0)
 
 
 @pytest.fixture
@@ -133,6 +134,21 @@ def test_a_time_is_read_in_epoch_milliseconds(unit: str) -> None:
     stamps = pa.array([1_795_000_000_123 * per_ms], pa.timestamp(unit, tz="UTC"))
     table = pa.table({"item_id": [11], "orders": stamps})
     assert held(table, BY, [11]) == [1_795_000_000_123]
+
+
+def test_a_line_of_input_is_a_new_rate_and_its_end_ends_the_schedule() -> None:
+    read, write = os.pipe()
+    with os.fdopen(read, "rb", buffering=0) as rates:
+        due = due_times(1_000, cast(BinaryIO, rates))
+        before = [next(due) for _ in range(20)]
+        os.write(write, b"0\n")  # no reads until the next line
+        os.write(write, b"500\n")
+        after = [next(due) for _ in range(20)]
+        assert before == sorted(before)
+        assert after == sorted(after)
+        assert after[-1] - after[0] > 1.5 * (before[-1] - before[0])
+        os.close(write)
+        assert list(due) == []
 
 
 def test_its_process_reports_why_it_can_not_begin() -> None:

@@ -40,6 +40,7 @@ class Run:
     def __init__(self, engine: MadeUpEngine) -> None:
         self.engine, self.services = engine, engine.services
         self.probes: list[object] = []
+        self.readers: list[object] = []
 
     def forget_views(self) -> None:
         pass
@@ -77,6 +78,7 @@ class Session:
         self.rates = {"pageviews": 0, "purchases": 10}
         self.failed: dict[str, str] = {}
         self.broken = ""
+        self.reads_per_s = 0.0
         self.services = ["manager", "worker", "other", "broker"]
         self.hears: list[Callable[..., None]] = []
 
@@ -106,6 +108,10 @@ class Session:
     def offer(self, per_s: int, of: str = "pageviews") -> None:
         self.rates[of] = per_s
         self.did.append(f"{of} {per_s}")
+
+    def set_reads(self, per_s: float) -> None:
+        self.reads_per_s = per_s
+        self.did.append(f"reads {per_s}")
 
     def begin_load(self, profile: object, file: str) -> None:
         self.did.append(f"load {profile} into {file}")
@@ -271,6 +277,19 @@ def test_what_is_paused_continues_before_the_end(drive: Callable[..., Drive]) ->
     at.wait(lambda: at.live.state()["controls"]["resume/broker"] == "")
     at.end()
     assert at.session.did[-2:] == ["resume broker", "stop"]
+
+
+def test_views_are_read_at_a_rate_while_all_engines_run(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.act("events", kind="reads", per_s=2)
+    state = at.live.state()
+    assert at.session.did[-1] == "reads 2"
+    assert (state["rates"]["reads"], state["segment"]["why"]) == (2, "reads 0/s → 2/s")
+    at.act("pause", target="second")
+    at.wait(lambda: at.live.state()["engines"][1]["status"] == "paused")
+    assert at.live.state()["controls"]["reads"] == "second is paused."
+    with pytest.raises(Refused, match="second is paused"):
+        at.act("events", kind="reads", per_s=3)
 
 
 def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:

@@ -180,7 +180,7 @@ function showEvent(event) {
 }
 
 const engineParts = new Map();
-const FIGURES = { lag: "Lag, worst view", counted: "Counted", backlog: "Backlog", cpu: "CPU", memory: "Memory" };
+const FIGURES = { lag: "Lag, worst view", counted: "Counted", backlog: "Backlog", read: "Read in", cpu: "CPU", memory: "Memory" };
 
 function buildEngines() {
   engineParts.clear();
@@ -221,6 +221,7 @@ function showFigures() {
     setText(figures.lag, duration(worstLag(engine.name)));
     setText(figures.counted, `${rate(latest[`counted_per_s/${engine.name}`])} /s`);
     setText(figures.backlog, count(latest[`backlog/${engine.name}`]));
+    setText(figures.read, duration(latest[`read_ms/${engine.name}`]));
     setText(figures.cpu, percent(sum("cpu_pct")));
     setText(figures.memory, gib(sum("rss_gib")));
   }
