@@ -68,7 +68,9 @@ def plots(
         one = limits_chart(limits, number)
         charts[f"limits{number}"] = [one] if one else []
     for run in collection.runs:
-        charts[run.tag], gaps[run.tag] = run_charts(run)
+        own, gaps[run.tag] = run_charts(run)
+        session = replayed_session(run, collection.runs)
+        charts[run.tag] = [*(laid_over(session, run) if session else ()), *own]
     made = {
         name: [Plot(replace(chart, name=_file_name(chart.name)), *drawn(chart)) for chart in of]
         for name, of in charts.items()
@@ -231,6 +233,88 @@ def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
     return made, missing
 
 
+def replayed_session(run: Run, runs: Sequence[Run]) -> Run | None:
+    """Return the run of the session of which this run is a replay, if it is among `runs`: that of
+    the same engine or, if both have one engine, that of the other engine."""
+    live = run.record.live
+    of_session = [each for each in runs if live and _session_tag(each) == live.replay_of]
+    same = [each for each in of_session if each.engine == run.engine]
+    alone = of_session if len(of_session) == 1 and run.tag == _session_tag(run) else []
+    return next(iter(same or alone), None)
+
+
+def _session_tag(run: Run) -> str:
+    """Return the name of the folder of the whole session."""
+    return run.tag.partition("/")[0]
+
+
+def laid_over(session: Run, replay: Run) -> list[Chart]:
+    """Return charts in which a session and its replay are laid over each other, from the beginning
+    of their loads. A chart is left out if the raw files of either are missing or damaged."""
+    runs = {f"session: {session.engine}": session, f"replay: {replay.engine}": replay}
+    try:
+        curves = {
+            name: curve_files.trusted(curve_files.read(run.path)) for name, run in runs.items()
+        }
+        lags = [
+            _line(
+                name,
+                *_sawtooth(_ages(of, _load_from_ms(runs[name]))),
+                _load_from_ms(runs[name]),
+                look,
+            )
+            for look, (name, of) in enumerate(curves.items())
+        ]
+    except curve_files.CurvesError:
+        lags = []
+    cpu = [
+        _line(name, *_engine_cpu(run), _load_from_ms(run), look)
+        for look, (name, run) in enumerate(runs.items())
+        if shared_file(run.path, "usage.csv").is_file()
+    ]
+    figures = (
+        ("lag", "Lag", "lag, ms", " ms", lags),
+        ("cpu", "CPU of the engine", "CPU, % of a core", " %", cpu),
+    )
+    from_ms = _load_from_ms(replay)
+    return [
+        Chart(
+            name=f"{replay.tag}_{kind}_laid_over",
+            title=f"{title}, session and replay",
+            x_title="seconds since the load began",
+            x_form="{:.1f}",
+            x_unit=" s",
+            y_title=y_title,
+            y_form="{:,.0f}",
+            y_unit=unit,
+            lines=tuple(lines),
+            marks=(*_fault_marks(replay, from_ms), *_action_marks(replay, from_ms)),
+            meaning=f"The session {session.tag} and its replay, each from the beginning of its"
+            " load. The marks are the actions of the replay.",
+        )
+        for kind, title, y_title, unit, lines in figures
+        if len(lines) == len(runs)
+    ]
+
+
+def _load_from_ms(run: Run) -> float:
+    return float(run.record.live.from_ms) if run.record.live else 0.0
+
+
+def _engine_cpu(run: Run) -> tuple[Floats, Floats]:
+    """Return times, and the CPU use of the engine's services between readings in % of a core."""
+    usage = raw.usage(run.path)
+    services = [usage[name] for name in run.record.engine_services if name in usage]
+    if not services:
+        return np.array([]), np.array([])
+    readings = min(services, key=len)
+    at_ms = np.array([float(each.at_ms) for each in readings])
+    used_s = np.sum([[each.cpu_s for each in of[: len(at_ms)]] for of in services], axis=0)
+    gaps_ms = np.diff(at_ms)
+    kept = gaps_ms > 0
+    return at_ms[1:][kept], (100_000 * np.diff(used_s) / np.maximum(gaps_ms, 1.0))[kept]
+
+
 def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> Chart:
     start_ms, end_ms = window
     return Chart(
@@ -332,10 +416,20 @@ def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
     return np.asarray(np.sum([known(curve) for curve in parts], axis=0), dtype=np.float64)
 
 
+def _lag_series(curves: Curves, start_ms: float) -> lag.LagSeries:
+    begins = [curve.at_ms[0] for curve in curves.processed if len(curve.at_ms)]
+    until_ms = curve_files.recorded_until_ms(curves)
+    return lag.lag_series(curves, min([start_ms, *begins]), until_ms)
+
+
+def _ages(curves: Curves, start_ms: float) -> lag.Age:
+    series = _lag_series(curves, start_ms)
+    return lag.age(curves, series.start_ms, series.end_ms)
+
+
 def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart]:
     """Return two charts: one of the lag, and one of the parts of the processing lag."""
-    begins = [curve.at_ms[0] for curve in curves.processed if len(curve.at_ms)]
-    series = lag.lag_series(curves, min([start_ms, *begins]), curve_files.recorded_until_ms(curves))
+    series = _lag_series(curves, start_ms)
     ages = lag.age(curves, series.start_ms, series.end_ms)
     finite = np.isfinite(series.lag_ms)
     left_out = int(np.count_nonzero(~finite))
