@@ -29,6 +29,9 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 if TYPE_CHECKING:
     import pyarrow
 
+# Adds half of this, on average, to the age of the answers.
+ANSWERS_LOOK_EVERY_S = 0.01
+
 
 class LogReader:
     """Reader of this engine's only view; see `racetrack.engines.contract.Reader`. The view's state
@@ -100,7 +103,8 @@ class Cal(CalibrationEngine):
         answer_s = CalibrationSettings.of(access.settings).cal_answer_ms / 1000
         with ThreadPoolExecutor(1) as following:
             reader = LogReader(access.queries, answer_s)
-            taken = following.submit(reader.take_all, seen_in(access.log_of("cal"), stop))
+            updates = seen_in(access.log_of("cal"), stop, ANSWERS_LOOK_EVERY_S)
+            taken = following.submit(reader.take_all, updates)
             try:
                 yield reader
             finally:

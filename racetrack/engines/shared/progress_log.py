@@ -44,13 +44,16 @@ def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]
             raise DemoError(f"a table of the demo failed: {found[1]}")
 
 
-def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
-    """Yield every update of a tracer row that is logged, until `stop` is set.
+def seen_in(
+    log: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S
+) -> Iterator[Seen]:
+    """Yield every update of a tracer row that is logged, until `stop` is set. New lines are read
+    every `look_every_s` seconds.
 
     Raises:
         DemoError: the engine reported that one of its views failed.
     """
-    for line in follow(log, stop):
+    for line in follow(log, stop, look_every_s):
         if found := _SEEN.search(line):
             timestamp_ms, view, partition, value = found.groups()
             yield Seen(int(timestamp_ms), view, int(partition), int(value))
@@ -58,9 +61,11 @@ def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
             raise DemoError(f"a table of the demo failed: {found[1]}")
 
 
-def follow(path: Path, stop: threading.Event) -> Iterator[str]:
+def follow(
+    path: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S
+) -> Iterator[str]:
     """Yield the lines of a file from its beginning, then new lines as they are written, until
-    `stop` is set.
+    `stop` is set. The file is read every `look_every_s` seconds.
 
     Lines that exist when `stop` is set are still yielded, except a last line without a line end.
     """
@@ -72,4 +77,4 @@ def follow(path: Path, stop: threading.Event) -> Iterator[str]:
             yield from lines
             if last_look:
                 return
-            stop.wait(LOOK_EVERY_S)
+            stop.wait(look_every_s)
