@@ -30,6 +30,7 @@ def test_the_interval_has_its_nominal_coverage() -> None:
     assert 2 <= missed <= 40
 
 
+@pytest.mark.slow
 def test_correlated_noise_widens_the_interval() -> None:
     rng, times = np.random.default_rng(1), seconds(60)
     white = rng.normal(0, 100, (100, 60))

@@ -99,6 +99,7 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [

@@ -182,6 +182,7 @@ def test_how_it_ended_is_the_exit_code(ended: Ended, outcome: str, code: int) ->
     assert run(EXAMPLE, lambda *_: ended(outcome)).exit_code == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "lag_p99_ms", "says"),
     [

@@ -15,6 +15,8 @@ from racetrack.images import contexts
 from racetrack.images.context import BuildContext
 from tests import compose_files
 
+pytestmark = pytest.mark.slow
+
 SHARED = "shared"  # the folder of what engines have in common
 RUN_SERVICES = [image.name for image in images.IMAGES.values() if image.runs]
 

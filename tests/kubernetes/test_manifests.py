@@ -14,6 +14,8 @@ import yaml
 from racetrack.config import REPO, every_setting
 from racetrack.images import IMAGES, image_name
 
+pytestmark = pytest.mark.slow
+
 VERSIONS = ("1.31.0", "1.34.0", "1.37.0")
 ENGINES = REPO / "racetrack" / "engines"
 FULL, SMALL = (sorted(ENGINES.glob(f"*/kubernetes/{size}")) for size in ("full", "small"))

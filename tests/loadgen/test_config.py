@@ -67,6 +67,7 @@ def test_rates_survive_being_shown(milli: int) -> None:
     assert config.parse_rate_milli(config.show_rate(milli)) == milli
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_a_rate_or_none(text: str) -> None:
     milli = config.parse_rate_milli(text)

@@ -134,6 +134,7 @@ def test_what_runs_the_services_is_theirs_and_who_has_an_account_counts_once() -
     assert both_s - 1_000 == pytest.approx(2 * alone_s, abs=0.2)
 
 
+@pytest.mark.slow
 def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
     tmp_path: Path,
 ) -> None:

@@ -173,6 +173,7 @@ def test_it_is_one_short_line_whatever_the_reason() -> None:
     assert len(text) < 320
 
 
+@pytest.mark.slow
 def test_messages_are_read_from_kafka(tmp_path: Path) -> None:
     # librdkafka brings a broker of its own for tests; it lives as long as this producer.
     producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})

@@ -24,6 +24,7 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
     assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [

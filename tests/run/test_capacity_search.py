@@ -188,6 +188,7 @@ def test_a_run_that_others_disturbed_is_made_again(search: Search, made_up: Made
     assert found.capacity is not None
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_never_quiet_makes_the_result_void(
     search: Search, made_up: MadeUp
 ) -> None:

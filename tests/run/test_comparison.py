@@ -143,6 +143,7 @@ def test_an_engine_that_fails_at_a_rate_ends_its_run_only(made_up: MadeUp) -> No
     assert len(record.pieces) == 12
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_an_interruption_counts(made_up: MadeUp) -> None:
     folder = made_up.begin()
 
@@ -174,6 +175,7 @@ def test_a_piece_that_others_disturbed_is_measured_again(made_up: MadeUp) -> Non
     assert times_set[1] > times_set[0] == 4
 
 
+@pytest.mark.slow
 def test_pieces_that_were_never_quiet_are_missing(made_up: MadeUp) -> None:
     def disturb(session: FluidSession) -> None:
         if len(made_up.sessions) == 3:
@@ -188,6 +190,7 @@ def test_pieces_that_were_never_quiet_are_missing(made_up: MadeUp) -> None:
     assert not any(map(made_up.carry_out(folder).missing, record.order))
 
 
+@pytest.mark.slow
 def test_rates_are_found_by_a_probe_of_each_engine(made_up: MadeUp) -> None:
     record = made_up.carry_out(made_up.begin(rates=()))
     assert record.probed_per_s[SLOW] == pytest.approx(12_000, rel=0.1)

@@ -63,6 +63,7 @@ def test_the_path_is_as_fast_as_its_slowest_stage_for_which_the_most_wait(
     assert worked.backlog_by_stage[limits] > 0.9
 
 
+@pytest.mark.slow
 def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(tmp_path: Path) -> None:
     at = Drive(tmp_path, (4_000, 1_500, 9_000))
     at.last_saturation()

@@ -180,6 +180,7 @@ class Refused(Waiting):
         raise DemoError("no such table")
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_refused_early_ends_the_run(drive: Callable[..., Drive]) -> None:
     at = drive(engine=Refused())
     at.session.start_stack()
@@ -197,6 +198,7 @@ def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(
     assert "total=7" in (at.folder.path / "made-up_sample_dt.log").read_text()
 
 
+@pytest.mark.slow
 def test_an_engine_that_tells_no_progress_ends_the_run(
     drive: Callable[..., Drive],
 ) -> None:
@@ -266,6 +268,7 @@ class WithoutCdc(MadeUpEngine):
     needs = ()
 
 
+@pytest.mark.slow
 def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
     drive: Callable[..., Drive],
 ) -> None:
@@ -322,6 +325,7 @@ class Second(MadeUpEngine):
     services = ("other",)
 
 
+@pytest.mark.slow
 def test_each_engine_of_a_group_is_followed_into_its_own_folder(
     drive: Callable[..., Drive],
 ) -> None:

@@ -30,6 +30,8 @@ from racetrack.workloads.shop.harness import WORKLOAD
 from racetrack.workloads.shop.tests import conftest, shop
 from racetrack.workloads.shop.tests.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 ReadView = Callable[[str], pa.Table]
 EDGE_MS = 20_000
 

@@ -44,9 +44,7 @@ def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]
             raise DemoError(f"a table of the demo failed: {found[1]}")
 
 
-def seen_in(
-    log: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S
-) -> Iterator[Seen]:
+def seen_in(log: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S) -> Iterator[Seen]:
     """Yield every update of a tracer row that is logged, until `stop` is set. New lines are read
     every `look_every_s` seconds.
 
@@ -61,9 +59,7 @@ def seen_in(
             raise DemoError(f"a table of the demo failed: {found[1]}")
 
 
-def follow(
-    path: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S
-) -> Iterator[str]:
+def follow(path: Path, stop: threading.Event, look_every_s: float = LOOK_EVERY_S) -> Iterator[str]:
     """Yield the lines of a file from its beginning, then new lines as they are written, until
     `stop` is set. The file is read every `look_every_s` seconds.
 

@@ -23,6 +23,8 @@ from tests.compose_files import (
 )
 from tests.stack.compose.conftest import Describe
 
+pytestmark = pytest.mark.slow
+
 FILES = pytest.mark.parametrize("files", [PUBLISHED, AIRGAP], ids=["published", "airgap"])
 
 

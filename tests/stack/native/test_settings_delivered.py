@@ -99,6 +99,7 @@ def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, give
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
 def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> None:
     service, image_name = IMAGE_OF[name]
@@ -110,6 +111,7 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> N
     assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [PUBLISHED, AIRGAP])
 @pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
 def test_a_tmpfs_has_its_size(name: str, files: tuple[str, ...], given: Given) -> None:

@@ -10,6 +10,8 @@ from racetrack.config import Settings, every_setting
 from racetrack.stack.service import Context, Launch, find_service
 from tests.service_facts import FACTS, LAUNCHED
 
+pytestmark = pytest.mark.slow
+
 SECRETS = [name for name, field in every_setting().items() if field.annotation is SecretStr]
 
 

@@ -34,6 +34,7 @@ def grown(defect: InjectedDefect, seed: int, every_s: float, until_s: float) -> 
     return np.diff([capacity.work_by(float(at)) for at in at_s])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", [NOISE, PAUSES, BOTH], ids=str)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_mean_over_a_long_time_is_as_programmed(defect: InjectedDefect, seed: int) -> None:

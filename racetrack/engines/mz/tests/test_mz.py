@@ -149,6 +149,7 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> 
 # ---- psql ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
     attached: Stack, materialize: Materialize, script: Path
 ) -> None:
@@ -420,6 +421,7 @@ def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator
     probe.check()
 
 
+@pytest.mark.slow
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     attached: Stack, postgres: Postgres, script: Path, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def windows(stack: Stack) -> set[tuple[str, int, int]]:
     return {(one["campaign_id"], one["window_start_ms"], one["seen_count"]) for one in found}
 
 
+@pytest.mark.slow
 def test_the_script_makes_every_view_with_its_columns(loaded: Connection, ads: Stack) -> None:
     for view in find_workload("ads").views:
         table = pg.ENGINE.read_view(ads, view.name)

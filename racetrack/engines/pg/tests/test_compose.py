@@ -14,6 +14,8 @@ from racetrack.images.context import BuildContext
 from racetrack.stack.service import Context
 from tests.compose_files import dockerfile_of, service
 
+pytestmark = pytest.mark.slow
+
 WHAT_IT_IMPORTS = """
 import sys, racetrack.engines.pg.feed.consumer
 for name, module in sys.modules.items():

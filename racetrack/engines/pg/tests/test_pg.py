@@ -34,6 +34,8 @@ from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 from tests.run.made_up import MakeReady, ready, refusal_of
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["ready"]  # a fixture
 
 

@@ -20,6 +20,8 @@ from racetrack.install import java
 from racetrack.stack.compose.project import environment
 from tests.compose_files import service
 
+pytestmark = pytest.mark.slow
+
 every = pytest.mark.parametrize("engine", ENGINES)
 
 

@@ -12,6 +12,8 @@ from racetrack.analysis.lag import age
 from racetrack.engines.shared.upsert.topics import Span, Written
 from racetrack.engines.shared.upsert.totals import EVERY_S, FEW, Known, look
 
+pytestmark = pytest.mark.slow
+
 NAME, KEYS = "totals", 6
 START_MS, ROWS_PER_MS = 1_000_000, 5
 

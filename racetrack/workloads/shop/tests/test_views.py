@@ -26,6 +26,7 @@ def changed(table: pa.Table, row: int, **values: Any) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_faultless_engine_is_right_in_every_view(judge: Judge, seed: int) -> None:
     truth = shop.make(seed)

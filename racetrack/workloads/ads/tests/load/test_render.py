@@ -107,6 +107,7 @@ def skew_of(stream: Stream, n: int) -> int:
     return skew_ms(who, what, len(IDS.users) * len(IDS.pages), len(IDS.ads))
 
 
+@pytest.mark.slow
 def test_with_a_key_skew_ads_follow_zipf_s_law_and_nothing_else_changes(ffi: FFI) -> None:
     popularity, count = zipf(len(IDS.ads), 1.2), 30_000
     renderer = Renderer(ffi, IDS, count, SETTINGS.seed, popularity=popularity)

@@ -119,6 +119,7 @@ def test_with_a_key_skew_too_the_bytes_are_the_events_of_the_sequence(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [128, 129, 1_000, 65_536])
 def test_every_message_has_the_size_of_the_setting(ffi: FFI, size: int) -> None:
     renderer = Renderer(ffi, Reserved(200_000, 9, partitions=3), 3, size=size)
