@@ -48,8 +48,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 class Hub:
     """Sends the session's messages to all pages. It measures only while a page is open."""
 
-    def __init__(self, session: LiveSession) -> None:
-        self._session = session
+    def __init__(self, session: LiveSession, sample_every_s: float) -> None:
+        self._session, self._sample_every_s = session, sample_every_s
         self._pages: set[asyncio.Queue[str | None]] = set()
         self._pump: asyncio.Task[None] | None = None
 
@@ -88,7 +88,7 @@ class Hub:
             if self._session.end():
                 self._send(None)
                 return
-            due_s = max(due_s + SAMPLE_EVERY_S, loop.time())
+            due_s = max(due_s + self._sample_every_s, loop.time())
             await asyncio.sleep(due_s - loop.time())
 
     def _send(self, message: str | None) -> None:
@@ -148,8 +148,8 @@ def error(status: int, text: str) -> JSONResponse:
 class Site:
     """The handlers of all URLs."""
 
-    def __init__(self, session: LiveSession, token: str) -> None:
-        self._session, self._token, self._hub = session, token, Hub(session)
+    def __init__(self, session: LiveSession, token: str, hub: Hub) -> None:
+        self._session, self._token, self._hub = session, token, hub
 
     @property
     def routes(self) -> Iterable[Route]:
@@ -239,11 +239,13 @@ async def _http_error(_request: Request, failed: Exception) -> Response:
     return error(status, texts.get(status, "This failed."))
 
 
-def app(session: LiveSession, token: str, is_mine: Callable[[str], bool]) -> Starlette:
+def app(
+    session: LiveSession, token: str, is_mine: Callable[[str], bool], sample_every_s: float
+) -> Starlette:
     """Return the web application of a session. `is_mine` decides whether a Host header names this
     server."""
     return Starlette(
-        routes=list(Site(session, token).routes),
+        routes=list(Site(session, token, Hub(session, sample_every_s)).routes),
         middleware=[Middleware(Headers, is_mine=is_mine)],
         exception_handlers={HTTPException: _http_error},
     )
@@ -282,11 +284,17 @@ def listen(host: str, port: int) -> socket.socket:
 class Server:
     """The web server, in a thread of its own."""
 
-    def __init__(self, session: LiveSession, token: str, listener: socket.socket) -> None:
+    def __init__(
+        self,
+        session: LiveSession,
+        token: str,
+        listener: socket.socket,
+        sample_every_s: float = SAMPLE_EVERY_S,
+    ) -> None:
         host, port = listener.getsockname()[:2]
         self._listener = listener
         config = uvicorn.Config(
-            app(session, token, hosts(host, port)),
+            app(session, token, hosts(host, port), sample_every_s),
             log_level="error",
             access_log=False,
             lifespan="off",
