@@ -10,11 +10,13 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import psutil
@@ -23,17 +25,17 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.mz.settings import MaterializeSettings
-from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
+from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
-if TYPE_CHECKING:
-    import psycopg
+Item = TypeVar("Item")
 
 SERVICE = "materialized"
 ASK_EVERY_S = 1.0
+LOOK_EVERY_S = 0.05
 
 # The query of the experiment of 2022, with times in milliseconds instead of seconds. The answer is
 # consistent as of mz_now(). `dt_ms` does not include the time to answer; the time at which the
@@ -145,29 +147,23 @@ class Materialize(Engine):
         server.run_script(script, stack.settings.stack_name, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the summary, queried once a second, and each partition's progress whenever
-        Materialize reports a change."""
-        server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
-        with server.connect() as following, server.connect() as asking:
-            changes = Changes()
-            subscription = CopyOut(following, PROGRESS.format(progress=workload.progress))
-            summary = Poll(asking, SUMMARY.format(summary=workload.summary), ASK_EVERY_S)
-            while True:
-                last_look = stop.is_set()
-                for line in subscription.take():
-                    yield from progress(changes.take(line), now_ms())
-                for row in summary.take():
-                    yield _summary(row, now_ms())
-                if last_look:
-                    return
-                wait_for([subscription.socket, summary.socket])
+        """Return an iterator over the summary, queried once a second, and over each partition's
+        progress whenever Materialize reports a change."""
+        server, settings = _demo(stack.settings), stack.settings
+        return merge(
+            [partial(_progress, server, settings), partial(_summaries, server, settings)], stop
+        )
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Yield the tracer rows from a SUBSCRIBE to each view, as soon as Materialize reports that
-        their timestamp is complete. Readers can't see the rows earlier."""
-        return only_more(_tracer_rows(stack.settings, traced, stop))
+        """Return an iterator over the tracer rows from a SUBSCRIBE to each view, as soon as
+        Materialize reports that their timestamp is complete. Readers can't see the rows earlier."""
+        server = _demo(stack.settings)
+        sources = [
+            partial(_tracer_rows, server, view, view.keys(stack.settings)) for view in traced
+        ]
+        return only_more(merge(sources, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a connection for queries."""
@@ -245,11 +241,10 @@ class Changes:
     def __init__(self) -> None:
         self._pending: dict[int, list[tuple[int, ...]]] = {}
 
-    def take(self, line: str) -> list[tuple[int, ...]]:
-        """Parse a line: mz_timestamp, mz_progressed, mz_diff, and the query's columns, separated by
-        tabs. If it completes a timestamp, return the rows added up to then, in the order of
-        time."""
-        at, progressed, diff, *columns = line.split("\t")
+    def take(self, line: Sequence[str | None]) -> list[tuple[int, ...]]:
+        """Parse a line: mz_timestamp, mz_progressed, mz_diff, and the query's columns. If it
+        completes a timestamp, return the rows added up to then, in the order of time."""
+        at, progressed, diff, *columns = (value or "" for value in line)
         if progressed == "t":
             complete = sorted(time_ms for time_ms in self._pending if time_ms < int(at))
             return [row for time_ms in complete for row in sorted(self._pending.pop(time_ms))]
@@ -265,51 +260,69 @@ def progress(rows: Sequence[tuple[int, ...]], now_ms: int) -> Iterator[Progress]
         yield Progress(now_ms, partition, total, newest_ms)
 
 
-class TracerRows:
-    """Tracer rows of one view, followed by a SUBSCRIBE to the view."""
+def _progress(
+    server: Server, settings: Settings, stop: threading.Event
+) -> Iterator[Summary | Progress]:
+    changes = Changes()
+    query = PROGRESS.format(progress=find_workload(settings.workload).progress)
+    for row in server.copy(query, stop):
+        yield from progress(changes.take(row), now_ms())
 
-    def __init__(
-        self, following: "psycopg.Connection[Any]", view: TracedView, keys: list[int]
-    ) -> None:
-        value = value_in_sql(view, view.column)
-        query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # the catalogue's
-        rows = f"{query} WHERE {view.key} BETWEEN {keys[0]} AND {keys[-1]}"
-        self._copy = CopyOut(following, f"COPY (SUBSCRIBE ({rows}) WITH (PROGRESS)) TO STDOUT")
-        self._name, self._first = view.name, keys[0]
-        self._changes = Changes()
 
-    @property
-    def socket(self) -> int:
-        """File descriptor that is readable when `take` has data."""
-        return self._copy.socket
-
-    def take(self) -> Iterator[Seen]:
-        """Yield the tracer values that have changed."""
-        for line in self._copy.take():
-            for key, value in self._changes.take(line):
-                yield Seen(now_ms(), self._name, key - self._first, value)
+def _summaries(
+    server: Server, settings: Settings, stop: threading.Event
+) -> Iterator[Summary | Progress]:
+    query = SUMMARY.format(summary=find_workload(settings.workload).summary)
+    for row in server.poll(query, ASK_EVERY_S, stop):
+        total, _, dt_ms, max_received_at_ms = row
+        if None in {total, dt_ms, max_received_at_ms}:
+            raise RacetrackError(f"The summary contains a null: {row}")
+        yield Summary(now_ms(), int(total), int(max_received_at_ms), float(dt_ms))
 
 
 def _tracer_rows(
-    settings: Settings, traced: Sequence[TracedView], stop: threading.Event
+    server: Server, view: TracedView, keys: Sequence[int], stop: threading.Event
 ) -> Iterator[Seen]:
-    server = _demo(settings)
-    with ExitStack() as closing:
-        followed = [
-            TracerRows(closing.enter_context(server.connect()), view, view.keys(settings))
-            for view in traced
-        ]
+    value = value_in_sql(view, view.column)
+    query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
+    rows = f"{query} WHERE {view.key} BETWEEN {keys[0]} AND {keys[-1]}"
+    changes = Changes()
+    for row in server.copy(f"COPY (SUBSCRIBE ({rows}) WITH (PROGRESS)) TO STDOUT", stop):
+        for key, seen in changes.take(row):
+            yield Seen(now_ms(), view.name, key - keys[0], seen)
+
+
+def merge(
+    sources: Iterable[Callable[[threading.Event], Iterator[Item]]], stop: threading.Event
+) -> Iterator[Item]:
+    """Yield the items of blocking iterators as they arrive, until `stop` is set. Each iterator runs
+    in a thread, and receives an event that is set at the end."""
+    arrived: SimpleQueue[Item | Exception] = SimpleQueue()
+    ending = threading.Event()
+
+    def read(source: Callable[[threading.Event], Iterator[Item]]) -> None:
+        try:
+            for item in source(ending):
+                arrived.put(item)
+        except Exception as error:  # noqa: BLE001  # raised below
+            arrived.put(error)
+
+    def take(within_s: float) -> Item:
+        item = arrived.get(timeout=within_s)
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    for source in sources:
+        threading.Thread(target=read, args=[source], daemon=True).start()
+    try:
         while not stop.is_set():
-            for rows in followed:
-                yield from rows.take()
-            wait_for([rows.socket for rows in followed])
-
-
-def _summary(row: list[str | None], now_ms: int) -> Summary:
-    total, _, dt_ms, max_received_at_ms = row
-    if total is None or dt_ms is None or max_received_at_ms is None:
-        raise RacetrackError(f"The summary holds a null: {row}")
-    return Summary(now_ms, int(total), int(max_received_at_ms), float(dt_ms))
+            with suppress(Empty):
+                yield take(LOOK_EVERY_S)
+        while not arrived.empty():
+            yield take(0)
+    finally:
+        ending.set()
 
 
 def _is_elsewhere(settings: Settings) -> bool:

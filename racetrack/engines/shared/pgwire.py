@@ -1,8 +1,8 @@
 """Clients for engines that speak PostgreSQL's protocol: scripts by psql, queries, and streams of
 rows."""
 
-import select
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import ConnStatus, ExecStatus
-from psycopg.pq.abc import PGconn, PGresult
 
 from racetrack import environment
 from racetrack.engines.contract import DemoError, NoSuchView
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 CONNECT_WITHIN_S = 10
 LOAD_WITHIN_S = 300.0
-LOOK_EVERY_S = 0.05
 
 # Arrow types of PostgreSQL's types; columns of other types become text. The scale of a decimal is
 # the largest number of digits after the point among its values.
@@ -105,6 +102,39 @@ class Server:
         with self.connect() as connection:
             cursor = self._ask(connection, statement)
             return cursor.fetchall() if cursor.description else []
+
+    def poll(self, query: str, every_s: float, stop: threading.Event) -> Iterator[tuple[Any, ...]]:
+        """Execute a query every `every_s` seconds until `stop` is set; yield the rows.
+
+        Raises:
+            RacetrackError: the query failed, or the connection ended.
+        """
+        with self.connect() as connection:
+            while not stop.is_set():
+                next_s = time.monotonic() + every_s
+                yield from self._ask(connection, query)
+                stop.wait(next_s - time.monotonic())
+
+    def copy(self, statement: str, stop: threading.Event) -> Iterator[tuple[str | None, ...]]:
+        """Yield the rows of an endless `COPY … TO STDOUT` as they arrive, until one arrives after
+        `stop` was set.
+
+        Raises:
+            RacetrackError: the server refused or ended the statement, or the connection ended.
+        """
+        try:
+            with (
+                self.connect() as connection,
+                connection.cursor() as cursor,
+                cursor.copy(statement.encode()) as copy,
+            ):
+                for row in copy.rows():
+                    yield row
+                    if stop.is_set():
+                        return
+        except psycopg.Error as error:
+            raise RacetrackError(f"{self} does not answer {statement!r}: {error}") from error
+        raise RacetrackError(f"{self} ended a COPY that should never end: {statement!r}")
 
     def run_script(
         self,
@@ -187,112 +217,6 @@ class SqlReader:
             raise NoSuchView(f"There is no view {view!r}.")
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
         return self.table(f"SELECT * FROM {view}{where}")  # noqa: S608  # names of the catalogue
-
-
-class Poll:
-    """A query that is repeated every `every_s` seconds, without blocking. `take` returns the
-    answers that have arrived, as rows of text. The query is not sent again before it has been
-    answered.
-    """
-
-    def __init__(self, connection: "psycopg.Connection[Any]", query: str, every_s: float) -> None:
-        self._wire, self._query, self._every_s = connection.pgconn, query, every_s
-        self._due_s = time.monotonic()
-        self._asked = False
-
-    @property
-    def socket(self) -> int:
-        """File descriptor that is readable when `take` has data."""
-        return self._wire.socket
-
-    def take(self) -> Iterator[list[str | None]]:
-        """Yield the rows of the answer, if it has arrived. Send the query again if it is due.
-
-        Raises:
-            RacetrackError: the query failed, or the connection ended.
-        """
-        if self._asked:
-            _read(self._wire)
-            if self._wire.is_busy():
-                return
-            self._asked = False
-            for result in _results(self._wire):
-                yield from _rows(result)
-        if time.monotonic() >= self._due_s:
-            _ask(self._wire, self._query)
-            self._asked = True
-            self._due_s = max(self._due_s + self._every_s, time.monotonic())
-
-
-class CopyOut:
-    """An endless `COPY … TO STDOUT`. `take` returns the lines that have arrived."""
-
-    def __init__(self, connection: "psycopg.Connection[Any]", statement: str) -> None:
-        self._wire = connection.pgconn
-        self._began = False
-        _ask(self._wire, statement)
-
-    @property
-    def socket(self) -> int:
-        """File descriptor that is readable when `take` has data."""
-        return self._wire.socket
-
-    def take(self) -> Iterator[str]:
-        """Yield the complete lines that have arrived, without line ends.
-
-        Raises:
-            RacetrackError: the server refused or ended the statement, or the connection ended.
-        """
-        _read(self._wire)
-        if not self._began:
-            if self._wire.is_busy():
-                return
-            _must_be(self._wire.get_result(), ExecStatus.COPY_OUT)
-            self._began = True
-        while (line := self._wire.get_copy_data(1))[0] > 0:
-            yield bytes(line[1]).decode().rstrip("\n")
-        if line[0] < 0:
-            for result in _results(self._wire):
-                _must_be(result, ExecStatus.COMMAND_OK)  # reports the server's error, if any
-            raise RacetrackError("The server ended a COPY that should never end.")
-
-
-def wait_for(sockets: Sequence[int]) -> None:
-    """Wait until one of the sockets is readable, at most LOOK_EVERY_S."""
-    select.select(sockets, [], [], LOOK_EVERY_S)
-
-
-def _ask(wire: PGconn, statement: str) -> None:
-    wire.send_query(statement.encode())
-    while wire.flush():
-        select.select([], [wire.socket], [], LOOK_EVERY_S)
-
-
-def _read(wire: PGconn) -> None:
-    try:
-        wire.consume_input()
-    except psycopg.OperationalError as error:
-        raise RacetrackError(f"The connection ended: {error}") from error
-    if wire.status == ConnStatus.BAD:
-        raise RacetrackError("The connection ended.")
-
-
-def _results(wire: PGconn) -> Iterator[PGresult]:
-    while (result := wire.get_result()) is not None:
-        yield result
-
-
-def _rows(result: PGresult) -> Iterator[list[str | None]]:
-    _must_be(result, ExecStatus.TUPLES_OK)
-    for row in range(result.ntuples):
-        values = (result.get_value(row, column) for column in range(result.nfields))
-        yield [None if value is None else value.decode() for value in values]
-
-
-def _must_be(result: PGresult | None, status: ExecStatus) -> None:
-    if result is None or result.status != status:
-        answer = b"" if result is None else result.error_message
-        raise RacetrackError(f"The server answered: {answer.decode().strip() or 'nothing'}")
 
 
 def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> "pyarrow.Table":

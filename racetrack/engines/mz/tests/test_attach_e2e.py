@@ -139,7 +139,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     Draft202012Validator(json.loads((REPO / "docs/run.schema.json").read_text())).validate(record)
     assert (record["outcome"], record["runtime"]) == ("ok", "native")
     assert record["versions"]["materialize"] == "v0 (of the tests)"
-    assert any("found at MZ_URL" in caveat for caveat in record["caveats"])
+    assert any("it ran at MZ_URL" in caveat for caveat in record["caveats"])
     results = record["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
     # Nobody brings it what is in the database, so there are no items to join.

@@ -8,7 +8,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -27,7 +27,7 @@ from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
 from racetrack.engines.mz.tests.materialize.wire import WELCOME
-from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
+from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -111,7 +111,7 @@ def taken(lines: list[str], changes: mz.Changes | None = None) -> list[tuple[int
     return [
         (p.timestamp_ms, p.partition, p.total, p.max_received_at_ms)
         for now_ms, line in enumerate(lines)
-        for p in mz.progress(changes.take(line), now_ms)
+        for p in mz.progress(changes.take(line.split("\t")), now_ms)
     ]
 
 
@@ -354,15 +354,11 @@ def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
         "COPY (SELECT n, NULL, repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 3) AS n)"
         " TO STDOUT"
     )
-    came: list[tuple[str, float]] = []
-    with Server.at(postgres.url, "").connect() as connection:
-        copy = CopyOut(connection, statement)
-        with pytest.raises(RacetrackError, match="ended a COPY that should never end"):
-            while True:
-                for line in copy.take():
-                    came.append((line[:4], time.monotonic()))
-                wait_for([copy.socket])
-    assert [line for line, _ in came] == ["1\t\\N", "2\t\\N", "3\t\\N"]
+    came: list[tuple[Sequence[str | None], float]] = []
+    with pytest.raises(RacetrackError, match="ended a COPY that should never end"):
+        for row in Server.at(postgres.url, "").copy(statement, threading.Event()):
+            came.append((row[:2], time.monotonic()))
+    assert [row for row, _ in came] == [("1", None), ("2", None), ("3", None)]
     assert came[2][1] - came[0][1] > 0.02  # not all at the end
 
 
@@ -374,38 +370,25 @@ def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
             "COPY (SELECT 1/(3-n), pg_sleep(0) FROM generate_series(1, 5) AS n) TO STDOUT",
             "division",
         ),
-        ("SELECT 1", "nothing"),
+        ("SELECT 1", "COPY"),
     ],
 )
 def test_a_copy_that_is_refused_or_breaks_is_reported(
     postgres: Postgres, statement: str, said: str
 ) -> None:
-    with Server.at(postgres.url, "").connect() as connection:
-        copy = CopyOut(connection, statement)
-        with pytest.raises(RacetrackError, match=said):
-            while True:
-                list(copy.take())
-                wait_for([copy.socket])
+    with pytest.raises(RacetrackError, match=said):
+        list(Server.at(postgres.url, "").copy(statement, threading.Event()))
 
 
 def test_a_poll_that_fails_or_is_cut_off_is_reported(postgres: Postgres) -> None:
-    def ask(query: str, meanwhile: Callable[[], object] = lambda: None) -> None:
-        with Server.at(postgres.url, "").connect() as connection:
-            poll = Poll(connection, query, 0.01)
-            for at in range(1000):
-                list(poll.take())
-                if at == 2:
-                    meanwhile()
-                wait_for([poll.socket])
-
+    stop = threading.Event()
+    server = Server.at(postgres.url, "")
     with pytest.raises(RacetrackError, match="not_there"):
-        ask("SELECT * FROM not_there")
-    end = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE query LIKE 'SELECT pg_sleep(7)%'"
-    )
-    with pytest.raises(RacetrackError, match=r"terminating connection|The connection ended"):
-        ask("SELECT pg_sleep(7)", lambda: postgres.rows(end))
+        list(server.poll("SELECT * FROM not_there", 0.01, stop))
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT 7%'"
+    with pytest.raises(RacetrackError, match="terminating connection"):
+        for _ in server.poll("SELECT 7", 0.01, stop):
+            postgres.rows(f"{end} AND pid <> pg_backend_pid()")
 
 
 @contextmanager
