@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
+from racetrack.cli.parameters import Command, guarded, load_settings
 from racetrack.machine_lock import machine_lock
 
 
@@ -27,5 +27,5 @@ def calibrate() -> None:
     with guarded(screen) as guard:
         load_settings()
         with machine_lock():
-            found = replaceable(calibration.run)(screen, guard)
+            found = calibration.run(screen, guard)
     sys.exit(0 if all(finding.within for finding in found) else 1)

@@ -1,9 +1,15 @@
 """`./race down`: stops the running stack."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
+from racetrack.cli.parameters import Command, guarded, load_settings
 from racetrack.machine_lock import machine_lock
+
+if TYPE_CHECKING:
+    from racetrack.stack.contract import Stack
 
 
 @click.command(cls=Command)
@@ -21,7 +27,13 @@ def down() -> None:
     with guarded(screen):
         settings = load_settings()
         with machine_lock():
-            lines: list[str] = []
-            for stack in replaceable(possible_stacks)(settings):
-                stack.stop(lines.append)
-    screen.say("\n".join(line.strip() for line in lines) or "No stack is up.")
+            lines = stop_all(possible_stacks(settings))
+    screen.say("\n".join(lines) or "No stack is up.")
+
+
+def stop_all(stacks: "Iterable[Stack]") -> list[str]:
+    """Stop the stacks that run. Return what each printed; an empty list if none was running."""
+    lines: list[str] = []
+    for stack in stacks:
+        stack.stop(lines.append)
+    return [line.strip() for line in lines]

@@ -2,7 +2,7 @@
 
 import click
 
-from racetrack.cli.parameters import Command, guarded, load_settings, replaceable
+from racetrack.cli.parameters import Command, guarded, load_settings
 
 
 @click.command(cls=Command)
@@ -22,4 +22,4 @@ def images() -> None:
 
     screen = Screen()
     with guarded(screen):
-        replaceable(build)(load_settings(), screen.say)
+        build(load_settings(), screen.say)

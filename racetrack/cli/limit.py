@@ -1,6 +1,7 @@
 """`./race limit`: searches for the capacity and the highest sustainable rate of engines."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from racetrack.cli.parameters import (
     Rate,
     guarded,
     load_settings,
-    replaceable,
     say_error,
 )
 from racetrack.errors import RacetrackError
@@ -88,6 +88,7 @@ def limit(
     workload: str | None,
     output: Output,
     gate: Gate,
+    make_search: "Callable[..., CapacitySearch] | None" = None,
 ) -> None:
     """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
@@ -113,7 +114,7 @@ def limit(
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
 
-    search, screen = replaceable(CapacitySearch), output.screen()
+    search, screen = make_search or CapacitySearch, output.screen()
     bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
     durations = replace(DURATIONS, warm_up_most_s=warm_up, within_s=within, bounds_ms=bounds_ms)
     with guarded(screen) as guard:

@@ -21,7 +21,6 @@ from racetrack.cli.parameters import (
     guarded,
     load_settings,
     overrides_of,
-    replaceable,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from racetrack.workloads.load_profile import LoadProfile
 
 SAMPLE_EVERY_S = 1.0
+CarryOut = Callable[[Path, "Screen", terminal.Guard], bool]
 
 
 def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,24 +97,26 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_plan
 
 
-def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gate) -> None:
+def carry_out_plan(
+    plan: "Sweep", resume: Path | None, output: Output, gate: Gate, carry_out: CarryOut | None
+) -> None:
     """Run the plan, or the remaining runs of the sweep in the folder `resume`. Exit with the exit
-    code of the sweep."""
+    code of the sweep. `carry_out` makes the runs, by default `racetrack.run.sweep.carry_out`."""
     from racetrack.report.collect import collect
     from racetrack.report.export import Document, flat_record
     from racetrack.results.folder import read_plan, shown
     from racetrack.results.sweep import Sweep
-    from racetrack.run.sweep import begin, carry_out, require_possible
+    from racetrack.run import sweep
 
     screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
         plan = read_plan(resume, Sweep) if resume else plan
-        require_possible(plan)
+        sweep.require_possible(plan)
         with machine_lock():
-            folder = resume or begin(plan)
+            folder = resume or sweep.begin(plan)
             try:
-                all_ok = replaceable(carry_out)(folder, screen, guard)
+                all_ok = (carry_out or sweep.carry_out)(folder, screen, guard)
             except terminal.Interrupted:
                 screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
                 raise

@@ -41,17 +41,6 @@ POSITIVE_S = 0.001  # minimum of durations above 0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 Value = TypeVar("Value")
-Callee = TypeVar("Callee", bound=Callable[..., Any])
-
-
-def replaceable(callee: Callee) -> Callee:
-    """Return the function or class that a test put in place of `callee`, otherwise `callee`.
-
-    Tests pass a mapping of names to replacements as `obj` of click's context.
-    """
-    replacements: Mapping[str, Any] = click.get_current_context().obj or {}
-    replacement: Callee = replacements.get(callee.__name__, callee)
-    return replacement
 
 
 class Command(click.Command):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +22,6 @@ from racetrack.cli.parameters import (
     engines_argument,
     guarded,
     load_settings,
-    replaceable,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from racetrack.cli.outputs import Gate
     from racetrack.results.run import RunArguments
     from racetrack.workloads.load_profile import LoadProfile
+
+MakeRun = Callable[..., Path]
 
 PRINT_SAMPLES_OPTION = click.option(
     "--print-samples",
@@ -153,9 +155,10 @@ def _run(
     workload: str | None,
     output: Output,
     gate: "Gate",
+    make_run: MakeRun | None = None,
 ) -> None:
     """Make a run and write its record. Exit with the code of the outcome or, if a condition holds,
-    of `--fail-if`."""
+    of `--fail-if`. `make_run` makes the run, by default `run_once`."""
     from racetrack.results.run import RunArguments
 
     extends = not (faults or offered.load) and offered.rate_per_s > 0
@@ -169,7 +172,9 @@ def _run(
         faults=faults,
         decide_within_s=decide_within if extends else 0,
     )
-    sys.exit(_exit_code(engine, asked, workload, output, gate, print_samples=print_samples))
+    sys.exit(
+        _exit_code(engine, asked, workload, output, gate, make_run, print_samples=print_samples)
+    )
 
 
 def _exit_code(
@@ -178,6 +183,7 @@ def _exit_code(
     workload: str | None,
     output: Output,
     gate: "Gate",
+    make_run: MakeRun | None,
     *,
     print_samples: bool,
 ) -> int:
@@ -191,7 +197,7 @@ def _exit_code(
         settings = load_settings(workload)
         require_possible(engine, asked, settings)
         with machine_lock():
-            folder = replaceable(run_once)(engine, asked, settings, screen, guard)
+            folder = (make_run or run_once)(engine, asked, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
         runs = collect([folder]).runs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from racetrack.cli.many_runs import carry_out_plan, plan_options
+from racetrack.cli.many_runs import CarryOut, carry_out_plan, plan_options
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import ENGINES, Command, Rates, errors_to_exit_codes
 
@@ -50,6 +50,7 @@ def sweep(
     resume: Path | None,
     output: Output,
     gate: Gate,
+    carry_out: CarryOut | None = None,
 ) -> None:
     """Run every ENGINE at every rate, on a fresh stack each time. Engines alternate.
 
@@ -71,10 +72,10 @@ def sweep(
         plan = _as_published(context, names, plan)
     else:
         plan = plan.model_copy(update={"engines": names, "rates": plan.rates or tuple(rates)})
-    carry_out_plan(plan, resume, output, gate)
+    carry_out_plan(plan, resume, output, gate, carry_out)
 
 
-def _as_published(context: click.Context, names: tuple[str, ...], asked: "Sweep") -> "Sweep":
+def _as_published(context: click.Context, names: tuple[str, ...], plan: "Sweep") -> "Sweep":
     """Return the plan of the experiment of 2022, which has its own rates, durations and
     workload."""
     from racetrack.run.sweep import as_published
@@ -84,5 +85,5 @@ def _as_published(context: click.Context, names: tuple[str, ...], asked: "Sweep"
             option = "fault" if name == "faults" else name
             raise click.UsageError(f"--{option} can't be chosen with --as-published.")
     with errors_to_exit_codes():
-        plan = as_published(names, asked.decide_within_s)
-    return plan.model_copy(update={"verify": asked.verify})
+        published = as_published(names, plan.decide_within_s)
+    return published.model_copy(update={"verify": plan.verify})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.many_runs import carry_out_plan, plan_options
+from racetrack.cli.many_runs import CarryOut, carry_out_plan, plan_options
 from racetrack.cli.outputs import Gate, Output, output_options
 from racetrack.cli.parameters import Command, Rate, engine_argument, errors_to_exit_codes
 
@@ -32,6 +32,7 @@ def vary(
     rate: int,
     plan: "Sweep",
     output: Output,
+    carry_out: CarryOut | None = None,
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see its effect on CPU and memory.
 
@@ -55,4 +56,4 @@ def vary(
             load({**plan.settings, setting: value})
         require_applicable(setting, engine, load(plan.settings))
     update = {"engines": (engine,), "rates": plan.rates or (rate,), "vary": setting, "values": each}
-    carry_out_plan(plan.model_copy(update=update), None, output, Gate())
+    carry_out_plan(plan.model_copy(update=update), None, output, Gate(), carry_out)

@@ -1,11 +1,14 @@
 """Fixtures of the tests of commands: a free machine, ended runs, and plans instead of sweeps."""
 
+import copy
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -17,9 +20,21 @@ from tests.records import run_json
 Ended = Callable[..., Path]
 
 
-def invoke(typed: str, **replacements: object) -> Result:
-    """Run `./race` with these words; `replacements` take the place of functions by their names."""
-    return CliRunner().invoke(cli.race, shlex.split(typed), obj=replacements)
+def invoke(typed: str, **arguments: object) -> Result:
+    """Run `./race` with these words. The command's function receives `arguments` in addition to the
+    options."""
+    name, *words = shlex.split(typed)
+    command = cli.race.get_command(click.Context(cli.race), name)
+    assert command
+    return invoke_command(command, words, **arguments)
+
+
+def invoke_command(command: click.Command, words: Sequence[str], **arguments: object) -> Result:
+    """Run this command with these words, as `invoke` does."""
+    command = copy.copy(command)
+    assert command.callback
+    command.callback = partial(command.callback, **arguments)
+    return CliRunner().invoke(command, words)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ Outcome = tuple[float, str] | RacetrackError
 
 
 class Searches:
-    """Takes the place of the class of a capacity search: it ends with the next of the outcomes."""
+    """Creates capacity searches: each ends with the next of the outcomes."""
 
     def __init__(self, outcomes: Mapping[str, Sequence[Outcome]]) -> None:
         self._outcomes = {engine: iter(of) for engine, of in outcomes.items()}
@@ -58,7 +58,7 @@ class Search:
 def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) -> None:
     search = Searches({EXAMPLE: [(20_000, "ok")]})
     options = f"--start 48k --warm-up 3m --within 25m {typed}"
-    result = invoke(f"limit {EXAMPLE} {options}", CapacitySearch=search)
+    result = invoke(f"limit {EXAMPLE} {options}", make_search=search)
     assert result.exit_code == 0, result.output
     assert result.output.startswith("This takes 25 minutes at most")
     ((engine, durations, start_per_s, of),) = search.began
@@ -72,7 +72,7 @@ def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) 
 )
 def test_the_result_is_printed_and_its_outcome_is_the_exit_code(outcome: str, code: int) -> None:
     search = Searches({EXAMPLE: [(20_000, outcome)]})
-    result = invoke(f"limit {EXAMPLE}", CapacitySearch=search)
+    result = invoke(f"limit {EXAMPLE}", make_search=search)
     assert result.exit_code == code, result.output
     lines = result.output.splitlines()
     assert (f"{EXAMPLE}: {outcome}" in lines) == (code != 0)
@@ -85,7 +85,7 @@ def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
     ended = RacetrackError("Its engine ended.")
     of_one = [(98, "ok"), (102, "ok"), (100, "ok")]
     search = Searches({one: of_one, other: [(50, "ok"), ended, (60, "ok")]})
-    result = invoke(f"limit {one} {other} --repeat 3", CapacitySearch=search)
+    result = invoke(f"limit {one} {other} --repeat 3", make_search=search)
     assert result.exit_code == 1, result.output
     assert [engine for engine, *_ in search.began] == [one, other] * 3
     lines = result.output.splitlines()
@@ -105,7 +105,7 @@ def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
 )
 def test_an_impossible_search_is_refused_before_any_begins(typed: str, says: str) -> None:
     search = Searches({})
-    result = invoke(f"limit {EXAMPLE} {typed}", CapacitySearch=search)
+    result = invoke(f"limit {EXAMPLE} {typed}", make_search=search)
     assert result.exit_code == 2
     assert says in result.output
     assert not search.began

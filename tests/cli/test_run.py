@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from racetrack import cli, plugins
+from racetrack import plugins
 from racetrack.cli.run import run_experiment
 from racetrack.config import REPO, Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Ended, invoke, invoke_command
 from tests.records import LAG
 from tests.some_engines import EXAMPLE
 
@@ -29,11 +29,11 @@ def nothing_is_run(*_: object) -> Path:
 
 
 def by_position(arguments: Sequence[str], make_run: MakeRun = nothing_is_run) -> Result:
-    return CliRunner().invoke(run_experiment, arguments, obj={"run_once": make_run})
+    return invoke_command(run_experiment, arguments, make_run=make_run)
 
 
 def run(typed: str, make_run: MakeRun = nothing_is_run) -> Result:
-    return CliRunner().invoke(cli.race, ["run", *typed.split()], obj={"run_once": make_run})
+    return invoke(f"run {typed}", make_run=make_run)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,7 @@ def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def run_with_load(load: str, *options: str, make_run: MakeRun = nothing_is_run) -> Result:
-    typed = ["run", EXAMPLE, "--load", load, *options]
-    return CliRunner().invoke(cli.race, typed, obj={"run_once": make_run})
+    return run(f"{EXAMPLE} --load '{load}' {' '.join(options)}", make_run)
 
 
 def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(made: Made) -> None:
@@ -156,8 +155,7 @@ def test_a_rate_beside_a_load_profile_is_refused() -> None:
     result = run_with_load("spike 5k 50k 10s", "--rate", "5k")
     assert result.exit_code == 2
     assert "--rate and --load exclude each other" in result.output
-    typed = ["live", EXAMPLE, "--rate", "5k", "--load", "spike 5k 50k 10s"]
-    live = CliRunner().invoke(cli.race, typed)
+    live = invoke(f"live {EXAMPLE} --rate 5k --load 'spike 5k 50k 10s'")
     assert live.exit_code == 2
     assert "--rate and --load exclude each other" in live.output
 

@@ -1,14 +1,20 @@
-"""`./race up`, `status`, `down`, `images` and `calibrate`: what they print and their exit codes."""
+"""`./race up`, `status` and `down`: what they print and their exit codes."""
 
+import io
 from collections.abc import Callable
-from typing import NoReturn
+from typing import cast
+from uuid import uuid4
 
 import pytest
-from click.testing import Result
+from rich.console import Console
 
-from racetrack.analysis.calibration import Finding
-from racetrack.errors import SetupError
-from racetrack.stack.contract import RunningStack, Unmeasurable
+from racetrack.cli.down import stop_all
+from racetrack.cli.status import describe
+from racetrack.cli.up import bring_up
+from racetrack.cli.up import describe as describe_use
+from racetrack.errors import RacetrackError
+from racetrack.stack.contract import RunningStack, Stack, Unmeasurable
+from racetrack.terminal import Screen, guarded
 from tests.cli.conftest import invoke
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 from tests.some_engines import EXAMPLE
@@ -17,14 +23,17 @@ SINCE = "2026-11-22T08:00:00Z"
 Say = Callable[[str], None]
 
 
-def up(stack: MadeUpStack, check_writes: Callable[..., None]) -> Result:
-    """`./race up` with a fake engine on this stack."""
-    return invoke(
-        f"up {EXAMPLE}",
-        open_stack=lambda *_, to_play: stack if to_play else None,
-        find_engine=lambda _: MadeUpEngine(),
-        check_writes=check_writes,
-    )
+def up(stack: MadeUpStack, check_writes: Callable[..., None]) -> list[str]:
+    """Bring up this stack for a fake engine, as `./race up` does; return the printed lines."""
+    output = io.StringIO()
+    screen, engine = Screen(Console(file=output, width=200)), MadeUpEngine()
+    try:
+        with guarded(screen.say) as guard:
+            bring_up(engine, stack.as_stack(), screen, guard, check_writes)
+        describe_use(engine, stack.as_stack(), screen)
+    finally:
+        printed = output.getvalue().splitlines()
+    return printed
 
 
 @pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])
@@ -34,41 +43,53 @@ def test_up_leaves_the_stack_running_and_reports_what_can_not_be_measured(
     checked: list[object] = []
     stack = MadeUpStack(runtime="compose")
     stack.unmeasurable = unmeasurable
-    result = up(stack, lambda of, *_: checked.append(of))
-    assert result.exit_code == 0, result.output
+    printed = "\n".join(up(stack, lambda of, *_: checked.append(of)))
     assert checked == [stack]
     assert [did for did, _ in stack.did] == ["start", "leave running"]
-    assert "IDE: there" in result.output
-    assert ("CPU and memory can't be measured" in result.output) == bool(unmeasurable)
-    assert "Take it down: ./race down" in result.output
+    assert "IDE: there" in printed
+    assert ("CPU and memory can't be measured" in printed) == bool(unmeasurable)
+    assert "Take it down: ./race down" in printed
 
 
 def test_up_ends_when_a_service_dies_while_writes_are_checked() -> None:
     stack = MadeUpStack(runtime="compose")
     stack.ended = {"broker": "exit code 1. Its last words: no space left"}
-    result = up(stack, lambda _, meanwhile: meanwhile())
-    assert result.exit_code == 1
-    assert "broker ended during the run: exit code 1" in result.output
+    with pytest.raises(RacetrackError, match="broker ended during the run: exit code 1"):
+        up(stack, lambda _, while_waiting: while_waiting())
     assert stack.did[-1] == ("stop", "all")
 
 
 @pytest.mark.parametrize(
-    ("services", "code", "says"),
+    ("services", "is_complete", "line"),
     [
-        ({"mysql": [70, 71], "broker": []}, 0, "  mysql      pid 70, 71\n"),
-        ({"mysql": [70, 71], "broker": []}, 0, "  broker     running\n"),
-        ({"mysql": [70]}, 1, "Ended since: broker."),
-        (None, 1, "No stack is up. Start one with `./race up ENGINE`."),
+        ({"mysql": [70, 71], "broker": []}, True, "  mysql      pid 70, 71"),
+        ({"mysql": [70, 71], "broker": []}, True, "  broker     running"),
+        ({"mysql": [70]}, False, "Ended since: broker. `./race up` printed where their logs are."),
     ],
 )
 def test_status_names_what_runs_and_what_has_ended(
-    services: dict[str, list[int]] | None, code: int, says: str
+    services: dict[str, list[int]], is_complete: bool, line: str
 ) -> None:
-    expected = ["broker", "mysql"]
-    stack = services and RunningStack("native", EXAMPLE, "shop", SINCE, expected, services)
-    result = invoke("status", running_stack=lambda _: stack and (None, stack))
-    assert result.exit_code == code
-    assert says in result.output
+    stack = RunningStack("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], services)
+    lines: list[str] = []
+    assert describe(stack, lines.append) == is_complete
+    assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("status", 1, "No stack is up. Start one with `./race up ENGINE`."),
+        ("verify", 2, "No stack is up."),
+        ("down", 0, "No stack is up."),
+    ],
+)
+def test_without_a_stack_the_commands_say_so(
+    command: str, code: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACK_NAME", f"none-{uuid4().hex[:8]}")
+    result = invoke(command)
+    assert (result.exit_code, says in result.output) == (code, True), result.output
 
 
 class Stops:
@@ -82,33 +103,6 @@ class Stops:
             say(line)
 
 
-@pytest.mark.parametrize(
-    ("stacks", "says"),
-    [
-        ([Stops("  mysql ended"), Stops("  broker ended")], "mysql ended\nbroker ended\n"),
-        ([Stops(), Stops()], "No stack is up.\n"),
-    ],
-)
-def test_down_stops_every_stack_that_may_run(stacks: list[Stops], says: str) -> None:
-    result = invoke("down", possible_stacks=lambda _: stacks)
-    assert (result.exit_code, result.output) == (0, says)
-
-
-def test_images_prints_what_it_builds_and_what_is_missing() -> None:
-    result = invoke("images", build=lambda _, say: say("built"))
-    assert (result.exit_code, result.output) == (0, "built\n")
-
-    def missing(*_: object) -> NoReturn:
-        raise SetupError("debootstrap is missing")
-
-    result = invoke("images", build=missing)
-    assert result.exit_code == 3
-    assert "Error: debootstrap is missing\n" in result.output
-
-
-@pytest.mark.parametrize(("within", "code"), [([True, True], 0), ([True, False], 1)])
-def test_calibrate_succeeds_only_if_every_row_is_within_its_bound(
-    within: list[bool], code: int
-) -> None:
-    found = [Finding("delay of 0 ms", "median lag 6 ms", "± 25 ms", within=each) for each in within]
-    assert invoke("calibrate", run=lambda *_: found).exit_code == code
+def test_down_stops_every_stack_that_may_run() -> None:
+    stacks = [Stops("  mysql ended"), Stops(), Stops("  broker ended")]
+    assert stop_all(cast("list[Stack]", stacks)) == ["mysql ended", "broker ended"]

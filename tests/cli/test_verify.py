@@ -1,20 +1,26 @@
 """`./race verify`: the load pauses while views are compared, and continues in any case."""
 
+import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from click.testing import Result
+from rich.console import Console
 
+from racetrack.cli.verify import report, verify_views
 from racetrack.errors import RacetrackError
 from racetrack.results.verification import Verified
-from racetrack.stack.contract import RunningStack
-from tests.cli.conftest import invoke
+from racetrack.terminal import Screen
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG
 from tests.run.made_up import MadeUpEngine, MadeUpStack
+
+if TYPE_CHECKING:
+    from racetrack.probes.broker import TopicOffsets
+    from racetrack.probes.loadgen import Control
 
 RATES = {"pageviews": 500.0}
 
@@ -60,47 +66,50 @@ class Verification:
         return Verified.model_validate(verified(**self._views))
 
 
-def verify(**views: dict[str, Any]) -> Result:
-    """Run `./race verify` on a fake stack; the load is afterwards as it was before."""
-    generator = Generator()
-    up = RunningStack("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {})
-    result = invoke(
-        "verify",
-        find_engine=lambda _: MadeUpEngine(),
-        running_stack=lambda _: (MadeUpStack(), up),
-        Control=lambda *_: generator,
-        TopicOffsets=lambda *_: Broker(),
-        Verification=lambda *_: Verification(views),
-    )
-    assert generator.did == ["pause", RATES]
-    return result
+def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
+    """Verify a fake stack, and check that the load is as it was before. Return the names of wrong
+    views, and the printed lines."""
+    output = io.StringIO()
+    screen, generator = Screen(Console(file=output, width=200)), Generator()
+    engine, stack = MadeUpEngine(), MadeUpStack().as_stack()
+    try:
+        found = verify_views(
+            engine,
+            stack,
+            cast("Control", generator),
+            cast("TopicOffsets", Broker()),
+            lambda *_: cast("Any", Verification(views)),
+            folder,
+            screen,
+        )
+    finally:
+        assert generator.did == ["pause", RATES]
+    return report(engine, found, folder, screen), output.getvalue()
 
 
 def test_the_findings_are_recorded(tmp_path: Path) -> None:
-    result = verify(users=RIGHT)
-    assert result.exit_code == 0, result.output
-    assert "Made Up: every view is right" in result.output
-    (file,) = tmp_path.glob("logs/*_UTC_made-up_verify/verified.json")
-    assert json.loads(file.read_text())["views"]["users"]["status"] == "right"
+    wrong, printed = verify(tmp_path, users=RIGHT)
+    assert not wrong
+    assert "Made Up: every view is right" in printed
+    recorded = json.loads((tmp_path / "verified.json").read_text())
+    assert recorded["views"]["users"]["status"] == "right"
+
+
+def test_a_wrong_view_is_named(tmp_path: Path) -> None:
+    wrong, printed = verify(tmp_path, users=RIGHT, items=WRONG)
+    assert wrong and "items" in wrong
+    assert "items" in printed
 
 
 @pytest.mark.parametrize(
     ("views", "says"),
     [
-        ({"users": RIGHT, "items": WRONG}, "items"),
         ({"users": ABSENT, "items": ABSENT}, "the demo is not loaded there.\n  IDE: there"),
         ({}, "a source can't be read"),
     ],
 )
-def test_a_wrong_view_no_view_and_a_failure_have_exit_code_1(
-    views: dict[str, dict[str, Any]], says: str
+def test_no_view_and_a_failure_are_errors(
+    tmp_path: Path, views: dict[str, dict[str, Any]], says: str
 ) -> None:
-    result = verify(**views)
-    assert result.exit_code == 1
-    assert says in result.output
-
-
-def test_without_a_stack_there_is_nothing_to_verify() -> None:
-    result = invoke("verify", running_stack=lambda _: None)
-    assert result.exit_code == 2
-    assert "No stack is up" in result.output
+    with pytest.raises(RacetrackError, match=re.escape(says)):
+        verify(tmp_path, **views)

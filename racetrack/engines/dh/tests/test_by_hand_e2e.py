@@ -5,18 +5,15 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
-from click.testing import CliRunner
 from confluent_kafka import Producer
 from pydeephaven import Session
 
-from racetrack import cli
 from racetrack.config import REPO, Settings
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.settings import DeephavenSettings
@@ -25,7 +22,8 @@ from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
 from racetrack.stack import processes
-from racetrack.verify.verification import Limits, Verification
+from racetrack.verify.verification import Limits
+from tests.cli.conftest import invoke
 from tests.e2e.shared import Door, nc, stack_up
 
 pytestmark = pytest.mark.e2e
@@ -168,8 +166,7 @@ def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
         cursor.execute("UPDATE purchases SET purchase_price = purchase_price + 1 WHERE id = 20")
         cursor.execute("DELETE FROM purchases WHERE id = 21")
     # It never comes right, however long a verification waits.
-    impatient = partial(Verification, limits=Limits(drain_within_s=6.0, again_within_s=6.0))
-    result = CliRunner().invoke(cli.race, ["verify"], obj={"Verification": impatient})
+    result = invoke("verify", limits=Limits(drain_within_s=6.0, again_within_s=6.0))
     found = found_by(result.output)
     assert result.exit_code == 1
     assert wrong(found) == set(), "the engine is right about what CDC delivered"
