@@ -204,6 +204,7 @@ class Settings(BaseSettings):
     kubernetes_registry: Annotated[
         str, text_that(r"([a-z0-9.:_/-]+/)?", "the begin of image names, ending with /, or nothing")
     ]
+    kubernetes_cut_command: ShellWords
 
     # Excluded from `run.json`: the record of a run does not depend on its folder.
     logs_folder: Folder = Field(exclude=True)

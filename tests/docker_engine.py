@@ -8,6 +8,7 @@ layers of images are there the next time.
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -176,3 +177,20 @@ def _compose() -> dict[str, str]:
 
 def _say(line: str) -> None:
     print(f"[docker] {line}", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """`up` prints shell statements that let Docker's client use the engine; `down` ends ours."""
+    if arguments == ["up"]:
+        for name, value in up().environment.items():
+            print(f"export {name}={shlex.quote(value)}")
+        return 0
+    if arguments == ["down"]:
+        down()
+        return 0
+    print("Usage: python -m tests.docker_engine up|down", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

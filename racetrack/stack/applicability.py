@@ -57,6 +57,7 @@ STACK = Applicability(
         "AIRGAP",
         "KUBERNETES_SMALL",
         "KUBERNETES_REGISTRY",
+        "KUBERNETES_CUT_COMMAND",
         "LOGS_FOLDER",
         "STACK_NAME",
         "WORKLOAD",

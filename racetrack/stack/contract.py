@@ -95,6 +95,44 @@ class BrokerClock:
         )
 
 
+class Cluster(Protocol):
+    """A cluster, for faults that hit its pods and nodes. Only pods of engines can be hit, since
+    others lose their data."""
+
+    def require_pod(self, pod: str, services: Sequence[str]) -> None:
+        """Check that one of these services will have a pod of this name.
+
+        Raises:
+            UsageError: none will.
+        """
+
+    def require_node(self, node: str) -> None:
+        """Check that a node exists and has only pods of engines.
+
+        Raises:
+            UsageError: it does not, or has others.
+        """
+
+    def delete_pod(self, pod: str) -> None:
+        """Delete a pod, and return when it has ended. The cluster creates it again at once."""
+
+    def drain(self, node: str) -> None:
+        """End all pods on a node, and keep new ones away until `undo_drain`."""
+
+    def undo_drain(self) -> None:
+        """Allow pods on the drained nodes again."""
+
+    def cut(self, node: str, for_s: float) -> None:
+        """Cut a node's network, and return when it is whole again."""
+
+    def wait_until_ready(self, services: Sequence[str]) -> None:
+        """Wait until all pods of these services are ready again.
+
+        Raises:
+            RacetrackError: a pod failed, or was not ready in time.
+        """
+
+
 @dataclass(frozen=True)
 class RunningStack:
     """A stack that `./race up` left running."""
@@ -233,6 +271,10 @@ class Stack(Protocol):
             RacetrackError: the service did not start; the message ends with the last lines of its
                 log.
         """
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster, for faults that hit its pods and nodes; None in other runtimes."""
 
     def versions(self) -> Mapping[str, str]:
         """Return component → version of all started services."""

@@ -5,6 +5,7 @@
 #     eval "$(tests/kubernetes/rig.sh env)"  let kubectl use it
 #     tests/kubernetes/rig.sh load IMAGE…    copy images of the Docker engine to both nodes
 #     tests/kubernetes/rig.sh check          check it: a pod on each node, names, a Service
+#     tests/kubernetes/rig.sh cut NODE N     cut the network of a node for N seconds
 #     tests/kubernetes/rig.sh down           end all of it; does nothing if nothing runs
 #
 # The control plane and each node have namespaces of their own (processes, mounts, network), joined
@@ -57,6 +58,7 @@ main() {
         env) print_environment ;;
         load) load "$@" ;;
         check) need_running && check ;;
+        cut) need_running && cut_network "$@" ;;
         # `up` calls these in namespaces of their own.
         _control) be_control ;;
         _node) be_node "$@" ;;
@@ -513,6 +515,21 @@ check() {
     done
     kubectl delete namespace rig-check --timeout="${DOWN_WITHIN_S}s" >/dev/null
     tell "Checked: a pod on each node reaches the pods of both nodes by the Service's name."
+}
+
+# Takes a node off the bridge, so that nothing reaches it and nothing is refused, as if somebody had
+# pulled its cable. It is put back even if this command is killed.
+cut_network() {
+    local node=$1 seconds=$2
+    [[ " ${NODES[*]} " == *" $node "* ]] || stop_with "There is no node $node: ${NODES[*]}"
+    (
+        close_descriptors
+        trap "" INT TERM HUP
+        in_network_of control ip link set "$node" nomaster
+        sleep "$seconds"
+        in_network_of control ip link set "$node" master rig
+    ) </dev/null >/dev/null 2>&1 &
+    wait $!
 }
 
 reaches_both() {

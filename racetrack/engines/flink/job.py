@@ -12,7 +12,8 @@ _RUNS = re.compile(r"Job (\S+) \(\w+\) switched from state CREATED to RUNNING\."
 
 
 class JobLog:
-    """Reader of Flink's log while the log grows."""
+    """Reader of Flink's log while the log grows. If jobs were started one after the other, only the
+    last of them counts."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,7 +47,7 @@ class JobLog:
         whole = new[: new.rfind(b"\n") + 1]
         self._read_to += len(whole)
         text = whole.decode(errors="replace")
-        if failed := _FAILED.search(text):
+        if failed := _FAILED.search(_RUNS.split(text)[-1]):
             raise DemoError(
                 f"Flink's job failed: {root_cause(failed[3].strip())}\nIts log: {self._path}"
             )

@@ -61,7 +61,10 @@ INSTALLS = Installs(
             parts=("flink",),
             prepare=("flink",),
             runs=("flink",),
-            files=("racetrack/engines/flink/log4j2.properties",),
+            files=(
+                "racetrack/engines/flink/cluster.py",
+                "racetrack/engines/flink/log4j2.properties",
+            ),
         ),
     ),
 )

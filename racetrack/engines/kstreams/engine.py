@@ -6,6 +6,8 @@ from racetrack.config import Settings
 from racetrack.engines.kstreams.settings import EXACTLY_ONCE, KafkaStreamsSettings
 from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.errors import UsageError
+from racetrack.stack.contract import Stack
 
 ON_TRANSACTIONS = (
     "KSTREAMS_GUARANTEE=exactly_once_v2: Kafka reports when a row was written, but not when its"
@@ -26,11 +28,33 @@ class KafkaStreams(UpsertEngine):
     order = 4
     needs = ("registry", "debezium")
     runtimes = ("native", "compose", "kubernetes")
+    scalable_on = ("kubernetes",)
     services = ("kstreams",)
     kafka_elsewhere = True
     script_ending = ".kstreams.java"
     sink_format = "JSON"
     version_part = "kafka-streams"
+
+    def check(self, stack: Stack) -> None:
+        """Check that several replicas can share their state.
+
+        Raises:
+            UsageError: a setting prevents that.
+        """
+        own = KafkaStreamsSettings.of(stack.settings)
+        if own.engine_replicas == 1:
+            return
+        given = f"ENGINE_REPLICAS={own.engine_replicas} is not possible with Kafka Streams'"
+        if own.kstreams_changelog == "off":
+            raise UsageError(
+                f"{given} KSTREAMS_CHANGELOG=off: a replica that joins takes over partitions, and"
+                " reads their state from Kafka. Set it to on."
+            )
+        if own.kstreams_after_a_kill == "anew":
+            raise UsageError(
+                f"{given} KSTREAMS_AFTER_A_KILL=anew: each replica would read all input under an"
+                " application id of its own. Set it to resume."
+            )
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
         """Return `at_ms`; with transactions, the current time, since a row can be read only after

@@ -26,6 +26,7 @@ from racetrack.stack.containers import (
 )
 from racetrack.stack.contract import (
     BrokerClock,
+    Cluster,
     DataFolder,
     OnReady,
     RunningStack,
@@ -51,6 +52,7 @@ class ComposeStack(ContainerStack):
     runtime = "compose"
     helper_programs = ("dockerd", "containerd", "docker-proxy")
     broker_clock: BrokerClock | None = None
+    cluster: Cluster | None = None
 
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:
         self.settings = settings

@@ -1,6 +1,7 @@
 """Manifests of a stack: those of its services, with the settings of this run."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from racetrack.stack.kubernetes.orphans import HARNESS, STARTED_BY
 BASE = REPO / "kubernetes" / "base"
 ENGINES = REPO / "racetrack" / "engines"
 SERVICE = "racetrack.dev/service"  # label of all objects of a service
+SCALES = "racetrack.dev/scales"  # label of pods of which there are ENGINE_REPLICAS
+ROLE = "role.racetrack.dev/"  # begin of the labels of nodes
 PORT = "racetrack.dev/port-"  # annotation of a Service: port → setting
 Object = dict[str, Any]
 
@@ -35,6 +38,8 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
             if each["metadata"]["labels"].get(SERVICE) in services:
                 found[each["kind"], each["metadata"]["name"]] = each
     for each in found.values():
+        if SCALES in each["metadata"]["labels"]:
+            each["spec"]["replicas"] = settings.engine_replicas
         if each["kind"] == "Service":
             # Each node forwards the port, so that one address leads to all services.
             each["spec"]["type"] = "NodePort"
@@ -74,6 +79,33 @@ def node_ports(services: Sequence[Mapping[str, Any]]) -> dict[str, int]:
             if setting:
                 found[setting.lower()] = int(port["nodePort"])
     return found
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A set of equal pods, named `<name>-0`, `<name>-1` and so on."""
+
+    name: str
+    service: str  # in containers
+    replicas: int
+
+    @property
+    def pods(self) -> list[str]:
+        """Names of the pods."""
+        return [f"{self.name}-{number}" for number in range(self.replicas)]
+
+
+def workloads(objects: Sequence[Object]) -> list[Workload]:
+    """Return the sets of pods among these objects."""
+    return [
+        Workload(
+            each["metadata"]["name"],
+            each["metadata"]["labels"][SERVICE],
+            each["spec"].get("replicas", 1),
+        )
+        for each in objects
+        if each["kind"] == "StatefulSet"
+    ]
 
 
 def roles(each: Object) -> list[str]:

@@ -12,6 +12,8 @@ from racetrack.stack.kubernetes.kubectl import Kubectl
 
 STARTED_BY, HARNESS = "racetrack.dev/started-by", "harness"  # label of a namespace
 GONE_WITHIN_S = 120.0
+DRAINED_FOR = "racetrack.dev/drained-for"  # label of a node: the namespace of the run
+OURS = "app.kubernetes.io/part-of=racetrack"  # selects the pods of all runs
 
 
 def work_root(stack_name: str) -> Path:
@@ -29,9 +31,18 @@ def clear_at_once(stack_name: str) -> str | None:
     """
     commands = sorted({member.service for member in processes.kill_commands(stack_name)})
     kubectl = Kubectl(stack_name)
+    uncordon(kubectl)
     what = [f"the namespace {kubectl.namespace}"] if remove_namespace(kubectl) else []
     processes.remove(work_root(stack_name))
     return " and ".join(what + ([f"`{'`, `'.join(commands)}`"] if commands else [])) or None
+
+
+def uncordon(kubectl: Kubectl) -> None:
+    """Allow pods again on the nodes that this stack has drained."""
+    for node in kubectl.get("nodes", f"--selector={DRAINED_FOR}={kubectl.namespace}"):
+        name = str(node["metadata"]["name"])
+        kubectl.run("uncordon", name)
+        kubectl.run("label", "node", name, f"{DRAINED_FOR}-")
 
 
 def remove_namespace(kubectl: Kubectl) -> bool:

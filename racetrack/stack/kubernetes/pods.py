@@ -22,6 +22,7 @@ FINAL = (
     "RunContainerError",
 )
 MEMORY_RAN_OUT = "OOMKilled"
+OTHERS = "it waits for other services"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -36,6 +37,7 @@ class Pod:
     image: str  # with its digest, if the node knows it
     has_started: bool
     is_ready: bool
+    is_ending: bool  # it was deleted, and still runs
     problem: str  # why it can't become ready; "" if it can
     waits_for: str  # why it is not ready yet
 
@@ -106,6 +108,7 @@ def _read(described: Mapping[str, Any]) -> Pod:
         image=_image(container),
         has_started="running" in container.get("state", {}) or bool(ended),
         is_ready=conditions.get("Ready", {}).get("status") == "True",
+        is_ending="deletionTimestamp" in described["metadata"],
         problem=ended or "; ".join(_problems(status)),
         waits_for=_waits_for(conditions, status),
     )
@@ -142,5 +145,5 @@ def _waits_for(conditions: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         return f"it is on no node: {scheduled.get('message', 'not scheduled yet')}"
     init = status.get("initContainerStatuses", [])
     if any("running" in each["state"] for each in init):
-        return "it waits for other services"
+        return OTHERS
     return "its startup probe has not succeeded"

@@ -1,8 +1,9 @@
 """Kubernetes stack: services as pods of one namespace, which is removed with all of them."""
 
+import contextlib
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,23 @@ from racetrack.stack.contract import (
     ignore,
 )
 from racetrack.stack.kubernetes import manifests, orphans, pods
+from racetrack.stack.kubernetes.disruptions import Disruptions
 from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.manifests import ROLE, Workload
 from racetrack.stack.kubernetes.pods import Pod
-from racetrack.stack.kubernetes.startup import Logs, wait_until_ready
+from racetrack.stack.kubernetes.startup import (
+    Logs,
+    wait_until_ending,
+    wait_until_gone,
+    wait_until_ready,
+)
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
-ROLE = "role.racetrack.dev/"  # begin of the labels of nodes
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
 REMEDY = "Enlarge it (sizeLimit in the service's manifest)"
-CANT_KILL = (
-    "{} can't be killed in a pod: Kubernetes would start it again at once. Pause it instead, or set"
-    " RUNTIME=native."
-)
+# Services that lose their data with their pods.
+LOSE_DATA = ("mysql", "redpanda", "redis", "debezium", "loadgen")
 
 
 class KubernetesStack(ContainerStack):
@@ -108,15 +113,10 @@ class KubernetesStack(ContainerStack):
         self._root.mkdir(mode=0o700, exist_ok=True)
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
-        self._started = _Started(Logs(self._kubectl, logs))
-        self._create(manifests.of_services(self._kubectl, self.settings, wanted))
-        found = wait_until_ready(
-            self._kubectl, self._started.logs, wanted, say, _both(services, on_ready)
-        )
-        for pod in found:
-            self._started.pods.append(pod)
-            if not self.unmeasurable:
-                self._started.live.setdefault(pod.service, []).append(pods.live(pod.container_id))
+        objects = manifests.of_services(self._kubectl, self.settings, wanted)
+        self._started = _Started(Logs(self._kubectl, logs), manifests.workloads(objects))
+        self._create(objects)
+        self._await(self._started.workloads, say, _both(services, on_ready))
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
         """Return the live processes of each service's pods; see the contract."""
@@ -136,15 +136,16 @@ class KubernetesStack(ContainerStack):
 
     def data_folders(self) -> list[DataFolder]:
         """Return the tmpfs mounts of all live containers that can be seen here."""
-        live = self._started.live if self._started else {}
+        found = list(self._started.pods.values()) if self._started else []
+        services = {pod.service for pod in found}
         return [
             DataFolder(folder, f"{folder} of {shown(name)}", REMEDY)
-            for name in live
+            for name in sorted(services)
             for folder in self.folders_in_memory(name)
         ]
 
     def log_of(self, service: str) -> Path:
-        """Return the file that receives the output of the service's pods."""
+        """Return the file that receives the output of the service's first pod."""
         return self._up.logs.file(called(service))
 
     def program(self, service: str, name: str) -> str:
@@ -158,22 +159,40 @@ class KubernetesStack(ContainerStack):
     def died(self) -> Mapping[str, str]:
         """Return the services of which a pod's main process ended, with the end of its log."""
         return {
-            shown(name): f"its process ended; the end of its log:\n{self._up.logs.tail(name)}"
-            for name, live in self._up.live.items()
-            if not all(each.runs() for each in live)
+            shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
+            f"{self._up.logs.tail(pod)}"
+            for pod in list(self._up.pods.values())
+            if (live := self._up.live.get(pod.name)) and not live.runs()
         }
 
-    def survives_kill(self, service: str) -> bool:  # noqa: ARG002  # the contract's
-        """Return False: a pod starts again at once, and empty."""
-        return False
+    def survives_kill(self, service: str) -> bool:
+        """Return False if the service's data is lost with its pod."""
+        return called(service) not in LOSE_DATA
 
     def kill(self, services: Sequence[str]) -> None:
-        """Refuse.
+        """Send SIGKILL to all processes of the services' pods, and return when the pods are gone.
+
+        The pods are deleted too, because Kubernetes would restart their containers at once. Their
+        processes are stopped before, so that SIGTERM, which a deletion sends first, has no effect.
 
         Raises:
-            RacetrackError: always.
+            RacetrackError: a service would lose its data.
         """
-        raise RacetrackError(CANT_KILL.format(services[0]))
+        if lost := [name for name in services if not self.survives_kill(name)]:
+            raise RacetrackError(f"{lost[0]} can't be killed in a pod: its data would be lost.")
+        doomed = self._workloads(services)
+        names = [name for each in doomed for name in each.pods]
+        for service in services:
+            self.pause(service)
+        for each in doomed:
+            self._kubectl.run("scale", "statefulset", each.name, "--replicas=0")
+        wait_until_ending(self._kubectl, names)
+        running = [process for name in services for process in self._processes(name)]
+        self._forget(names)
+        for process in running:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait_until_gone(self._kubectl, names)
 
     def pause(self, service: str) -> None:
         """Stop all processes of the service's pods; their connections stay open."""
@@ -186,17 +205,39 @@ class KubernetesStack(ContainerStack):
             process.resume()
 
     def restart(self, service: str) -> None:
-        """Refuse, as `kill` does.
+        """Create the pods of a killed service; return when all are ready.
 
         Raises:
-            RacetrackError: always.
+            ServiceError: a pod did not start; the message ends with the last lines of its log.
         """
-        raise RacetrackError(CANT_KILL.format(service))
+        workloads = self._workloads([service])
+        for each in workloads:
+            self._kubectl.run("scale", "statefulset", each.name, f"--replicas={each.replicas}")
+        self._await(workloads, lambda _: None)
+
+    @property
+    def cluster(self) -> Disruptions:
+        """The cluster, for faults that hit its pods and nodes."""
+        return Disruptions(self.settings, self._kubectl, self._nodes, self._revive, self._forget)
+
+    def _revive(self, workloads: Sequence[Workload]) -> None:
+        self._await(workloads, lambda _: None)
+
+    def _forget(self, names: Collection[str]) -> None:
+        """Forget pods that are about to end, so that their end is not unexpected."""
+        for name in names:
+            self._up.pods.pop(name, None)
+            self._up.live.pop(name, None)
+
+    def _workloads(self, services: Sequence[str]) -> list[Workload]:
+        names = [called(service) for service in services]
+        return [each for each in self._up.workloads if each.service in names]
 
     def versions(self) -> Mapping[str, str]:
         """Return the cluster's version, each service's image, and each pod's node."""
-        images = {pod.service: pod.image for pod in self._up.pods}
-        nodes = {f"node of {pod.name}": pod.node for pod in self._up.pods}
+        found = self._up.pods.values()
+        images = {pod.service: pod.image for pod in found}
+        nodes = {f"node of {pod.name}": pod.node for pod in found}
         return {"kubernetes": self._version, **images, **nodes}
 
     def stop(self, say: Say) -> None:
@@ -205,6 +246,7 @@ class KubernetesStack(ContainerStack):
         began = time.monotonic()
         if self._started:
             self._started.live.clear()
+        orphans.uncordon(self._kubectl)
         was_there = orphans.remove_namespace(self._kubectl)
         if self._started:
             self._started.logs.close()
@@ -217,7 +259,7 @@ class KubernetesStack(ContainerStack):
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""
-        services = sorted({shown(pod.service) for pod in self._up.pods})
+        services = sorted({shown(pod.service) for pod in self._up.pods.values()})
         self._note.write(self.runtime, engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
@@ -240,7 +282,16 @@ class KubernetesStack(ContainerStack):
         return self._started
 
     def _live(self, service: str) -> list[Live]:
-        return self._up.live.get(called(service), [])
+        name, live = called(service), self._up.live
+        found = [pod.name for pod in list(self._up.pods.values()) if pod.service == name]
+        return [live[pod] for pod in found if pod in live]
+
+    def _await(self, workloads: Sequence[Workload], say: Say, on_ready: OnReady = ignore) -> None:
+        """Wait until all pods of these workloads are ready, and know them from then on."""
+        for pod in wait_until_ready(self._kubectl, self._up.logs, workloads, say, on_ready):
+            if not self.unmeasurable:
+                self._up.live[pod.name] = pods.live(pod.container_id)
+            self._up.pods[pod.name] = pod
 
     def _processes(self, service: str) -> list[psutil.Process]:
         return [psutil.Process(pid) for pid in self.pids([service])[service]]
@@ -285,11 +336,13 @@ class KubernetesStack(ContainerStack):
 
 @dataclass
 class _Started:
-    """What is known of the pods of a started stack; `live` by the service's name in pods."""
+    """What is known of a started stack: its pods, and their processes if they can be seen here,
+    both by the pods' names."""
 
     logs: Logs
-    pods: list[Pod] = field(default_factory=list)
-    live: dict[str, list[Live]] = field(default_factory=dict)
+    workloads: list[Workload]
+    pods: dict[str, Pod] = field(default_factory=dict)
+    live: dict[str, Live] = field(default_factory=dict)
 
 
 def _both(services: Sequence[str], on_ready: OnReady) -> Callable[[str], None]:

@@ -2,19 +2,22 @@
 
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from racetrack.clock import wait_until
 from racetrack.errors import RacetrackError
 from racetrack.stack import processes
 from racetrack.stack.containers import shown
 from racetrack.stack.contract import OnReady, Say
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.kubectl import Kubectl
-from racetrack.stack.kubernetes.pods import Pod
+from racetrack.stack.kubernetes.manifests import Workload
+from racetrack.stack.kubernetes.pods import OTHERS, Pod
 
 READY_WITHIN_S = 180.0
 LOOK_EVERY_S = 0.5
+GONE_WITHIN_S = 60.0
 LOG_ENDS_WITHIN_S = 5.0
 
 
@@ -27,21 +30,28 @@ class Logs:
 
     def __init__(self, kubectl: Kubectl, folder: Path) -> None:
         self._kubectl, self._folder = kubectl, folder
-        self._followers: dict[str, subprocess.Popen[bytes]] = {}  # by pod
+        # By pod and container.
+        self._followers: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
 
     def file(self, service: str) -> Path:
-        """Return the file that receives the output of a service's pods."""
+        """Return the file that receives the output of a service's first pod. Each further pod has a
+        file with its own name."""
         return self._folder / f"{shown(service)}.log"
+
+    def file_of(self, pod: Pod) -> Path:
+        """Return the file that receives the output of a pod."""
+        return self.file(pod.service if pod.name == f"{pod.service}-0" else pod.name)
 
     def follow(self, pod: Pod) -> None:
         """Begin to copy the output of a pod whose container was started. Idempotent."""
-        if pod.name not in self._followers:
-            log = self.file(pod.service)
-            self._followers[pod.name] = self._kubectl.follow_log(pod.name, pod.service, log)
+        key = pod.name, pod.container_id
+        if key not in self._followers:
+            log = self.file_of(pod)
+            self._followers[key] = self._kubectl.follow_log(pod.name, pod.service, log)
 
-    def tail(self, service: str) -> str:
-        """Return the end of a service's log."""
-        file = self.file(service)
+    def tail(self, pod: Pod) -> str:
+        """Return the end of a pod's log."""
+        file = self.file_of(pod)
         return processes.log_tail(file) if file.exists() else "    (no output)"
 
     def close(self) -> None:
@@ -57,47 +67,80 @@ class Logs:
 
 
 def wait_until_ready(
-    kubectl: Kubectl, logs: Logs, services: Collection[str], say: Say, on_ready: OnReady
+    kubectl: Kubectl, logs: Logs, workloads: Sequence[Workload], say: Say, on_ready: OnReady
 ) -> list[Pod]:
-    """Wait until all pods of these services are ready; return them.
+    """Wait until all pods of these workloads are ready; return them.
 
     Raises:
         ServiceError: a pod failed, or was not ready in time.
     """
     began = time.monotonic()
     ready: set[str] = set()
+    services = {each.service for each in workloads}
+    wanted = {name: each.service for each in workloads for name in each.pods}
     while True:
-        found = [pod for pod in pods.read(kubectl) if pod.service in services]
+        found = [pod for pod in pods.read(kubectl) if pod.name in wanted and not pod.is_ending]
         for pod in found:
             if pod.has_started:
                 logs.follow(pod)
         _raise_failed(found, logs)
-        late = {pod.service for pod in found if not pod.is_ready}
-        late |= set(services) - {pod.service for pod in found}
-        for service in sorted(set(services) - late - ready):
+        there = {pod.name for pod in found if pod.is_ready}
+        late = {service for name, service in wanted.items() if name not in there}
+        for service in sorted(services - late - ready):
             say(f"  {shown(service)} ready after {time.monotonic() - began:.1f} s")
             on_ready(shown(service))
-        ready = set(services) - late
+        ready = services - late
         if not late:
             return found
         if time.monotonic() - began > READY_WITHIN_S:
-            raise _too_late(found, sorted(late), logs)
+            raise _too_late(found, late, logs)
         time.sleep(LOOK_EVERY_S)
+
+
+def wait_until_ending(kubectl: Kubectl, names: Collection[str]) -> None:
+    """Wait until these pods have been deleted, though they may still run.
+
+    Raises:
+        ServiceError: a pod was not deleted in time.
+    """
+    _wait(lambda: all(pod.is_ending for pod in _named(kubectl, names)), names, "deleted")
+
+
+def wait_until_gone(kubectl: Kubectl, names: Collection[str]) -> None:
+    """Wait until these pods are gone.
+
+    Raises:
+        ServiceError: a pod was not gone in time.
+    """
+    _wait(lambda: not _named(kubectl, names), names, "gone")
+
+
+def _named(kubectl: Kubectl, names: Collection[str]) -> list[Pod]:
+    return [pod for pod in pods.read(kubectl) if pod.name in names]
+
+
+def _wait(until: Callable[[], bool], names: Collection[str], what: str) -> None:
+    if not wait_until(until, GONE_WITHIN_S, LOOK_EVERY_S):
+        raise ServiceError(f"{', '.join(names)}: not {what} within {GONE_WITHIN_S:.0f} s.")
 
 
 def _raise_failed(found: Sequence[Pod], logs: Logs) -> None:
     for pod in found:
         if pod.problem:
             raise ServiceError(
-                f"{shown(pod.service)} did not start: {pod.problem}; the end of its log:\n"
-                f"{logs.tail(pod.service)}"
+                f"{shown(pod.service)} did not start: {pod.name}: {pod.problem}; the end of its"
+                f" log:\n{logs.tail(pod)}"
             )
 
 
-def _too_late(found: Sequence[Pod], late: Sequence[str], logs: Logs) -> ServiceError:
-    why = {pod.service: pod.waits_for for pod in found if not pod.is_ready}
-    first = min(late, key=lambda name: "other services" in why.get(name, ""))
-    return ServiceError(
-        f"{shown(first)} was not ready within {READY_WITHIN_S:.0f} s:"
-        f" {why.get(first, 'it has no pod')}; the end of its log:\n{logs.tail(first)}"
+def _too_late(found: Sequence[Pod], late: Collection[str], logs: Logs) -> ServiceError:
+    """Return the error for services that are late: that of a pod that waits for no other service,
+    if there is one."""
+    slow = sorted(
+        (pod for pod in found if not pod.is_ready),
+        key=lambda pod: (OTHERS in pod.waits_for, pod.name),
     )
+    first = shown(slow[0].service if slow else min(late))
+    why = f"{slow[0].name}: {slow[0].waits_for}" if slow else "it has no pod"
+    log = f"; the end of its log:\n{logs.tail(slow[0])}" if slow else ""
+    return ServiceError(f"{first} was not ready within {READY_WITHIN_S:.0f} s: {why}{log}")

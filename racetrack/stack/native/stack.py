@@ -17,6 +17,7 @@ from racetrack.host import ProcessTree
 from racetrack.stack import net, own_kafka_check, processes, resources
 from racetrack.stack.contract import (
     BrokerClock,
+    Cluster,
     DataFolder,
     Endpoints,
     InternalEndpoints,
@@ -59,6 +60,7 @@ class NativeStack:
     runtime = "native"
     unmeasurable: Unmeasurable | None = None
     broker_clock: BrokerClock | None = None
+    cluster: Cluster | None = None
 
     def __init__(
         self,

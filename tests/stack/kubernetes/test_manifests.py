@@ -1,6 +1,8 @@
 """What the harness reads in the manifests, and what it adds to them."""
 
 import json
+from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from racetrack.engines import all_engines
 from racetrack.engines.contract import Engine
 from racetrack.run.checks import services_of
 from racetrack.stack.kubernetes import manifests
+from racetrack.stack.kubernetes.kubectl import Kubectl
 
 ENGINES = [engine for engine in all_engines() if "kubernetes" in engine.runtimes]
 
@@ -46,3 +49,40 @@ def test_pods_get_the_settings_of_containers_and_the_address_for_clients_outside
     assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
     assert inside["data"]["PEER_MYSQL"] == "mysql"
     assert "demo.py" in scripts["data"]
+
+
+class Rendered(Kubectl):
+    """Renders these objects for each folder."""
+
+    def __init__(self, *objects: manifests.Object) -> None:
+        super().__init__("test")
+        self._objects = objects
+
+    def render(self, folder: Path) -> list[manifests.Object]:
+        return deepcopy([*self._objects])
+
+
+def pods_of(name: str, service: str, **labels: str) -> manifests.Object:
+    return {
+        "kind": "StatefulSet",
+        "metadata": {"name": name, "labels": {"racetrack.dev/service": service, **labels}},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": []}}},
+    }
+
+
+def test_pods_that_scale_get_the_replicas_of_the_settings() -> None:
+    kubectl = Rendered(
+        pods_of("flink", "flink"),
+        pods_of("flink-workers", "flink", **{"racetrack.dev/scales": "true"}),
+    )
+    objects = manifests.of_services(kubectl, load({"ENGINE_REPLICAS": "3"}), ["flink"])
+    first, second = manifests.workloads(objects)
+    assert first.pods == ["flink-0"]
+    assert second.pods == ["flink-workers-0", "flink-workers-1", "flink-workers-2"]
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_an_engine_that_scales_has_pods_that_do(engine: Engine) -> None:
+    folder = manifests.ENGINES / engine.name / "kubernetes" / "full"
+    text = "".join(file.read_text() for file in folder.glob("*.yaml"))
+    assert (manifests.SCALES in text) == ("kubernetes" in engine.scalable_on)

@@ -66,6 +66,7 @@ class Cluster:
         self._answers: dict[str, tuple[int, str]] = {}
         self.says("version", {"serverVersion": {"gitVersion": "v1.34.4"}})
         self.has("nodes", node("one", "broker", "generator", "support", "engine"))
+        self.has("nodes --selector")  # those that were drained
         self.has("namespaces")
         self.says("create", stateful_set("mysql", "support"))
         (folder / "kubectl").write_text(KUBECTL)

@@ -215,3 +215,14 @@ def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:
         )
     with pytest.raises(DemoError, match="Object 'nowhere' not found"):
         log.check()
+
+
+def test_only_the_last_job_of_a_log_counts(tmp_path: Path) -> None:
+    path = tmp_path / "flink.log"
+    failed = "x Job insert-into_a (0f) switched from state RUNNING to FAILING.\n"
+    started = "x Job insert-into_a (1f) switched from state CREATED to RUNNING.\n"
+    path.write_text(failed + started)
+    JobLog(path).check()
+    path.write_text(started + failed)
+    with pytest.raises(DemoError):
+        JobLog(path).check()

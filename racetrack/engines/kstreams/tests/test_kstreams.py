@@ -3,12 +3,15 @@ program."""
 
 import threading
 
+import pytest
+
 from racetrack import config as settings
 from racetrack.clock import now_ms
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Seen, Summary
 from racetrack.engines.kstreams.engine import KafkaStreams
 from racetrack.engines.shared.tests.fake_topics import stack, topics
+from racetrack.errors import UsageError
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS
 
 KSTREAMS = find_engine("kstreams")
@@ -41,3 +44,13 @@ def test_settings_that_change_what_is_measured_are_caveats() -> None:
     assert said() == ""
     assert "exactly_once_v2" in said(KSTREAMS_GUARANTEE="exactly_once_v2")
     assert "KSTREAMS_CHANGELOG=off" in said(KSTREAMS_CHANGELOG="off")
+
+
+@pytest.mark.parametrize(
+    "given", [{"KSTREAMS_CHANGELOG": "off"}, {"KSTREAMS_AFTER_A_KILL": "anew"}]
+)
+def test_replicas_must_be_able_to_share_their_state(given: dict[str, str]) -> None:
+    KSTREAMS.check(stack(ENGINE_REPLICAS="2"))
+    KSTREAMS.check(stack(**given))
+    with pytest.raises(UsageError, match="ENGINE_REPLICAS=2 is not possible"):
+        KSTREAMS.check(stack(ENGINE_REPLICAS="2", **given))

@@ -16,6 +16,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TopicExistsException;
 
 /**
  * The topics around a program: its input is waited for, its output made. Names are without the
@@ -72,7 +73,14 @@ public class Topics implements AutoCloseable {
             .filter(name -> !there.contains(name))
             .map(name -> new NewTopic(name, 1, cluster.replicas()).configs(CONFIG))
             .toList();
-    admin.createTopics(fresh).all().get();
+    try {
+      admin.createTopics(fresh).all().get();
+    } catch (ExecutionException error) {
+      // Another replica may have created them since.
+      if (!(error.getCause() instanceof TopicExistsException)) {
+        throw error;
+      }
+    }
     waitFor(names);
   }
 

@@ -22,6 +22,7 @@ record Settings(
     boolean inMemory,
     boolean changelog,
     boolean resumes,
+    String instance,
     Path stateFolder,
     Path readyFile) {
 
@@ -41,6 +42,7 @@ record Settings(
         env.text("KSTREAMS_STORE").equals("in_memory"),
         env.text("KSTREAMS_CHANGELOG").equals("on"),
         env.text("KSTREAMS_AFTER_A_KILL").equals("resume"),
+        env.text("RACETRACK_INSTANCE", "only"),
         Path.of(env.text("STATE_FOLDER")),
         Path.of(env.text("READY_FILE")));
   }
@@ -68,9 +70,9 @@ record Settings(
     properties.put(
         StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG, NameUnprocessable.class);
     properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
-    // A thread that is back after a kill is known by it. Else its tasks would wait until the group
-    // gives up the dead one, after 45 s.
-    properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, "only");
+    // Identifies a replica after its restart. Otherwise its tasks would wait 45 s, until the group
+    // gives up the old member.
+    properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, instance);
     return properties;
   }
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Verified runs on the test cluster (rig.sh), each on a cluster of its own. Needs what rig.sh needs,
+# a Docker engine (one is started if none answers), and images by `./race images`.
+#
+#     tests/kubernetes/runs.sh CASE…
+#
+#     kstreams  Kafka Streams with two replicas
+#     flink     Flink with two TaskManagers
+#     delete    flink, and the pod of a TaskManager is deleted
+#     kill      flink, and all its pods are killed
+#     node      kstreams, and a pod is deleted, then the engine's node drained, then its network
+#               cut for 20 s
+#     harness   kstreams, and the harness is killed: nothing of the run may be left
+#
+# A case takes 3 to 5 minutes on two cores. Exit code: 0 if all runs were verified.
+
+set -euo pipefail
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=racetrack/install/bootstrap.sh
+source "$REPO/racetrack/install/bootstrap.sh"
+RIG="$REPO/tests/kubernetes/rig.sh"
+SHARED=(mysql redpanda loadgen debezium)
+VERSION=0.1.0
+GONE_WITHIN_S=150
+
+main() {
+    if [[ ${1:--h} == -* ]]; then
+        sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+        exit 0
+    fi
+    cd "$REPO"
+    find_python
+    TESTS_PYTHON=$(python_of tests)
+    trap end EXIT
+    eval "$("$TESTS_PYTHON" -m tests.docker_engine up)"
+    local name
+    for name; do
+        "case_$name"
+        echo "[runs] $name: verified"
+    done
+}
+
+end() {
+    "$RIG" down
+    "$TESTS_PYTHON" -m tests.docker_engine down >/dev/null || true
+}
+
+case_kstreams() { race kstreams; }
+case_flink() { race flink; }
+case_delete() { race flink --fault delete:flink-taskmanager-1@15s; }
+case_node() {
+    race kstreams --fault delete:kstreams-1@12s --fault drain:node2@35s+5s --fault cut:node2@70s+20s
+}
+case_kill() { race flink --fault kill:engine@15s+5s; }
+
+case_harness() {
+    begin kstreams
+    start_race kstreams &
+    local harness
+    until harness=$(pgrep --oldest --full "racetrack.cli run kstreams") && has_namespace; do sleep 1; done
+    sleep 30
+    kill -KILL "$harness"
+    local give_up=$((SECONDS + GONE_WITHIN_S))
+    while has_namespace; do
+        ((SECONDS < give_up)) || { echo "[runs] The namespace is still there." >&2 && exit 1; }
+        sleep 1
+    done
+    "$RIG" down
+}
+
+has_namespace() { kubectl get namespaces --output=name | grep --quiet namespace/racetrack; }
+
+# Runs one engine to its verified end.
+race() {
+    begin "$1"
+    start_race "$@"
+    "$RIG" down
+}
+
+begin() {
+    local images=("${SHARED[@]/#/racetrack/airgap-}" "racetrack/airgap-$1")
+    "$RIG" up
+    eval "$("$RIG" env)"
+    "$RIG" load "${images[@]/%/:$VERSION}"
+}
+
+start_race() {
+    local engine=$1
+    shift
+    KUBERNETES_CUT_COMMAND="$RIG cut" RUNTIME=kubernetes KUBERNETES_SMALL=true ENGINE_REPLICAS=2 \
+        NOISE_GATE=false ./run_experiment.sh "$engine" 2000 10 5 1.0 --verify "$@"
+}
+
+main "$@"
