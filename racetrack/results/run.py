@@ -143,7 +143,7 @@ class DoneFault(StrictModel):
     """A fault that was injected."""
 
     fault: str = Field(description="The fault in the syntax of `--fault`.")
-    how: Literal["kill", "pause"] = Field(description="Kind of fault.")
+    how: Literal["kill", "pause", "delete", "drain", "cut"] = Field(description="Kind of fault.")
     services: tuple[str, ...] = Field(description="Affected services.")
     at_ms: int = Field(description="Start, epoch milliseconds.")
     until_ms: int | None = Field(
@@ -153,7 +153,7 @@ class DoneFault(StrictModel):
     )
     restart_s: float | None = Field(
         default=None,
-        description="Seconds from restart to ready; null for a pause.",
+        description="Seconds from restart to ready; null for a pause or a cut.",
     )
     reload_s: float | None = Field(
         default=None,

@@ -3,38 +3,46 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, cast
 
 from racetrack import plugins, units
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
-from racetrack.errors import UsageError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault, FaultLog
 from racetrack.run.checks import ALWAYS
 from racetrack.run.engine_run import EngineRun
-from racetrack.stack.contract import Say, Stack
+from racetrack.stack.contract import Cluster, Say, Stack
 
-_FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")
-FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s"
+How = Literal["kill", "pause", "delete", "drain", "cut"]
+_FORM = re.compile(r"(kill|pause|delete|drain|cut):([a-z][a-z0-9.-]*)@([\w.]+)(?:\+([\w.]+))?")
+FORM = (
+    "kill:SERVICE@10s, kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s; on"
+    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s or cut:NODE@10s+20s"
+)
 ENGINE = "engine"
 # Services that can be killed and paused. Registry and Redis keep their data only in memory, so
 # killing them would lose it. The generator is excluded because nothing is measured without it.
 KILLED = ("broker", "debezium", "mysql")
 PAUSED = (*KILLED, "registry", "redis")
+IN_CLUSTER = ("delete", "drain", "cut")  # faults of pods and nodes
+LASTING = ("pause", "drain", "cut")  # faults with a duration
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: the service `target` (or `engine`) is killed or paused `at_s` seconds after the rate
-    was set, and restarted or resumed `for_s` seconds later. `text` is its command-line form."""
+    """A fault: `at_s` seconds after the rate was set, the service `target` (or `engine`) is killed
+    or paused, the pod `target` is deleted, or the node `target` is drained or its network cut. It
+    is undone `for_s` seconds later. `text` is its command-line form."""
 
     text: str
-    how: Literal["kill", "pause"]
+    how: How
     target: str
     at_s: float
     for_s: float
@@ -50,16 +58,19 @@ def parse(text: str) -> Fault:
     if not found:
         raise UsageError(f"{text!r} is not a fault. Write {FORM}.")
     _, target, at, lasts = found.groups()
+    how = cast(How, found[1])
     try:
         at_s, for_s = units.parse_duration_s(at), units.parse_duration_s(lasts or "0")
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}.") from None
-    how: Literal["kill", "pause"] = "kill" if found[1] == "kill" else "pause"
-    allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
-    if target not in (*allowed, *plugins.engine_names()):
-        raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {target!r}.")
-    if how == "pause" and not lasts:
-        raise UsageError(f"{text!r} has no duration. Write pause:{target}@{at}+5s.")
+    if how in ("kill", "pause"):
+        allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
+        if target not in (*allowed, *plugins.engine_names()):
+            raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {target!r}.")
+    if how in LASTING and not lasts:
+        raise UsageError(f"{text!r} has no duration. Write {how}:{target}@{at}+5s.")
+    if how == "delete" and lasts:
+        raise UsageError(f"{text!r}: a deleted pod is created again at once. Omit +{lasts}.")
     return Fault(text, how, target, at_s, for_s)
 
 
@@ -69,6 +80,8 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
     Raises:
         UsageError: an experiment with this engine does not use the service, or can't reach it.
     """
+    if fault.how in IN_CLUSTER:
+        return _services_in_cluster(fault, engine, settings)
     member = member_hit(fault, engine)
     if not member:
         if fault.target not in (*ALWAYS, *engine.needs):
@@ -85,6 +98,17 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
             f"{fault.text!r}: {member.title} runs outside the stack, so it can't be killed or"
             " paused."
         )
+    return services
+
+
+def _services_in_cluster(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:
+    """Return the engine's services that a fault of a pod or node affects: that of the pod, and all
+    if a node is hit."""
+    services = engine.services_in(settings)
+    if fault.how == "delete":
+        services = tuple(name for name in services if fault.target.startswith(f"{name}-"))
+    if not services:
+        raise UsageError(f"{fault.text!r}: {engine.title} has no such pod.")
     return services
 
 
@@ -108,11 +132,20 @@ def member_hit(fault: Fault, engine: Engine) -> Engine | None:
 
 
 def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> None:
-    """Check, before anything starts, that services keep their data when they are killed.
+    """Check, before anything starts, that the fault is possible in this runtime, and that services
+    keep their data when they are killed.
 
     Raises:
-        UsageError: a service would lose its data in this runtime.
+        UsageError: it is not, or a service would lose its data.
     """
+    if fault.how in IN_CLUSTER:
+        if not stack.cluster:
+            raise UsageError(f"{fault.text!r}: there are pods and nodes on Kubernetes only.")
+        if fault.how == "delete":
+            stack.cluster.require_pod(fault.target, services)
+        else:
+            stack.cluster.require_node(fault.target)
+        return
     lost = [name for name in services if fault.how == "kill" and not stack.survives_kill(name)]
     if lost:
         raise UsageError(
@@ -189,11 +222,58 @@ class ServiceControl:
         Raises:
             RacetrackError: a service did not start, or the engine refused the demo.
         """
-        restart_s = _seconds(lambda: self._start(services))
+        engines = [engine] if engine else []
+        return self._bring_back(services, lambda: self._start(services), engines, stopping)
+
+    @property
+    def _cluster(self) -> Cluster:
+        if not self._stack.cluster:
+            raise RacetrackError("This stack has no pods.")
+        return self._stack.cluster
+
+    def remove_pods(self, services: Sequence[str], remove: Callable[[Cluster], None]) -> None:
+        """End some pods of services by `remove`, until `await_pods`."""
+        self._outages.begin(services)
+        with self._meter.killing(services):
+            remove(self._cluster)
+
+    def await_pods(
+        self, services: Sequence[str], stopping: threading.Event
+    ) -> tuple[float, float | None]:
+        """Wait for the new pods of services, and load the demo of their engines again unless
+        `stopping` is set. Return the seconds that each took.
+
+        Raises:
+            RacetrackError: a pod did not start, or an engine refused the demo.
+        """
+        engines = [name for name, run in self._runs.items() if set(services) & {*run.services}]
+        cluster = self._cluster
+
+        def start() -> None:
+            cluster.undo_drain()
+            cluster.wait_until_ready(services)
+
+        return self._bring_back(services, start, engines, stopping)
+
+    def cut(self, services: Sequence[str], node: str, for_s: float) -> None:
+        """Cut the network of the services' node."""
+        self._outages.begin(services)
+        self._cluster.cut(node, for_s)
+        self._outages.end(services)
+
+    def _bring_back(
+        self,
+        services: Sequence[str],
+        start: Callable[[], None],
+        engines: Sequence[str],
+        stopping: threading.Event,
+    ) -> tuple[float, float | None]:
+        restart_s = _seconds(start)
         self._meter.refresh()
         reload_s = None
-        if engine and not stopping.is_set():
-            reload_s = _seconds(lambda: self._runs[engine].engine.reload_demo(self._stack))
+        for name in engines if not stopping.is_set() else ():
+            engine = self._runs[name].engine
+            reload_s = (reload_s or 0.0) + _seconds(partial(engine.reload_demo, self._stack))
         self._outages.end(services)
         return restart_s, reload_s
 
@@ -263,7 +343,14 @@ class FaultInjector(Probe):
                 reload_s=None,
             )
             self._done.append(done)
-            (self._kill if fault.how == "kill" else self._pause)(fault, done)
+            carry_out: Mapping[str, Callable[[Fault, DoneFault], None]] = {
+                "kill": self._kill,
+                "pause": self._pause,
+                "delete": self._delete,
+                "drain": self._drain,
+                "cut": self._cut,
+            }
+            carry_out[fault.how](fault, done)
             if self.stopping.is_set():
                 return
             done.until_ms = now_ms()
@@ -287,6 +374,22 @@ class FaultInjector(Probe):
         if not self.stopping.wait(fault.for_s):
             times = self._control.restart(done.services, name, self.stopping)
             done.restart_s, done.reload_s = times
+
+    def _delete(self, fault: Fault, done: DoneFault) -> None:
+        self._control.remove_pods(done.services, lambda there: there.delete_pod(fault.target))
+        self._await_pods(done)
+
+    def _drain(self, fault: Fault, done: DoneFault) -> None:
+        self._control.remove_pods(done.services, lambda there: there.drain(fault.target))
+        if not self.stopping.wait(fault.for_s):
+            self._await_pods(done)
+
+    def _await_pods(self, done: DoneFault) -> None:
+        times = self._control.await_pods(done.services, self.stopping)
+        done.restart_s, done.reload_s = times
+
+    def _cut(self, fault: Fault, done: DoneFault) -> None:
+        self._control.cut(done.services, fault.target, fault.for_s)
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -19,6 +19,7 @@ from racetrack.run.checks import make_ready
 from racetrack.stack import applicability
 from racetrack.stack.contract import (
     BrokerClock,
+    Cluster,
     DataFolder,
     Endpoints,
     OnReady,
@@ -117,6 +118,7 @@ class MadeUpStack:
         return []
 
     data_in_memory = True
+    cluster: Cluster | None = None
 
     def data_folders(self) -> list[DataFolder]:
         return self.folders

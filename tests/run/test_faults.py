@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, cast
+from typing import cast
 
 import pytest
 
@@ -13,7 +13,8 @@ from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault
 from racetrack.run import faults
 from racetrack.run.engine_run import EngineRun
-from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, How, ServiceControl
+from racetrack.stack.contract import Cluster
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 from tests.waiting import wait_until
 
@@ -28,11 +29,12 @@ from tests.waiting import wait_until
         ("pause:redis@10s+5s", "pause", "redis", 10, 5),
         ("pause:broker@1m+500ms", "pause", "broker", 60, 0.5),
         ("kill:mysql@10", "kill", "mysql", 10, 0),
+        ("delete:flink-taskmanager-1@20s", "delete", "flink-taskmanager-1", 20, 0),
+        ("drain:node-2.example@20s+30s", "drain", "node-2.example", 20, 30),
+        ("cut:node2@20s+20s", "cut", "node2", 20, 20),
     ],
 )
-def test_what_a_fault_says(
-    text: str, how: Literal["kill", "pause"], whom: str, at_s: float, for_s: float
-) -> None:
+def test_what_a_fault_says(text: str, how: How, whom: str, at_s: float, for_s: float) -> None:
     assert faults.parse(text) == Fault(text, how, whom, at_s, for_s)
 
 
@@ -48,6 +50,9 @@ def test_what_a_fault_says(
         ("kill:redis@10s", "not 'redis'"),
         ("kill:loadgen@10s", "not 'loadgen'"),
         ("pause:nothing@10s+1s", "not 'nothing'"),
+        ("delete:worker-0@10s+5s", r"created again at once. Omit \+5s"),
+        ("drain:node2@10s", r"Write drain:node2@10s\+5s"),
+        ("cut:node2@10s", "has no duration"),
     ],
 )
 def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> None:
@@ -77,6 +82,7 @@ class FakeRun:
 
     def __init__(self, stack: MadeUpStack) -> None:
         self.engine, self.delay = MadeUpEngine(), FakeDelay(stack)
+        self.services = self.engine.services
 
 
 class Bench:
@@ -178,3 +184,89 @@ def test_only_services_with_an_expected_outage_are_excused() -> None:
     outages.end(["broker"])
     assert outages.any_since(before_s, ["broker"])
     assert not outages.any_since(time.monotonic(), ["broker"])
+
+
+class FakeCluster:
+    """A cluster with the pods worker-0 and manager-0 on the node `far`."""
+
+    def __init__(self, did: list[tuple[str, str]]) -> None:
+        self._did = did
+
+    def require_pod(self, pod: str, services: Sequence[str]) -> None:
+        if pod not in [f"{name}-0" for name in services]:
+            raise UsageError(f"no pod {pod}")
+
+    def require_node(self, node: str) -> None:
+        if node != "far":
+            raise UsageError(f"no node {node}")
+
+    def delete_pod(self, pod: str) -> None:
+        self._did.append(("delete", pod))
+
+    def drain(self, node: str) -> None:
+        self._did.append(("drain", node))
+
+    def undo_drain(self) -> None:
+        self._did.append(("undo", "drain"))
+
+    def cut(self, node: str, for_s: float) -> None:
+        self._did.append(("cut", f"{node} for {for_s:g} s"))
+
+    def wait_until_ready(self, services: Sequence[str]) -> None:
+        self._did.append(("await", " ".join(services)))
+
+
+def in_cluster(text: str) -> tuple[Bench, DoneFault]:
+    bench = Bench(text)
+    bench.stack.cluster = cast(Cluster, FakeCluster(bench.stack.did))
+    [done] = bench.run()
+    return bench, done
+
+
+def test_a_deleted_pod_is_awaited_and_the_demo_loaded_again() -> None:
+    bench, done = in_cluster("delete:worker-0@0s")
+    assert bench.stack.did == [
+        ("delete", "worker-0"),
+        ("undo", "drain"),
+        ("await", "worker"),
+        ("load", "demo"),
+    ]
+    assert done.services == ("worker",)
+    assert done.restart_s is not None and done.reload_s is not None
+
+
+def test_a_drained_node_is_given_back() -> None:
+    bench, done = in_cluster("drain:far@0s+0.1s")
+    assert bench.stack.did == [
+        ("drain", "far"),
+        ("undo", "drain"),
+        ("await", "manager worker"),
+        ("load", "demo"),
+    ]
+    assert done.services == ("manager", "worker")
+
+
+def test_a_network_that_was_cut_needs_no_restart() -> None:
+    bench, done = in_cluster("cut:far@0s+2s")
+    assert bench.stack.did == [("cut", "far for 2 s")]
+    assert (done.restart_s, done.reload_s) == (None, None)
+
+
+def test_pods_and_nodes_are_checked_before_anything_starts() -> None:
+    stack, engine = MadeUpStack(), MadeUpEngine()
+
+    def check(text: str) -> None:
+        fault = faults.parse(text)
+        faults.require_possible(fault, faults.services_hit(fault, engine, load()), stack.as_stack())
+
+    with pytest.raises(UsageError, match="on Kubernetes only"):
+        check("cut:far@0s+2s")
+    stack.cluster = cast(Cluster, FakeCluster([]))
+    check("cut:far@0s+2s")
+    check("delete:worker-0@0s")
+    with pytest.raises(UsageError, match="no node near"):
+        check("drain:near@0s+2s")
+    with pytest.raises(UsageError, match="no pod worker-7"):
+        check("delete:worker-7@0s")
+    with pytest.raises(UsageError, match="has no such pod"):
+        check("delete:mysql-0@0s")
