@@ -8,8 +8,8 @@
 #     flink     Flink with two TaskManagers
 #     delete    flink, and the pod of a TaskManager is deleted
 #     kill      flink, and all its pods are killed
-#     node      kstreams, and a pod is deleted, then the engine's node drained, then its network
-#               cut for 20 s
+#     drain     kstreams, and the engine's node is drained
+#     cut       kstreams, and the network of the engine's node is cut for 20 s
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
 #
 # A case takes 3 to 5 minutes on two cores. Exit code: 0 if all runs were verified.
@@ -48,11 +48,10 @@ end() {
 
 case_kstreams() { race kstreams; }
 case_flink() { race flink; }
-case_delete() { race flink --fault delete:flink-taskmanager-1@15s; }
-case_node() {
-    race kstreams --fault delete:kstreams-1@12s --fault drain:node2@35s+5s --fault cut:node2@70s+20s
-}
-case_kill() { race flink --fault kill:engine@15s+5s; }
+case_delete() { race flink --fault delete:flink-taskmanager-1@12s; }
+case_drain() { race kstreams --fault drain:node2@12s+5s; }
+case_cut() { race kstreams --fault cut:node2@12s+20s; }
+case_kill() { race flink --fault kill:engine@12s; }
 
 case_harness() {
     begin kstreams

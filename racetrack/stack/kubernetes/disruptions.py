@@ -1,12 +1,12 @@
 """Faults of a cluster: deletion of a pod, drain of a node, and cut of a node's network."""
 
+import os
 import shlex
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from racetrack import environment
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack import processes
@@ -132,7 +132,8 @@ class Disruptions:
         try:
             done = subprocess.run(
                 command,
-                env=environment.of_program(mark),
+                # The user's environment, which may say how to reach the cluster.
+                env={**os.environ, **mark},
                 capture_output=True,
                 text=True,
                 check=False,
