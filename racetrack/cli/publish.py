@@ -1,4 +1,4 @@
-"""`./race publish`: creates result files from run folders, and the page that ranks engines."""
+"""`./race publish`: creates result files from run folders, and the pages that show them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from racetrack import plugins
 from racetrack.cli.parameters import Command, errors_to_exit_codes
 
 RESULTS = plugins.REPO / "results"
-PAGE = plugins.REPO / "docs" / "index.html"
+DOCS = plugins.REPO / "docs"
 
 
 @click.command(cls=Command)
@@ -31,14 +31,16 @@ PAGE = plugins.REPO / "docs" / "index.html"
     help="Folder of the results. Default: `results/` in the repository.",
 )
 @click.option(
-    "--page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=PAGE,
-    help="The page that ranks all results. Default: `docs/index.html` in the repository.",
+    "--pages",
+    "docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DOCS,
+    help="Folder for the pages index.html, which ranks all results, and results.md. Default:"
+    " `docs/` in the repository.",
 )
-def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> None:
+def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> None:
     """Write the results of FOLDERS of runs, sweeps, searches and comparisons as data, and generate
-    the page that ranks all results. Without FOLDERS, only generate the page. Needs no stack, only
+    the pages that show all results. Without FOLDERS, only generate the pages. Needs no stack, only
     files.
 
     There is one result for each workload, machine and version of an engine:
@@ -66,5 +68,5 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> 
             }
             for path in publishing.publish(folders, root, names, variant):
                 click.echo(shown(path))
-        ranking.write(root, page)
-        click.echo(shown(page))
+        for page in ranking.write(root, docs):
+            click.echo(shown(page))

@@ -5,11 +5,13 @@ generation, so the same results give the same page.
 """
 
 import json
+from collections.abc import Sequence
+from os.path import relpath
 from pathlib import Path
-from typing import Any
 
 from racetrack.errors import UsageError
 from racetrack.report.html import environment, own_file
+from racetrack.report.results_page import results_page
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult
@@ -17,27 +19,31 @@ from racetrack.results.published import EngineResult
 CHARTS = ("lag", "cpu", "distribution")
 
 
-def write(root: Path, page: Path) -> None:
-    """Write the page from all results below `root`.
+def write(root: Path, folder: Path) -> list[Path]:
+    """Write the pages index.html and results.md into `folder` from all results below `root`. Return
+    their paths.
 
     Raises:
         UsageError: a file is not a result, or its path does not match its content.
     """
-    page.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(page, ranking_page(root))
+    results = read_results(root)
+    pages = {
+        folder / "index.html": ranking_page(results),
+        folder / "results.md": results_page(results, relpath(root, folder)),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for page, text in pages.items():
+        write_whole(page, text)
+    return list(pages)
 
 
-def ranking_page(root: Path) -> str:
-    """Return the page with all results below `root`.
-
-    Raises:
-        UsageError: a file is not a result, or its path does not match its content.
-    """
+def ranking_page(results: Sequence[EngineResult]) -> str:
+    """Return the page that ranks these results."""
     return (
         environment()
         .get_template("ranking.html.j2")
         .render(
-            results=read_results(root),
+            results=[{"path": of.file_name, **json.loads(of.as_text())} for of in results],
             charts=CHARTS,
             licence=own_file("uplot/LICENSE"),
             css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
@@ -48,8 +54,8 @@ def ranking_page(root: Path) -> str:
     )
 
 
-def read_results(root: Path) -> list[dict[str, Any]]:
-    """Return all results below `root`, sorted by path. `path` of each is its path below `root`.
+def read_results(root: Path) -> list[EngineResult]:
+    """Return all results below `root`, sorted by path.
 
     Raises:
         UsageError: a file is not a result, or its path does not match its content.
@@ -57,11 +63,10 @@ def read_results(root: Path) -> list[dict[str, Any]]:
     found = []
     for file in sorted(root.rglob("*.json")):
         result = read_record(file, EngineResult)
-        path = file.relative_to(root).as_posix()
-        if path != result.file_name:
+        if file.relative_to(root).as_posix() != result.file_name:
             raise UsageError(
                 f"The content of {file} belongs into {result.file_name}: move the file, or publish"
                 " the result again."
             )
-        found.append({"path": path, **json.loads(result.as_text())})
+        found.append(result)
     return found

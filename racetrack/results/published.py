@@ -109,8 +109,7 @@ class RateFigures(StrictModel):
 
 
 class CpuLine(StrictModel):
-    """CPU use as a linear function of the rate, fitted to runs that kept up; see
-    docs/results.md."""
+    """CPU use as a linear function of the rate, fitted to runs that kept up."""
 
     base_pct: Estimate = Field(
         description="CPU use extrapolated to rate 0, percent of one core; n is the number of runs."

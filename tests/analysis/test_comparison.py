@@ -3,7 +3,7 @@ named.
 
 Repeats are made up with a scatter of SCATTER between fresh runs, half of its variance common to all
 rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in the p99 of the lag of
-`dh`, and by 3 to 4 % in the capacity of `pg` and `flink` (docs/results.md).
+`dh`, and by 3 to 4 % in the capacity of `pg` and `flink` (2026-11-25).
 """
 
 import math

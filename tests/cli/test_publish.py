@@ -15,7 +15,7 @@ OF_EXAMPLE = engines.find_engine(EXAMPLE)
 
 
 def publish(tmp_path: Path, *folders: Path) -> Result:
-    where = ("--results", str(tmp_path / "results"), "--page", str(tmp_path / "index.html"))
+    where = ("--results", str(tmp_path / "results"), "--pages", str(tmp_path))
     return CliRunner().invoke(cli.race, ["publish", *map(str, folders), *where])
 
 
@@ -28,22 +28,23 @@ def a_run(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_writes_the_result_and_the_page(tmp_path: Path, a_run: Path) -> None:
+def test_it_writes_the_result_and_the_pages(tmp_path: Path, a_run: Path) -> None:
     result = publish(tmp_path, a_run.parent)
     assert result.exit_code == 0, result.output
     (file,) = (tmp_path / "results").rglob("*.json")
     assert file.name == f"{EXAMPLE}@1.2.json"
-    assert result.output.splitlines() == [str(file), str(tmp_path / "index.html")]
+    pages = [str(tmp_path / "index.html"), str(tmp_path / "results.md")]
+    assert result.output.splitlines() == [str(file), *pages]
     assert f'"title": "{OF_EXAMPLE.title}"' in file.read_text()
-    assert OF_EXAMPLE.title in (tmp_path / "index.html").read_text()
+    assert all(OF_EXAMPLE.title in Path(page).read_text() for page in pages)
 
 
-def test_without_folders_it_makes_the_page_only(tmp_path: Path, a_run: Path) -> None:
+def test_without_folders_it_makes_the_pages_only(tmp_path: Path, a_run: Path) -> None:
     assert publish(tmp_path, a_run).exit_code == 0
     before = (tmp_path / "index.html").read_text()
     (tmp_path / "index.html").unlink()
     result = publish(tmp_path)
-    assert result.output == f"{tmp_path / 'index.html'}\n"
+    assert result.output == f"{tmp_path / 'index.html'}\n{tmp_path / 'results.md'}\n"
     assert (tmp_path / "index.html").read_text() == before
 
 

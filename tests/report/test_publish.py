@@ -14,9 +14,11 @@ from jsonschema import Draft202012Validator
 from racetrack.config import REPO
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
+from racetrack.report.figures import format_significant
 from racetrack.report.material import gather
 from racetrack.report.publish import EngineName, publish
 from racetrack.report.ranking import ranking_page, read_results
+from racetrack.report.results_page import results_page
 from racetrack.results.comparison import ComparisonRecord, Piece
 from racetrack.results.published import MOST_BYTES, schema
 from racetrack.results.run import Window
@@ -38,6 +40,10 @@ MACHINE = {
     "cores": 2,
     "memory_gib": 23.54,
 }
+
+
+def published(root: Path) -> list[dict[str, Any]]:
+    return [json.loads(result.as_text()) for result in read_results(root)]
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +153,7 @@ def test_a_view_that_was_wrong_once_is_wrong(tmp_path: Path) -> None:
     for found in (RIGHT, WRONG):
         run(tmp_path, RunSpec(verified=verified(users=found)))
     publish([tmp_path], tmp_path / "results", ENGINES)
-    (result,) = read_results(tmp_path / "results")
+    (result,) = published(tmp_path / "results")
     assert result["views"]["wrong"] == ["users"] and result["views"]["right"] == []
 
 
@@ -179,7 +185,7 @@ def test_the_command_repeats_rates_repeats_and_settings(
     )
     run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
     publish([tmp_path], tmp_path / "results", ENGINES)
-    (changed,) = read_results(tmp_path / "results")
+    (changed,) = published(tmp_path / "results")
     assert changed["settings"] == {"kafka_heap": "8g"}
     assert changed["commands"][0].startswith("KAFKA_HEAP=8g ./race sweep steady --rates 4000 ")
 
@@ -199,7 +205,7 @@ def test_the_retention_that_a_search_derives_is_no_difference(tmp_path: Path) ->
     run(tmp_path, RunSpec(settings={"KAFKA_RETENTION_BYTES": "700000000"}))
     run(tmp_path, RunSpec())
     publish([tmp_path], tmp_path / "results", ENGINES)
-    (result,) = read_results(tmp_path / "results")
+    (result,) = published(tmp_path / "results")
     assert result["settings"] == {}
     assert result["rates"][0]["cpu_mean_pct"]["n"] == 2
 
@@ -279,7 +285,7 @@ def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path
     record["settings"] = {"steady": {"KAFKA_HEAP": "8g"}}
     (folder / "comparison.json").write_text(json.dumps(record))
     publish([folder], tmp_path / "results", ENGINES)
-    (result,) = read_results(tmp_path / "results")
+    (result,) = published(tmp_path / "results")
     assert result["settings"] == {"kafka_heap": "8g", "connect_heap": "1g"}
     assert result["commands"][0].startswith("CONNECT_HEAP=1g ./race compare steady swift")
 
@@ -287,12 +293,12 @@ def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path
 def test_void_pieces_and_lower_bounds_do_not_count_where_others_do(tmp_path: Path) -> None:
     void = compared(tmp_path / "void", outcome="Void: a backup ran")
     publish([void], tmp_path / "results", ENGINES)
-    (result,) = read_results(tmp_path / "results")
+    (result,) = published(tmp_path / "results")
     assert result["rates"][0]["cpu_mean_pct"]["n"] == 1 == result["capacity"]["n"]
     assert len(result["left_out"]) == 3 and "a backup ran" in result["left_out"][0]
     at_least = compared(tmp_path / "at_least", is_lower_bound=True)
     publish([at_least], tmp_path / "results", ENGINES)
-    (result,) = read_results(tmp_path / "results")
+    (result,) = published(tmp_path / "results")
     capacity = result["capacity"]
     assert (capacity["n"], capacity["mean"], capacity["is_lower_bound"]) == (1, 50_001, False)
     assert "low" not in capacity
@@ -326,10 +332,25 @@ def test_a_file_that_is_not_where_it_belongs_is_refused(
         read_results(tmp_path)
 
 
-def test_the_committed_page_is_that_of_the_committed_results() -> None:
-    """Without results there is no page; with some, `./race publish` makes it anew."""
-    page = REPO / "docs" / "index.html"
-    if read_results(REPO / "results"):
-        assert page.read_text() == ranking_page(REPO / "results") + "\n", "./race publish"
-    else:
-        assert not page.exists()
+def test_the_committed_pages_are_those_of_the_committed_results() -> None:
+    results = read_results(REPO / "results")
+    pages = {
+        "index.html": ranking_page(results),
+        "results.md": results_page(results, "../results"),
+    }
+    for name, text in pages.items():
+        assert (REPO / "docs" / name).read_text() == text + "\n", "./race publish"
+
+
+def test_a_table_has_the_figures_with_their_intervals(
+    made: tuple[Path, Path], result: dict[str, Any]
+) -> None:
+    root, file = made
+    page = results_page(read_results(root), "results")
+    assert f"](results/{file.relative_to(root).as_posix()})" in page
+    assert "\n## shop: AMD EPYC(TM) Processor (family 26, model 2), 2 cores, 24 GiB\n" in page
+    shown = [format_significant(result["capacity"][key]) for key in ("mean", "low", "high")]
+    assert "| {} ({} to {}) |".format(*shown) in page
+    assert " views right |" in page
+    assert "At 1,000 events/s:" in page and "At 4,000 events/s:" in page
+    assert "the script does not create hvu_test" in page

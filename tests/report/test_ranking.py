@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.report.publish import EngineName, publish
-from racetrack.report.ranking import ranking_page
+from racetrack.report.ranking import ranking_page, read_results
 from tests.records import verified
 from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RIGHT, RunSpec, run, search
@@ -93,7 +93,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(root: Path) -> str:
-    return ranking_page(root)
+    return ranking_page(read_results(root))
 
 
 def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
@@ -157,7 +157,8 @@ def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
         copy = tmp_path / "results" / file.relative_to(root)
         copy.parent.mkdir(parents=True)
         copy.write_text(json.dumps(record))
-    (row,) = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).result["rows"]
+    page = ranking_page(read_results(tmp_path / "results"))
+    (row,) = look(page, RANKS, tmp_path, 1200).result["rows"]
     assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
 
 
@@ -165,7 +166,9 @@ def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:
     for spec in (RunSpec(), RunSpec(engine="swift", delay_ms=1, leak=0.05)):
         run(tmp_path / "logs", spec)
     publish([tmp_path / "logs"], tmp_path / "results", ENGINES)
-    first, second = look(ranking_page(tmp_path / "results"), RANKS, tmp_path, 1200).result["rows"]
+    first, second = look(
+        ranking_page(read_results(tmp_path / "results")), RANKS, tmp_path, 1200
+    ).result["rows"]
     assert first[0].startswith("Steady") and first[2] == "best"
     assert second[0].startswith("Swift") and second[2] == "fell behind"
 
@@ -180,5 +183,5 @@ def test_it_needs_no_other_file_and_is_small(page: str, tmp_path: Path) -> None:
     without_comments = re.sub(r"/\*!.*?\*/", "", page)
     loads = r"https?://|@import|<link|<img|<iframe|\ssrc=|fetch\(|XMLHttpRequest"
     assert re.findall(loads, without_comments) == []
-    assert len(ranking_page(tmp_path).encode()) < MOST_WITHOUT_DATA
+    assert len(ranking_page(read_results(tmp_path)).encode()) < MOST_WITHOUT_DATA
     assert "Leon Sorokin" in page  # uPlot's licence
