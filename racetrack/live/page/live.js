@@ -159,7 +159,8 @@ function addEvent(event) {
   session.events.push(event);
   session.events.splice(0, session.events.length - 1000);
   showEvent(event);
-  if (GRAVE.has(event.kind) || event.by !== "user") say(event.text);
+  const isFrequent = event.kind === "collection";
+  if (GRAVE.has(event.kind) || (event.by !== "user" && !isFrequent)) say(event.text);
 }
 
 // --- as text -------------------------------------------------------------------------------------
@@ -208,7 +209,9 @@ function showEngine({ name, status, text, verdict }) {
   parts.kind.className = `verdict ${grade}`;
   parts.kind.dataset.kind = verdict.kind;
   setText(parts.text, status === "running" ? verdict.text : text || verdict.text);
-  if (before && before !== verdict.kind && verdict.kind !== "none") say(`${title}: ${verdict.kind}.`);
+  // Each action makes it undecided, which would replace what is being read out of the action.
+  const isDecided = !["none", "undecided"].includes(verdict.kind);
+  if (before && before !== verdict.kind && isDecided) say(`${title}: ${verdict.kind}.`);
 }
 
 function showFigures() {
