@@ -78,7 +78,7 @@ class Counters:
         return self._workers_at + number * _WORKER_WORDS
 
     def of_worker(self, number: int, which: int) -> int:
-        """Return QUEUED or CPU_NS of a worker."""
+        """Return a worker's counter; `which` is QUEUED or CPU_NS."""
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:

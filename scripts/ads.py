@@ -86,10 +86,11 @@ ad_events_summary = ad_events_progress.agg_by(
 ).update("dt_ms = total == 0 ? NULL_DOUBLE : epochNanos(now()) / 1e6 - max_received_at")
 
 # ---- Campaigns -----------------------------------------------------------------------------------
-# `campaign_windows`: the number of views of a campaign's ads, per campaign and window with any
-# views. `window_start_ms` is the window's first millisecond, a multiple of 10,000. Views are
-# counted by ad before the join. So they count for the right campaign even if the ad's row arrives
-# late or changes, without keeping events. An ad that is not in `ads` is not counted.
+# `campaign_windows`: how often a campaign's ads were viewed, for each campaign and window with at
+# least one view. `window_start_ms` is the window's first millisecond, a multiple of 10,000. Views
+# are counted by ad before the join, so that they count for the right campaign even if the ad's row
+# arrives late or changes; no events have to be kept for this. An ad that is not in `ads` is not
+# counted.
 campaign_windows = (
     views_by_ad.natural_join(ads, "ad_id", "campaign_id")
     .where("campaign_id != null")

@@ -1,5 +1,5 @@
-"""Noise of the machine: figures from `noise.csv`, and the noise gate, limits beyond which a run is
-void.
+"""Noise of the machine: figures from `noise.csv`, and the noise gate (the limits beyond which a run
+is void).
 
 docs/noise.md describes the measurement and the thresholds.
 """

@@ -402,8 +402,8 @@ def backlog_by_stage(
 
 
 def cdc_path(folder: Path, window: Window) -> CdcLag | None:
-    """Return the age of the oldest waiting insert at each stage of the CDC path in the window; None
-    if the run did not record inserts."""
+    """Return, for each stage of the CDC path, quantiles over the window of the age of the oldest
+    insert that had not passed it; None if the run did not record enough inserts."""
     inserts = read_inserts(folder)
     if inserts is None:
         return None

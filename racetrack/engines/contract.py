@@ -129,8 +129,8 @@ class Engine(ABC):
     stamped_by_broker: bool = False
     is_published: bool = False  # True for the two engines of the experiment of 2022
     version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
-    # Largest time by which the summary and the progress of the same pageviews may be reported
-    # apart, if the engine writes the two views independently.
+    # Longest time between an engine's reports of the same pageviews in its progress view and in its
+    # summary view. 0 unless it writes the two views independently.
     summary_after_ms: int = 0
 
     # Places outside the engine's own services to which it writes under fixed names. Two engines

@@ -32,7 +32,7 @@ NOT_NEEDED = (
     "var/lib/apt/lists",
     "var/log",
     "debootstrap",
-    # Describe this machine, not the image.
+    # These describe the machine that builds the image.
     "etc/hostname",
     "etc/resolv.conf",
 )

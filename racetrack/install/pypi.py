@@ -167,7 +167,8 @@ def unpacked(site: Site, packages: Path | str) -> Path:
 
 
 def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
-    """Install the packages of a lock file, verified by hash, or those of one requirement."""
+    """Install `packages`: a lock file, whose hashes are verified, or one requirement such as
+    `name==1.2`, without a hash."""
     _uv(
         site,
         "pip",

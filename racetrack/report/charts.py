@@ -130,7 +130,8 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
     the capacity, and the highest rate that it sustained within each bound. All searches must have
     the same kind of load. None if no search found a rate."""
     engines = list(dict.fromkeys(each.record.engine for each in limits))
-    points: dict[str, list[tuple[float, float, float]]] = {}  # name → x, y, half
+    # name → x, y, half-width of the interval
+    points: dict[str, list[tuple[float, float, float]]] = {}
     for row, engine in enumerate(engines):
         searches = [each.record for each in limits if each.record.engine == engine]
         for record, y in zip(searches, _spread_out(row, len(searches)), strict=True):

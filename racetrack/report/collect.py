@@ -344,8 +344,8 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
 
 
 def _window(run: RunRecord) -> dict[str, str]:
-    """Return the length of the window. It must be equal for repeats, since memory grows and lag
-    settles over time."""
+    """Return the window and the wait before it as text. Only runs in which they are equal are
+    repeats of each other, since memory grows and lag settles over time."""
     asked = run.asked
     if not asked:
         return {}

@@ -65,8 +65,8 @@ def _mean_of(capacities: Sequence[float]) -> str:
 
 
 def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
-    """Format the highest rate at which the lag stayed within a bound, and the lowest higher rate at
-    which it did not. Add the effective bound if it is larger than the requested bound."""
+    """Format the highest rate at which the lag stayed within a bound, and the lowest rate above
+    that at which it did not. Add the effective bound if it is larger than the requested bound."""
     asked = [one for one in found.sustainable if one.bound_ms == bound_ms]
     rates = _describe_rates(asked[0]) if asked else NOT_KNOWN
     if rates == NOT_KNOWN or not _is_wider(found, bound_ms):

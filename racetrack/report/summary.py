@@ -353,8 +353,8 @@ def describe_cdc(cdc: CdcVerified) -> str:
 
 
 def describe_unfit(topic: str, unfit: UnfitMessages) -> str:
-    """Return a text with the number of invalid messages in a topic, and a description of the
-    first."""
+    """Return a text with the number of invalid messages in a topic, and descriptions of the first
+    few."""
     more = unfit.count - len(unfit.first)
     others = f"; and {more:,} more" if more else ""
     return f"{unfit.count:,} in {topic}, left out: {'; '.join(unfit.first)}{others}"

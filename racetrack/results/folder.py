@@ -92,8 +92,9 @@ class RunFolder:
 
     @contextmanager
     def recording(self) -> Iterator[RunRecord]:
-        """Yield the record for changes; at the end of the context, write `run.json` unless an error
-        occurred. Changes of keys that all engines of the run share reach their records, too."""
+        """Yield the record, to be changed. At the end of the context, write `run.json` unless an
+        error occurred. Values that all engines of the run have in common are also copied into each
+        engine's record."""
         yield self._run
         self._share()
         if self._parts:

@@ -122,8 +122,8 @@ class UnfitMessages(StrictModel):
 
 
 class Verified(StrictModel):
-    """Comparison of views with their sources while the load is paused. First CDC topics are
-    compared with MySQL, then views with topics."""
+    """Comparison of views with their sources while the load is paused. CDC topics are compared with
+    MySQL first, and then views with topics."""
 
     drained_after_s: float | None = Field(
         description="Seconds from the pause of the load until the engine had processed all input;"

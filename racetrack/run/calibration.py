@@ -177,8 +177,8 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 
 
 def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
-    """Make a run while another program uses a known share of a core; return its row of the
-    table."""
+    """Make a run while another program uses a known share of a core. Return the finding: whether
+    the run measured that share."""
     from racetrack.analysis import calibration
     from racetrack.results.folder import read_run
     from racetrack.run.burner import burning, burnt_pct

@@ -107,8 +107,8 @@ class EngineRun:
                 probe.newest.clear()
 
     def check(self, besides: Collection[str]) -> None:
-        """Check that the engine, its probes and the services that it needs run. `besides` contains
-        the services of other engines.
+        """Check that the engine, its probes and the services it depends on are still running.
+        `besides` contains the services of other engines.
 
         Raises:
             RacetrackError: a service has ended; the message contains the reason.

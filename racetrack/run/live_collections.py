@@ -16,7 +16,8 @@ _PAUSE = re.compile(
 
 @dataclass
 class _Log:
-    """A log file, how much of it has been read, and its pauses without an event."""
+    """A service's log, how much of it has been read, and the garbage-collection pauses in it that
+    have not been reported yet."""
 
     path: Path
     read_bytes: int

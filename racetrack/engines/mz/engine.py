@@ -189,8 +189,8 @@ class Materialize(Engine):
             ) from error
 
     def remarks(self, stack: Stack) -> list[str]:
-        """If Materialize runs elsewhere, return the schema of the demo's objects, and schemas that
-        earlier runs may have left."""
+        """If Materialize runs elsewhere, return remarks that name the schema with the demo's
+        objects, and other schemas, which killed runs may have left behind."""
         if not _is_elsewhere(stack.settings):
             return []
         server = _server(stack.settings)

@@ -132,7 +132,7 @@ class PostgreSQL(Engine):
         return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
-        """Return 0: a view is computed with the time at which it is read."""
+        """Return 0: a view is computed when it is read, so its time window ends at that moment."""
         return 0
 
     def caveats(self, settings: Settings) -> list[str]:

@@ -217,8 +217,8 @@ BESIDE = ("Docker Desktop", "Rancher Desktop WSL Distribution")
 def why_unmeasurable(info: Mapping[str, object], host_name: str) -> Unmeasurable | None:
     """Return why processes of containers can't be seen here, according to `docker info`.
 
-    None means that they can. A missing control group (containers.py) would show the same, but only
-    after a container was started.
+    None if they can. A missing control group (containers.py) would also reveal that they can't, but
+    only after a container has been started.
     """
     kernel, here = str(info.get("KernelVersion", "unknown")), platform.release()
     title, remedy = _product(info)

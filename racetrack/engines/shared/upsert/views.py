@@ -64,7 +64,8 @@ class Table:
         return [value for rows in self._rows.values() for value in rows.values()]
 
     def rows_of(self, first: str, among: Iterable[int]) -> list[bytes]:
-        """Return the rows whose first column is named `first` and has one of the values `among`."""
+        """Return the rows whose first column has a value in `among`. `first` is the name of that
+        column."""
         beginnings = (topics.beginning(first, number) for number in among)
         return [value for one in beginnings for value in self._rows.get(one, {}).values()]
 
