@@ -251,8 +251,8 @@ def delete_topic(bootstrap: str, name: str) -> None:
 def show(results: dict[str, Any]) -> None:
     """Print the results as tables."""
     if "flat_out" in results:
-        asked = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
-        print(f"Flat out ({asked})")
+        shown = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
+        print(f"Flat out ({shown})")
         columns = f"{'loadgen is':>12}{'steady':>9}{'loadgen is':>12}{'messages/s':>13}"
         print(f"  {'':21}{'CPU-s per million':>18}{columns}")
         for name, one in results["flat_out"].items():
@@ -265,7 +265,7 @@ def show(results: dict[str, Any]) -> None:
     if "paced" in results:
         print("Paced")
         columns = f"{'rate error':>12}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}{'CPU of a core':>15}"
-        print(f"  {'asked/s':>10}{columns}")
+        print(f"  {'offered/s':>10}{columns}")
         for one in results["paced"]:
             late = one["lateness_ms"]
             row = f"{one['rate_error_pct']:>11.4f}%{late['p50']:>9.2f}{late['p99']:>9.2f}"

@@ -215,7 +215,7 @@ class Searched:
 
     error: float
     covers: bool
-    held: tuple[float | None, ...]
+    sustained: tuple[float | None, ...]
     minutes: float
     is_whole: bool
 
@@ -232,7 +232,9 @@ def searched(
     return Searched(
         error=found.capacity.per_s / mean - 1,
         covers=found.capacity.low <= mean <= found.capacity.high,
-        held=tuple(one.held_per_s and one.held_per_s / mean for one in found.sustained),
+        sustained=tuple(
+            one.sustained_per_s and one.sustained_per_s / mean for one in found.sustained
+        ),
         minutes=runs.took_s / 60,
         is_whole=found.is_whole,
     )
@@ -264,7 +266,7 @@ def table(searches: int) -> Table:
         of = [searched(engine, rng) for _ in range(searches)]
         errors = 100 * np.array([one.error for one in of])
         rates = [
-            np.array([held for one in of if (held := one.held[n]) is not None])
+            np.array([sustained for one in of if (sustained := one.sustained[n]) is not None])
             for n in range(len(BOUNDS_MS))
         ]
         minutes = [one.minutes for one in of]

@@ -149,5 +149,7 @@ def java_starts_with(flags: str) -> None:
 
 
 def _works(environment: Mapping[str, str]) -> bool:
-    asked = ["docker", "compose", "version"]
-    return subprocess.run(asked, env=environment, capture_output=True, check=False).returncode == 0
+    command = ["docker", "compose", "version"]
+    return (
+        subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
+    )

@@ -101,13 +101,13 @@ def running() -> Iterator[Engine]:
 
 
 def _answers(environment: dict[str, str]) -> bool:
-    asked = subprocess.run(
+    answer = subprocess.run(
         ["docker", "version", "--format", "{{.Server.Version}}"],
         env={**os.environ, **environment},
         capture_output=True,
         check=False,
     )
-    return asked.returncode == 0
+    return answer.returncode == 0
 
 
 def _start() -> None:

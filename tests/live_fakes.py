@@ -127,7 +127,7 @@ class FakeSession:
             "phase": "running",
             "rates": dict(self.rates),
             "load": self._load,
-            "held": "",
+            "load_stopped": "",
             "segment": dict(self._segment),
             "in_the_way": {"what": "nothing", "text": ""},
             "engines": [

@@ -54,13 +54,13 @@ VIEW: dict[str, Any] = {
     "lag_max_ms": None,
 }
 RUN: dict[str, Any] = {
-    "schema_version": 3,
+    "schema_version": 4,
     "run_id": "6f1c2a34-0000-4000-8000-000000000001",
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",
     "engine": "steady",
     "runtime": "native",
     "outcome": "ok",
-    "asked": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
+    "arguments": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
     "measured": {
         "window": {"start_ms": 1_795_000_000_000, "end_ms": 1_795_000_010_000},
         "rate_set_ms": 1_794_999_980_000,
@@ -83,7 +83,7 @@ RUN: dict[str, Any] = {
             "until_ms": 1_795_000_010_000,
             "window_s": 10.0,
             "updates": 10,
-            "asked_per_s": 5000,
+            "requested_per_s": 5000,
             "throughput": {
                 "offered_per_s": 5000,
                 "handed_over_per_s": 5000,

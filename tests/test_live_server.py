@@ -253,10 +253,10 @@ def test_the_dashboard_asks_for_metrics_that_there_are(page: Page) -> None:
     families = families_in(page.client.get("/metrics", headers=OPEN_METRICS).text)
     there = {*families, "racetrack_actions_total"}
     dashboard = json.loads((REPO / "docs" / "grafana-dashboard.json").read_text())
-    asked = {
+    needed = {
         target["expr"].split()[0] for panel in dashboard["panels"] for target in panel["targets"]
     }
-    assert asked <= there
+    assert needed <= there
 
 
 def test_a_port_in_use_is_named() -> None:

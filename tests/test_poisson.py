@@ -1,4 +1,4 @@
-"""Reads come at random: at the rate that was asked for, and at no point of a cycle more often."""
+"""Reads come at random: at the rate in the settings, and at no point of a cycle more often."""
 
 from itertools import islice, pairwise
 

@@ -117,7 +117,7 @@ def test_variables_of_other_programs_are_no_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bind", "advertised", "told"),
+    ("bind", "advertised", "address"),
     [
         ("127.0.0.1", "", "127.0.0.1"),
         ("0.0.0.0", "", "127.0.0.1"),  # noqa: S104
@@ -126,10 +126,10 @@ def test_variables_of_other_programs_are_no_settings() -> None:
     ],
 )
 def test_clients_of_the_broker_are_sent_where_the_settings_say(
-    bind: str, advertised: str, told: str
+    bind: str, advertised: str, address: str
 ) -> None:
     overrides = {"BIND_ADDRESS": bind, "KAFKA_ADVERTISED_ADDRESS": advertised}
-    assert settings.load(overrides).advertised_address == told
+    assert settings.load(overrides).advertised_address == address
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def waiting(folder: Path, defect: InjectedDefect) -> Finding:
     bound = f"both ± {WAITING_WITHIN:.0%}, and equal by Little's law"
     if isinstance(judged, str):
         return Finding(str(defect), judged, bound, within=False)
-    expected = judged.asked_per_s * defect.delay_ms / 1000
-    programmed = f"{defect} × {judged.asked_per_s:,}/s: {expected:,.0f} pageviews wait"
+    expected = judged.requested_per_s * defect.delay_ms / 1000
+    programmed = f"{defect} × {judged.requested_per_s:,}/s: {expected:,.0f} pageviews wait"
     law = run.results.littles_law if run.results else None
     if not law:
         return Finding(programmed, "Little's law could not be checked", bound, within=False)
@@ -199,7 +199,7 @@ def capacity(below: Path, above: Path, defect: InjectedDefect) -> Finding:
         if isinstance(each, str):
             return Finding(programmed, each, bound, within=False)
     at_low, at_high = (each for each in judged if not isinstance(each, str))
-    low, high = at_low.asked_per_s, at_high.asked_per_s
+    low, high = at_low.requested_per_s, at_high.requested_per_s
     counted_per_s = at_high.verdict.throughput.processed_per_s
     if counted_per_s is None:
         return Finding(programmed, at_high.verdict.reason, bound, within=False)
@@ -290,7 +290,7 @@ def work(folder: Path, defect: InjectedDefect) -> Finding:
 class _Judged:
     """Rate, window, verdict and lag of a valid run."""
 
-    asked_per_s: int
+    requested_per_s: int
     start_ms: int
     end_ms: int
     verdict: Verdict
@@ -301,13 +301,13 @@ def _judged(run: RunRecord) -> _Judged | str:
     """Return the figures of a run, or a text on why it has none."""
     if run.outcome != "ok":
         return run.outcome
-    if not (run.asked and run.results):
+    if not (run.arguments and run.results):
         return "The run was not judged"
     verdict = run.results.verdict
     if not verdict.measured:
         return verdict.reason
     return _Judged(
-        asked_per_s=run.asked.pageviews_per_s,
+        requested_per_s=run.arguments.pageviews_per_s,
         start_ms=verdict.from_ms,
         end_ms=verdict.until_ms,
         verdict=verdict,

@@ -66,12 +66,12 @@ QUESTIONS = (CPU, LAG_P99, READ_TIME, CAPACITY, MEMORY, BASE)
 @dataclass(frozen=True)
 class Side:
     """One side of a comparison. `figures` has the keys (metric, rate); the rate is None for figures
-    without one. `not_held` are rates with which the side did not keep up. `lower_bounds` are
+    without one. `not_sustained` are rates with which the side did not keep up. `lower_bounds` are
     metrics whose value is only a lower bound."""
 
     label: str
     figures: Mapping[tuple[str, int | None], Summary]
-    not_held: frozenset[int] = frozenset()
+    not_sustained: frozenset[int] = frozenset()
     lower_bounds: frozenset[str] = frozenset()
 
     @property
@@ -113,8 +113,8 @@ class Answer:
 def highest_common_rate(sides: Sequence[Side]) -> int | None:
     """Return the highest rate at which all sides were measured and kept up; None if there is
     none."""
-    held = [side.rates - side.not_held for side in sides]
-    return max(frozenset.intersection(*held), default=None) if held else None
+    sustained = [side.rates - side.not_sustained for side in sides]
+    return max(frozenset.intersection(*sustained), default=None) if sustained else None
 
 
 def answers(sides: Sequence[Side]) -> list[Answer]:
@@ -245,7 +245,7 @@ def _pooled(sides: Sequence[Side], key: str) -> tuple[float, int]:
     squares, freedom = 0.0, 0
     for side in sides:
         for (name, rate), of in side.figures.items():
-            known = of.values if name == key and rate not in side.not_held else ()
+            known = of.values if name == key and rate not in side.not_sustained else ()
             if len(known) > 1 and min(known) > 0:
                 squares += float(np.var(np.log(known))) * len(known)
                 freedom += len(known) - 1

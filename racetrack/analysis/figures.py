@@ -46,18 +46,18 @@ def results(folder: Path) -> Results:
 
 def results_of(folder: Path, run: RunRecord) -> Results:
     """Return the figures of one window of a run folder. `run.measured` contains the window, and
-    `run.asked` the rate. Otherwise like `results`.
+    `run.arguments` the rate. Otherwise like `results`.
 
     Raises:
         ValueError: `run.measured` has no window.
     """
-    asked, measured = run.asked, run.measured
-    if not (asked and measured):
+    arguments, measured = run.arguments, run.measured
+    if not (arguments and measured):
         raise ValueError(f"{folder} has no sampling window")
     count = curves.read(folder)
     # The rate of a load profile changes, so the offered rate is used as the requested rate.
-    asked_per_s = None if asked.load else asked.pageviews_per_s
-    verdict, found_views = judged(folder, count, asked_per_s, measured)
+    requested_per_s = None if arguments.load else arguments.pageviews_per_s
+    verdict, found_views = judged(folder, count, requested_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
@@ -113,11 +113,11 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
 
 
 def judged(
-    folder: Path, count: Curves, asked_per_s: float | None, measured: Measured
+    folder: Path, count: Curves, requested_per_s: float | None, measured: Measured
 ) -> tuple[Verdict, tuple[ViewLag, ...]]:
     """Return the verdict on the run, and the lag of each traced view in the same window. The
     verdict is that on the engine's count, or on a traced view if its verdict is worse."""
-    verdict = _verdict(count, asked_per_s, measured)
+    verdict = _verdict(count, requested_per_s, measured)
     traced = [
         (view, view_curves, _verdict(view_curves, None, measured))
         for view, view_curves in views.traced_curves(folder, count.partitions)
@@ -125,7 +125,7 @@ def judged(
     of_views = {view.name: found for view, _, found in traced}
     if name := views.deciding(verdict, of_views):
         own = of_views[name]
-        verdict = judge(count, own.from_ms, own.until_ms, asked_per_s).model_copy(
+        verdict = judge(count, own.from_ms, own.until_ms, requested_per_s).model_copy(
             update={
                 "kind": own.kind,
                 "reason": f"{own.reason}; the slowest view decides: {name}",
@@ -140,17 +140,17 @@ def judged(
     return verdict, lags
 
 
-def _verdict(recorded: Curves, asked_per_s: float | None, measured: Measured) -> Verdict:
+def _verdict(recorded: Curves, requested_per_s: float | None, measured: Measured) -> Verdict:
     """Return the verdict at the look that decided. If the run was not watched beyond its sampling
     window, judge the sampling window."""
     window = measured.window
     if measured.watched_until_ms is None:
-        return judge(recorded, window.start_ms, window.end_ms, asked_per_s)
+        return judge(recorded, window.start_ms, window.end_ms, requested_per_s)
     return decide(
         recorded,
         measured.rate_set_ms,
         measured.watched_until_ms,
-        asked_per_s,
+        requested_per_s,
         first_ms=window.end_ms,
     )
 

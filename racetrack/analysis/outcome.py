@@ -32,18 +32,18 @@ HALF = 0.5
 
 def run_outcome(run: RunRecord) -> str:
     """Return `ok`, or the first reason why the figures of a finished run can't be trusted."""
-    if not (run.asked and run.measured and run.results):
+    if not (run.arguments and run.measured and run.results):
         return "unfinished"
     reasons = (
         _lost(run.measured),
         _refused(run.measured),
         # At rate 0 the engine has nothing to report.
-        _silent(run.results) if run.asked.pageviews_per_s else None,
+        _silent(run.results) if run.arguments.pageviews_per_s else None,
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
         # Noise comes before a missed rate, because it may have caused that. Repeating may help.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
-        rate_missed(run.asked, run.results),
+        rate_missed(run.arguments, run.results),
     )
     return next((reason for reason in reasons if reason), "ok")
 
@@ -81,13 +81,13 @@ def _refused(measured: Counts) -> str | None:
     return f"The generator could not publish {refused:,} pageviews" if refused else None
 
 
-def rate_missed(asked: RunArguments, results: Results) -> str | None:
+def rate_missed(arguments: RunArguments, results: Results) -> str | None:
     """Return a text on how far the generator missed the requested rate; None if it did not."""
     achieved = results.achieved_pageviews_per_s
     if achieved is None:
         return "The judged window is too short to measure the rate: take more samples"
-    wanted: float = asked.pageviews_per_s
-    if asked.load:  # its rate changes
+    wanted: float = arguments.pageviews_per_s
+    if arguments.load:  # its rate changes
         wanted = results.offered_pageviews_per_s or 0.0
     if achieved >= wanted * (1 - RATE_TOLERANCE):
         return None
@@ -230,8 +230,8 @@ def _waiting(
         np.array([row.total for row in updates], dtype=np.float64),
     )
     from_ms, until_ms = _stretches(total.at_ms, start_ms, end_ms)
-    held = float(np.sum(counted(total, from_ms, "right") * (until_ms - from_ms)))
-    return float(_area(due, np.array([start_ms]), np.array([end_ms]))[0] - held) / (
+    counted_area = float(np.sum(counted(total, from_ms, "right") * (until_ms - from_ms)))
+    return float(_area(due, np.array([start_ms]), np.array([end_ms]))[0] - counted_area) / (
         end_ms - start_ms
     )
 

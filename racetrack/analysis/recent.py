@@ -89,8 +89,10 @@ class RecentCurves:
     def rate_per_s(self, curve: str, engine: str = "", over_ms: int = RATE_OVER_MS) -> float | None:
         """Return the current rate of a curve, summed over the partitions; None without rows."""
         with self._lock:
-            key, held = (engine, self._processed) if curve == "processed" else (curve, self._shared)
-            rows = [of for (name, _), of in held.items() if name == key]
+            key, curves = (
+                (engine, self._processed) if curve == "processed" else (curve, self._shared)
+            )
+            rows = [of for (name, _), of in curves.items() if name == key]
             if not rows:
                 return None
             end_ms = max(of.at_ms[-1] for of in rows)

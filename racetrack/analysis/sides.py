@@ -35,14 +35,14 @@ def sides_of(record: ComparisonRecord) -> list[Side]:
         for metric, values in overall.items():
             if known := [value for value in values if value is not None]:
                 figures[metric.key, None] = summary(known)
-        not_held = {
+        not_sustained = {
             one.pageviews_per_s
             for one in at_rates
             if one.verdict in NOT_HELD and one.pageviews_per_s is not None
         }
         bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
         if figures:
-            found.append(Side(engine, figures, frozenset(not_held), frozenset(bounds)))
+            found.append(Side(engine, figures, frozenset(not_sustained), frozenset(bounds)))
     return found
 
 
@@ -109,7 +109,7 @@ def recorded_sides(groups: Mapping[tuple[str, int | str | None], Group], name: s
     }
     for engine in dict.fromkeys(engine for engine, _ in rated):
         figures: Figures = {}
-        not_held = set()
+        not_sustained = set()
         for (of, rate), group in rated.items():
             if of != engine:
                 continue
@@ -117,11 +117,11 @@ def recorded_sides(groups: Mapping[tuple[str, int | str | None], Group], name: s
             if (memory := _recorded_memory(group)) and (MEMORY.key, rate) not in figures:
                 figures[MEMORY.key, rate] = memory
             if rate is not None and group.verdicts & NOT_HELD:
-                not_held.add(rate)
+                not_sustained.add(rate)
         if (BASE.key, None) not in figures and (base := _recorded_base(figures)):
             figures[BASE.key, None] = base
         label = f"{engine} ({name})" if name else engine
-        found.append(Side(label, figures, frozenset(not_held)))
+        found.append(Side(label, figures, frozenset(not_sustained)))
     return found
 
 

@@ -99,14 +99,14 @@ def judge(
     curves: Curves,
     start_ms: float,
     end_ms: float,
-    asked_per_s: float | None = None,
+    requested_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
     precision: Precision = PLAIN,
 ) -> Verdict:
     """Return the verdict on the window from `start_ms` to `end_ms` (epoch milliseconds), which must
     not include warm-up.
 
-    `asked_per_s` is the requested rate, which must be constant in the window. With None, the
+    `requested_per_s` is the requested rate, which must be constant in the window. With None, the
     offered rate is used instead.
 
     Raises:
@@ -118,14 +118,14 @@ def judge(
     step = curves.step
     series = lag_series(curves, start_ms, end_ms)
     rates = throughput(curves, start_ms, end_ms)
-    asked = rates.offered_per_s if asked_per_s is None else asked_per_s
+    requested = rates.offered_per_s if requested_per_s is None else requested_per_s
     window_s = _window_s(series)
-    short = _shortfalls(rates, asked, window_s)
+    short = _shortfalls(rates, requested, window_s)
     gaps = update_gaps(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
-    if asked_per_s == 0:  # purchases may cause a few pageviews
+    if requested_per_s == 0:  # purchases may cause a few pageviews
         reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
@@ -154,7 +154,7 @@ def judge(
         window_s=window_s,
         updates=updates,
         next_update_s=gaps.next_update_s,
-        asked_per_s=asked,
+        requested_per_s=requested,
         throughput=rates,
         measured=measured,
         shortest_window_s=longer_s,
@@ -216,10 +216,10 @@ def _above(part: LagShare, threshold_pct: float) -> bool:
     return part.slope is not None and part.slope.low_pct > threshold_pct
 
 
-def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> Shortfalls:
+def _shortfalls(rates: Throughput, requested_per_s: float, window_s: float) -> Shortfalls:
     share = 1 - RATE_TOLERANCE - SAMPLE_MS / 1000 / max(window_s, SAMPLE_MS / 1000)
     handed, published = rates.handed_over_per_s, rates.published_per_s
-    wanted = max(asked_per_s, rates.offered_per_s)
+    wanted = max(requested_per_s, rates.offered_per_s)
     return Shortfalls(
         f"handed over {handed:,.0f} of {wanted:,.0f} pageviews/s"
         if handed < share * wanted
@@ -349,7 +349,7 @@ def decide(
     curves: Curves,
     rate_set_ms: float,
     now_ms: float,
-    asked_per_s: float | None = None,
+    requested_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
     first_ms: float | None = None,
 ) -> Verdict:
@@ -365,11 +365,11 @@ def decide(
         first_ms = rate_set_ms + 1000 * LOOKS_S[0]
     verdict = None
     for at_ms in looks_ms(rate_set_ms, first_ms, now_ms):
-        verdict = look(curves, rate_set_ms, at_ms, asked_per_s, threshold_pct)
+        verdict = look(curves, rate_set_ms, at_ms, requested_per_s, threshold_pct)
         if verdict.kind is not VerdictKind.UNDECIDED:
             return verdict
     if verdict is None:
-        early = look(curves, rate_set_ms, now_ms, asked_per_s, threshold_pct)
+        early = look(curves, rate_set_ms, now_ms, requested_per_s, threshold_pct)
         why = verdict_reasons.too_early((first_ms - rate_set_ms) / 1000)
         verdict = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
     return verdict
@@ -379,7 +379,7 @@ def look(
     curves: Curves,
     rate_set_ms: float,
     at_ms: float,
-    asked_per_s: float | None = None,
+    requested_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
 ) -> Verdict:
     """Return the verdict of the look at `at_ms` (epoch milliseconds).
@@ -388,7 +388,7 @@ def look(
     further checks, so that a passing wave of lag does not decide. A lag that is low enough is "kept
     up" even if its slope is undecided."""
     steady = _steady_part(curves, rate_set_ms, at_ms)
-    found = judge(curves, steady.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
+    found = judge(curves, steady.start_ms, at_ms, requested_per_s, threshold_pct, PRECISION)
     if found.measured is None:
         return found
     slope, by_slope = found.measured.slope, found.kind

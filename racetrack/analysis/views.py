@@ -102,9 +102,9 @@ def as_pageviews(view: Curves, count: Curves) -> Curves:
     pageviews in a view. After each update, the view is assumed to contain exactly the pageviews
     that were due before its oldest missing tracer event."""
     processed = []
-    for events, held, due in zip(view.due, view.processed, count.due, strict=True):
-        oldest_ms = np.minimum(times_of(events, held.count + 1), held.at_ms)
-        processed.append(Curve(held.at_ms, np.interp(oldest_ms, due.at_ms, due.count)))
+    for events, seen, due in zip(view.due, view.processed, count.due, strict=True):
+        oldest_ms = np.minimum(times_of(events, seen.count + 1), seen.at_ms)
+        processed.append(Curve(seen.at_ms, np.interp(oldest_ms, due.at_ms, due.count)))
     return replace(count, processed=tuple(processed))
 
 
@@ -198,16 +198,16 @@ def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
 
 @dataclass(frozen=True)
 class Read:
-    """Row of `reads.csv`. The query was due, sent and answered at `due_ms`, `asked_ms` and
-    `answered_ms` (epoch milliseconds). `held` contains the tracer value of each partition; it is
-    empty if the query failed or its view has no tracer events."""
+    """Row of `reads.csv`. The query was due, sent and answered at `due_ms`, `sent_ms` and
+    `answered_ms` (epoch milliseconds). `tracer_values` contains the value of each
+    partition; it is empty if the query failed or its view has no tracer events."""
 
     due_ms: int
-    asked_ms: int
+    sent_ms: int
     answered_ms: int
     query: str
     rows: int
-    held: tuple[int, ...]
+    tracer_values: tuple[int, ...]
     error: str
 
 
@@ -216,11 +216,11 @@ def read_reads(folder: Path) -> list[Read]:
     return [
         Read(
             due_ms=int(row["due_ms"]),
-            asked_ms=int(row["asked_ms"]),
+            sent_ms=int(row["sent_ms"]),
             answered_ms=int(row["answered_ms"]),
             query=row["query"],
             rows=int(row["rows"] or 0),
-            held=tuple(map(int, filter(None, row["held"].split(SEPARATOR)))),
+            tracer_values=tuple(map(int, filter(None, row["tracer_values"].split(SEPARATOR)))),
             error=row["error"],
         )
         for row in complete_rows(folder / READS_FILE)
@@ -269,14 +269,14 @@ def ages_ms(
 ) -> Floats:
     """Return the age of each answer when it arrived, in milliseconds: the age of the oldest tracer
     event that was due but missing in the answer; 0 if none was missing."""
-    answered = [read for read in reads if read.held]
+    answered = [read for read in reads if read.tracer_values]
     answered_ms = np.array([read.answered_ms for read in answered], dtype=np.float64)
     oldest_ms = np.full(len(answered), np.inf)
     for partition in range(partitions):
         due = due_curve(view, events, partition, partitions)
-        values = np.array([read.held[partition] for read in answered], dtype=np.float64)
-        held = np.maximum(events_in_row(values, due, view.is_time), 0)
-        oldest_ms = np.minimum(oldest_ms, times_of(due, held + 1))
+        values = np.array([read.tracer_values[partition] for read in answered], dtype=np.float64)
+        seen = np.maximum(events_in_row(values, due, view.is_time), 0)
+        oldest_ms = np.minimum(oldest_ms, times_of(due, seen + 1))
     found: Floats = np.maximum(answered_ms - oldest_ms, 0)
     return found
 
@@ -294,7 +294,7 @@ def _answers_to(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> 
         first_error=errors[0] if errors else None,
         rows_max=max((read.rows for read in good), default=None),
         time=quantiles(took_ms),
-        service_time=quantiles(np.array([read.answered_ms - read.asked_ms for read in good])),
+        service_time=quantiles(np.array([read.answered_ms - read.sent_ms for read in good])),
         age=quantiles(aged_ms),
     )
 
@@ -371,28 +371,28 @@ def _oldest(due: Floats, arrived: Floats) -> tuple[NDArray[np.bool_], NDArray[np
 def inserts_in_view(inserts: Inserts, view: Curves) -> Curve:
     """Return the number of inserts in a view after each update: the inserts that were due before
     the oldest tracer event missing in the view."""
-    rows_ms = np.unique(np.concatenate([held.at_ms for held in view.processed]))
+    rows_ms = np.unique(np.concatenate([seen.at_ms for seen in view.processed]))
     oldest_ms = rows_ms
-    for events, held in zip(view.due, view.processed, strict=True):
-        missing = counted(held, rows_ms, "right") + 1
+    for events, seen in zip(view.due, view.processed, strict=True):
+        missing = counted(seen, rows_ms, "right") + 1
         oldest_ms = np.minimum(oldest_ms, times_of(events, missing))
     return Curve(rows_ms, np.interp(oldest_ms, inserts.at_ms, inserts.due))
 
 
-def inserts_as_curves(inserts: Inserts, held: Curve) -> Curves:
+def inserts_as_curves(inserts: Inserts, seen: Curve) -> Curves:
     """Return curves of a single partition from the inserts that are due and the inserts in a view
-    (`held`). All stages between them are treated as one."""
+    (`seen`). All stages between them are treated as one."""
     due = (Curve(inserts.at_ms, inserts.due),)
-    return Curves((0,), due, due, due, (held,))
+    return Curves((0,), due, due, due, (seen,))
 
 
 def backlog_by_stage(
-    inserts: Inserts, held: Curve, start_ms: float, end_ms: float
+    inserts: Inserts, seen: Curve, start_ms: float, end_ms: float
 ) -> dict[str, float]:
     """Return which share of the backlog waits before each stage of the CDC path; empty without a
     backlog. The stage with the largest share is the bottleneck."""
     within = (inserts.at_ms >= start_ms) & (inserts.at_ms <= end_ms)
-    in_view = counted(held, inserts.at_ms, "right")
+    in_view = counted(seen, inserts.at_ms, "right")
     stages = (inserts.due, inserts.done, inserts.sent, inserts.captured, in_view)
     counts = [stage[within] for stage in stages]
     waiting = [float(np.maximum(before - after, 0).sum()) for before, after in pairwise(counts)]

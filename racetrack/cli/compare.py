@@ -132,7 +132,7 @@ def compare(
     from racetrack.results.folder import read_plan
     from racetrack.run.comparison import Asked, planned
 
-    asked = Asked(
+    arguments = Asked(
         engines=tuple(engines),
         rates=tuple(rates or ()),
         repeats=repeats,
@@ -143,7 +143,7 @@ def compare(
         given=given_in_environment(),
     )
     with errors_to_exit_codes():
-        plan = read_plan(resume, ComparisonRecord) if resume else planned(asked)
+        plan = read_plan(resume, ComparisonRecord) if resume else planned(arguments)
     sys.exit(_measure(plan, resume, output, gate))
 
 

@@ -107,11 +107,13 @@ def replay(folder: Path, engines: tuple[str, ...], host: str, port: int) -> None
     from racetrack.run.replay import read_session
 
     with errors_to_exit_codes():
-        name, asked, workload = read_session(folder, plugins.JOIN.join(engines))
-    _run(name, asked, host, port, workload)
+        name, arguments, workload = read_session(folder, plugins.JOIN.join(engines))
+    _run(name, arguments, host, port, workload)
 
 
-def _run(engine: str, asked: "LiveArguments", host: str, port: int, workload: str | None) -> None:
+def _run(
+    engine: str, arguments: "LiveArguments", host: str, port: int, workload: str | None
+) -> None:
     from racetrack.live.server import Server, listen
     from racetrack.run.live import open_live
     from racetrack.terminal import Screen
@@ -120,7 +122,7 @@ def _run(engine: str, asked: "LiveArguments", host: str, port: int, workload: st
     with guarded(screen) as guard:
         settings = load_settings(workload)
         with machine_lock(), listen(host, port) as listener:
-            session = open_live(engine, asked, settings, screen)
+            session = open_live(engine, arguments, settings, screen)
             server = Server(session, secrets.token_urlsafe(24), listener)
             server.start()
             try:

@@ -95,8 +95,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         markdown_file: str | None,
         **options: Any,
     ) -> Any:
-        asked = {"json": json_file, "csv": csv_file, "markdown": markdown_file}
-        files = {form: path for form, path in asked.items() if path}
+        paths = {"json": json_file, "csv": csv_file, "markdown": markdown_file}
+        files = {form: path for form, path in paths.items() if path}
         if list(files.values()).count(STDOUT) > 1:
             raise click.UsageError("Only one of --json, --csv and --markdown can be -.")
         return command(*args, output=Output(files), **options)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EXIT_CODES = """
 \b
 Exit codes:
-    0    done as asked
+    0    success
     1    it ran, but failed
     2    an argument or a setting can't be used
     3    something is missing that could not be installed, or can't be used

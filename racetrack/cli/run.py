@@ -162,7 +162,7 @@ def _run(
     from racetrack.results.run import RunArguments
 
     extends = not (faults or offered.load) and offered.rate_per_s > 0
-    asked = RunArguments(
+    arguments = RunArguments(
         pageviews_per_s=offered.rate_per_s,
         load=offered.load,
         wait_s=settle_s,
@@ -173,13 +173,13 @@ def _run(
         decide_within_s=decide_within if extends else 0,
     )
     sys.exit(
-        _exit_code(engine, asked, workload, output, gate, make_run, print_samples=print_samples)
+        _exit_code(engine, arguments, workload, output, gate, make_run, print_samples=print_samples)
     )
 
 
 def _exit_code(
     engine: str,
-    asked: "RunArguments",
+    arguments: "RunArguments",
     workload: str | None,
     output: Output,
     gate: "Gate",
@@ -195,9 +195,9 @@ def _exit_code(
     screen = output.screen()
     with guarded(screen) as guard:
         settings = load_settings(workload)
-        require_possible(engine, asked, settings)
+        require_possible(engine, arguments, settings)
         with machine_lock():
-            folder = (make_run or run_once)(engine, asked, settings, screen, guard)
+            folder = (make_run or run_once)(engine, arguments, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
         runs = collect([folder]).runs

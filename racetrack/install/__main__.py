@@ -27,20 +27,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--where", metavar="PART", help="print a part's folder; exit code 1 if it is not installed"
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     known = (*parts(), *on_request())
-    if unknown := [part for part in asked.parts if part not in known]:
+    if unknown := [part for part in options.parts if part not in known]:
         parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(known)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         versions = read_versions()
-        if asked.where:
-            folder = folder_of(asked.where, versions)
+        if options.where:
+            folder = folder_of(options.where, versions)
             print(folder or "", end="\n" if folder else "")
             return 0 if folder else 1
-        prefix = asked.prefix.absolute() if asked.prefix else None
-        wanted = asked.parts or parts()
-        ensure(wanted, versions, _say, prefix, keep_packages=asked.keep_packages)
+        prefix = options.prefix.absolute() if options.prefix else None
+        wanted = options.parts or parts()
+        ensure(wanted, versions, _say, prefix, keep_packages=options.keep_packages)
     except UsageError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code

@@ -113,9 +113,9 @@ def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path
     lock = part.hashes
     header, *lines = lock.read_text().splitlines()
     if header != lock_header(versions):
-        asked = ", ".join(f"{name}={version}" for name, version in versions.items())
+        given = ", ".join(f"{name}={version}" for name, version in versions.items())
         site.say(
-            f"{part.name}: {asked} is not the locked version ({header.removeprefix('# ')}), "
+            f"{part.name}: {given} is not the locked version ({header.removeprefix('# ')}), "
             "so only Maven's own checksums were checked"
         )
         return

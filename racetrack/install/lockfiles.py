@@ -78,8 +78,8 @@ def lock_maven() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for part in MAVEN_PARTS:
             print(f"{part.hashes.relative_to(REPO)} from Maven Central")
-            asked = {name: versions[name] for name in part.versions}
-            part.hashes.write_text(_list(Path(scratch), part, asked))
+            wanted = {name: versions[name] for name in part.versions}
+            part.hashes.write_text(_list(Path(scratch), part, wanted))
 
 
 def _list(scratch: Path, part: MavenPart, versions: dict[str, str]) -> str:

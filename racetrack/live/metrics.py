@@ -53,8 +53,8 @@ class _Figures(Collector):
         )
         for engine in state["engines"]:
             for kind in (*map(str, VerdictKind), "none"):
-                held = float(engine["verdict"]["kind"] == kind)
-                verdict.add_metric([engine["name"], kind], held)
+                is_kind = float(engine["verdict"]["kind"] == kind)
+                verdict.add_metric([engine["name"], kind], is_kind)
         yield verdict
         yield GaugeMetricFamily(
             "racetrack_segment", "Number of the current segment", value=state["segment"]["number"]

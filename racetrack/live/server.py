@@ -225,12 +225,12 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(content) > BODY_BYTES:
             raise Refused(413, f"The body has more than {BODY_BYTES} bytes.")
     try:
-        held = json.loads(content or b"{}")
+        body = json.loads(content or b"{}")
     except ValueError:
-        held = None
-    if not isinstance(held, dict):
+        body = None
+    if not isinstance(body, dict):
         raise Refused(400, "The body must be a JSON object.")
-    return held
+    return body
 
 
 async def _http_error(_request: Request, failed: Exception) -> Response:

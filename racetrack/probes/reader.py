@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Epoch milliseconds at which the query was due, sent and answered; the query's name; the number of
 # rows; the tracer value of each partition (see `Seen`), joined by SEPARATOR; the error, if any.
-COLUMNS = ("due_ms", "asked_ms", "answered_ms", "query", "rows", "held", "error")
+COLUMNS = ("due_ms", "sent_ms", "answered_ms", "query", "rows", "tracer_values", "error")
 SEPARATOR = ";"
 NO_ROW = -1  # value of a partition without a row
 
@@ -118,7 +118,7 @@ class Client:
         self._closing.close()
 
 
-def held(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
+def tracer_values(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
     """Return the tracer value of each partition, in the order of `keys`, the reserved keys of the
     partitions; NO_ROW where the table has no row for the key."""
     import pyarrow as pa
@@ -148,7 +148,7 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
             continue
         found.append(query)
     if not found:
-        raise RacetrackError(f"It can answer none of {', '.join(asked.name for asked in queries)}.")
+        raise RacetrackError(f"It can answer none of {', '.join(query.name for query in queries)}.")
     return found
 
 
@@ -186,18 +186,20 @@ def run(job: Job, rates: BinaryIO) -> None:
         output.writerow(COLUMNS)
         sys.stdout.flush()  # the harness waits for this line
         for due_ms, query in zip(due_times(job.per_s, rates), cycle(queries), strict=False):
-            asked_ms = now_ms()
+            sent_ms = now_ms()
             try:
                 table, error = client.ask(query), ""
             except RacetrackError as failure:
                 table, error = None, " ".join(str(failure).split())
             answered_ms = now_ms()
-            rows, marks = "", ""
+            rows, values = "", ""
             if table is not None:
                 rows = str(table.num_rows)
                 if by := query.by:
-                    marks = SEPARATOR.join(map(str, held(table, by, by.keys(access.settings))))
-            output.writerow((due_ms, asked_ms, answered_ms, query.name, rows, marks, error))
+                    values = SEPARATOR.join(
+                        map(str, tracer_values(table, by, by.keys(access.settings)))
+                    )
+            output.writerow((due_ms, sent_ms, answered_ms, query.name, rows, values, error))
             sys.stdout.flush()
     finally:
         client.close()

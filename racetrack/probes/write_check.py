@@ -129,9 +129,9 @@ def _check_size_limit(kafka: KafkaEndpoint, topic: str) -> None:
     larger one."""
     resource = ConfigResource(ResourceType.TOPIC, kafka.topic(topic))
     client = AdminClient(kafka.librdkafka({"log_level": 0}))
-    asked = client.describe_configs([resource], request_timeout=LIMIT_WITHIN_S)
+    futures = client.describe_configs([resource], request_timeout=LIMIT_WITHIN_S)
     try:
-        limit = asked[resource].result(LIMIT_WITHIN_S).get("max.message.bytes")
+        limit = futures[resource].result(LIMIT_WITHIN_S).get("max.message.bytes")
     except (KafkaException, TimeoutError):
         return  # the user may lack the permission; `_check_arrivals` finds dropped batches too
     if limit and int(limit.value) < BATCH_BYTES:

@@ -67,7 +67,7 @@ def groups_of(records: Sequence[FlatRecord]) -> Groups:
     for record in records:
         if record.get("outcome", "ok") == "ok":
             # The rate of a load profile is only its mean.
-            offered = record.get("load") or record.get("asked_pageviews_per_s")
+            offered = record.get("load") or record.get("requested_pageviews_per_s")
             key = _label(record), offered
             repeats.setdefault(key, []).append(record)
     return {key: _group(of) for key, of in repeats.items()}
@@ -137,7 +137,7 @@ def _of_result(content: Mapping[str, Any], path: Path) -> Groups:
     engine = str(content.get("engine", ""))
     whole = _summaries({**content, **(content.get("cpu_line") or {})})
     whole.pop("s_per_million", None)  # the marginal cost, not the mean cost of all events
-    groups: Groups = {(engine, content.get("asked_pageviews_per_s")): Group(whole)}
+    groups: Groups = {(engine, content.get("requested_pageviews_per_s")): Group(whole)}
     for at_rate in content.get("rates", ()):
         verdicts = frozenset(at_rate.get("verdicts", ()))
         groups[engine, at_rate.get("per_s")] = Group(_summaries(at_rate), verdicts)

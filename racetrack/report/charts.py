@@ -139,9 +139,9 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
                 half = (of.high - of.low) / 2
                 points.setdefault(CAPACITY, []).append((of.per_s, y, half))
             for one in record.sustainable:
-                if one.held_per_s is not None:
+                if one.sustained_per_s is not None:
                     name = f"sustained within {one.bound_ms / 1000:g} s"
-                    points.setdefault(name, []).append((float(one.held_per_s), y, np.nan))
+                    points.setdefault(name, []).append((float(one.sustained_per_s), y, np.nan))
     if not points:
         return None
     names = sorted(points, key=lambda name: (name != CAPACITY, name))

@@ -96,7 +96,7 @@ class Run:
     @property
     def rate(self) -> int:
         """Requested pageviews per second; 0 if the run ended before this was recorded."""
-        return self.record.asked.pageviews_per_s if self.record.asked else 0
+        return self.record.arguments.pageviews_per_s if self.record.arguments else 0
 
     @property
     def outcome(self) -> str:
@@ -346,25 +346,25 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
 def _window(run: RunRecord) -> dict[str, str]:
     """Return the window and the wait before it as text. Only runs in which they are equal are
     repeats of each other, since memory grows and lag settles over time."""
-    asked = run.asked
-    if not asked:
+    arguments = run.arguments
+    if not arguments:
         return {}
-    warm_up = f" and {asked.warm_up_s:g} s of warm-up" if asked.warm_up_s else ""
+    warm_up = f" and {arguments.warm_up_s:g} s of warm-up" if arguments.warm_up_s else ""
     return {
-        WINDOW: f"{asked.samples} samples {asked.delay_s:g} s apart after {asked.wait_s:g} s"
-        + warm_up
+        WINDOW: f"{arguments.samples} samples {arguments.delay_s:g} s apart"
+        f" after {arguments.wait_s:g} s{warm_up}"
     }
 
 
 def _faults(run: RunRecord) -> dict[str, str]:
     """Return the injected faults, which must be equal for repeats."""
-    asked = run.asked.faults if run.asked else ()
-    return {"faults": ", ".join(asked) if asked else "none"}
+    arguments = run.arguments.faults if run.arguments else ()
+    return {"faults": ", ".join(arguments) if arguments else "none"}
 
 
 def _load(run: RunRecord) -> dict[str, str]:
     """Return the load profile, which must be equal for repeats."""
-    return {"load": (run.asked.load if run.asked else None) or "one rate"}
+    return {"load": (run.arguments.load if run.arguments else None) or "one rate"}
 
 
 @dataclass(frozen=True)

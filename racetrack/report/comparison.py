@@ -49,9 +49,9 @@ def sentences(sides: Sequence[Side]) -> list[str]:
     found = answers(sides)
     lines = [_sentence(answer, sides) for answer in found]
     behind = [
-        f"`{side.label}` did not keep up with {_rates(side.not_held)}."
+        f"`{side.label}` did not keep up with {_rates(side.not_sustained)}."
         for side in sides
-        if side.not_held
+        if side.not_sustained
     ]
     alone = len({answer.metric for answer in found} & {CPU, LAG_P99}) == 0 and len(sides) > 1
     return [
@@ -178,7 +178,7 @@ def _cell(side: Side, metric: Metric, rate: int | None) -> str:
     if of is None:
         return ""
     at_least = "≥ " if metric.key in side.lower_bounds else ""
-    behind = ", fell behind" if rate in side.not_held else ""
+    behind = ", fell behind" if rate in side.not_sustained else ""
     return f"{at_least}{_mean(of)}{behind}"
 
 
@@ -190,7 +190,7 @@ def _mean(of: Summary) -> str:
 def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:
     """Format the ratio of a side to the first side."""
     key, first = (metric.key, rate), sides[0]
-    if metric is PROCESSING_LAG or rate in side.not_held | first.not_held:
+    if metric is PROCESSING_LAG or rate in side.not_sustained | first.not_sustained:
         return "not compared"
     if key not in side.figures or key not in first.figures:
         return ""
@@ -237,7 +237,7 @@ def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
                 {
                     "side": side.label,
                     "metric": key,
-                    "asked_pageviews_per_s": rate,
+                    "requested_pageviews_per_s": rate,
                     "mean": of.mean,
                     "low": of.low,
                     "high": of.high,
@@ -265,7 +265,7 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
     if record.reads_per_s:
         lines.append(
             f"A client read the views {record.reads_per_s} times a second, since an engine that"
-            " computes only when asked would do nothing otherwise; --no-reads turns that off."
+            " computes only on reads would do nothing otherwise; --no-reads turns that off."
         )
     lines += [f"{record.heap_rule}."] if record.heap_rule else []
     lines += [
@@ -284,7 +284,7 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
 
 
 def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:
-    """Return each measured window as a flat record. `asked_pageviews_per_s` is None at
+    """Return each measured window as a flat record. `requested_pageviews_per_s` is None at
     saturation."""
     return [
         {
@@ -294,7 +294,7 @@ def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:
             "runtime": record.runtime,
             "machine": str(record.machine),
             "repeat": piece.repeat,
-            "asked_pageviews_per_s": piece.pageviews_per_s,
+            "requested_pageviews_per_s": piece.pageviews_per_s,
             "outcome": piece.outcome,
             "verdict": piece.verdict,
             "is_lower_bound": piece.is_lower_bound,

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 # A line is reduced to two points in each of this many columns (a third of the chart's width in
 # pixels), which keeps all peaks but makes the page small.
 COLUMNS = 100
-# Okabe and Ito's colours, which can be told apart with any colour vision. Yellow is left out, since
-# it is too pale on white. Each colour has its own stroke and marker.
+# Okabe and Ito's colours, distinguishable with any colour vision. Yellow is left out, since it is
+# too pale on white. Each colour has its own stroke and marker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 STROKES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -17,11 +17,11 @@ from racetrack.results.run import RunRecord
 from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import workload_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # Columns of a Markdown table, in this order; columns that no record has are left out.
 IN_MARKDOWN = (
     "engine",
-    "asked_pageviews_per_s",
+    "requested_pageviews_per_s",
     "outcome",
     "verdict",
     "capacity_per_s",
@@ -95,7 +95,7 @@ def _cell(key: str, value: Any) -> str:
 def flat_record(run: Run) -> FlatRecord:
     """Return a run as a flat record, with one column per figure. A column's name ends with the
     unit; its value is None if the figure was not measured or is infinite."""
-    asked = run.record.asked
+    arguments = run.record.arguments
     verdict = run.record.results.verdict if run.record.results else None
     slope = verdict.measured.slope if verdict and verdict.measured else None
     return {
@@ -106,12 +106,12 @@ def flat_record(run: Run) -> FlatRecord:
         "workload": workload_of(run.record.settings),
         "runtime": run.place[0],
         "machine": run.place[1],
-        "asked_pageviews_per_s": asked.pageviews_per_s if asked else None,
-        "load": asked.load if asked else None,
-        "warm_up_s": asked.warm_up_s if asked else None,
-        "wait_s": asked.wait_s if asked else None,
-        "samples": asked.samples if asked else None,
-        "delay_s": asked.delay_s if asked else None,
+        "requested_pageviews_per_s": arguments.pageviews_per_s if arguments else None,
+        "load": arguments.load if arguments else None,
+        "warm_up_s": arguments.warm_up_s if arguments else None,
+        "wait_s": arguments.wait_s if arguments else None,
+        "samples": arguments.samples if arguments else None,
+        "delay_s": arguments.delay_s if arguments else None,
         "outcome": run.outcome,
         "verdict": run.verdict,
         "window_s": verdict.window_s if verdict else None,
@@ -143,7 +143,7 @@ def flat_search(search: Limit) -> FlatRecord:
         "capacity_high_per_s": finite(capacity.high) if capacity else None,
         "minutes": record.minutes,
         **{
-            f"sustained_{one.bound_ms / 1000:g}s_per_s": one.held_per_s
+            f"sustained_{one.bound_ms / 1000:g}s_per_s": one.sustained_per_s
             for one in record.sustainable
         },
     }

@@ -462,7 +462,7 @@ def measurement_warnings(run: RunRecord) -> list[str]:
     if not (results := run.results):
         return noise.warnings(run)
     found = [*results.verdict.warnings, *noise.warnings(run)]
-    if run.asked and run.asked.pageviews_per_s:  # at rate 0 there is no verdict
+    if run.arguments and run.arguments.pageviews_per_s:  # at rate 0 there is no verdict
         found += _of_window(results.verdict)
     if results.noise and results.noise.machine_busy_pct > BUSY_PCT:
         found.append(

@@ -161,7 +161,7 @@ def _comparisons(table: Table) -> list[dict[str, Any]]:
 def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]:
     record, results = run.record, run.record.results
     facts: dict[str, Mapping[str, Any]] = {
-        "Asked for": record.asked.model_dump(exclude_unset=True) if record.asked else {},
+        "Arguments": record.arguments.model_dump(exclude_unset=True) if record.arguments else {},
         "Versions": record.versions,
         "Machine": record.machine.model_dump(exclude_unset=True),
         "Changed settings": changed_settings(record),

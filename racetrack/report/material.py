@@ -116,13 +116,13 @@ def _take_record(material: Material, path: Path, record: RunRecord) -> None:
 
 def _why_left_out(run: Run) -> str:
     """Return the first reason why a run is not used; empty if it is used."""
-    asked = run.record.asked
+    arguments = run.record.arguments
     reasons = (
         "" if run.counts else run.why_not,
         f"beside {', '.join(run.record.beside)}" if run.record.beside else "",
         "" if run.rate else "no load",
-        f"with the fault {', '.join(asked.faults)}" if asked and asked.faults else "",
-        f"with the load profile {asked.load}" if asked and asked.load else "",
+        f"with the fault {', '.join(arguments.faults)}" if arguments and arguments.faults else "",
+        f"with the load profile {arguments.load}" if arguments and arguments.load else "",
         run.verdict if run.verdict in BOUND_BY_OTHERS else "",
     )
     return next(filter(None, reasons), "")

@@ -236,13 +236,15 @@ def _sustained(throughputs: Sequence[Throughput]) -> tuple[Sustained, ...]:
     rates = [one for each in throughputs for one in each.sustainable]
     bounds = sorted({one.bound_ms for one in rates})
     for bound_ms in bounds:
-        asked = [one for one in rates if one.bound_ms == bound_ms]
-        held = [one.held_per_s for one in asked if one.held_per_s is not None]
-        failed = [one.failed_per_s for one in asked if one.failed_per_s is not None]
+        matching = [one for one in rates if one.bound_ms == bound_ms]
+        sustained_rates = [
+            one.sustained_per_s for one in matching if one.sustained_per_s is not None
+        ]
+        failed = [one.failed_per_s for one in matching if one.failed_per_s is not None]
         found.append(
             Sustained(
                 bound_ms=bound_ms,
-                held_per_s=estimate(held) if held else None,
+                sustained_per_s=estimate(sustained_rates) if sustained_rates else None,
                 failed_per_s=min(failed, default=None),
             )
         )

@@ -16,8 +16,8 @@ def commands(engine: str, settings: Mapping[str, Scalar], material: Material) ->
     differ from the defaults. Runs that differ only in their rates are repeated by one sweep."""
     alike: dict[str, list[Run]] = {}
     for run in material.runs:
-        if run.record.asked:
-            alike.setdefault(_options(run.record.asked), []).append(run)
+        if run.record.arguments:
+            alike.setdefault(_options(run.record.arguments), []).append(run)
     sweeps = [_sweep(engine, options, of) for options, of in alike.items()]
     prefix = _prefix(settings)
     return (
@@ -49,11 +49,11 @@ def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _options(asked: RunArguments) -> str:
-    verify = " --verify" if asked.verify else ""
+def _options(arguments: RunArguments) -> str:
+    verify = " --verify" if arguments.verify else ""
     return (
-        f"--wait {asked.wait_s:g}s --samples {asked.samples}"
-        f" --decide-within {asked.decide_within_s:g}s{verify}"
+        f"--wait {arguments.wait_s:g}s --samples {arguments.samples}"
+        f" --decide-within {arguments.decide_within_s:g}s{verify}"
     )
 
 
@@ -69,8 +69,8 @@ def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
     if not searches:
         return []
     words = [f"./race limit {engine} --repeat {len(searches)}"]
-    if asked := searches[0].record.asked:
-        words.append(f"--start {asked.start_per_s} --warm-up {asked.warm_up_s:g}s")
-        words += [f"--bound {bound_ms:g}ms" for bound_ms in asked.bounds_ms]
-        words.append(f"--within {asked.within_s:g}s")
+    if arguments := searches[0].record.arguments:
+        words.append(f"--start {arguments.start_per_s} --warm-up {arguments.warm_up_s:g}s")
+        words += [f"--bound {bound_ms:g}ms" for bound_ms in arguments.bounds_ms]
+        words.append(f"--within {arguments.within_s:g}s")
     return [" ".join(words)]

@@ -67,18 +67,18 @@ def _mean_of(capacities: Sequence[float]) -> str:
 def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
     """Format the highest rate at which the lag stayed within a bound, and the lowest rate above
     that at which it did not. Add the effective bound if it is larger than the requested bound."""
-    asked = [one for one in found.sustainable if one.bound_ms == bound_ms]
-    rates = _describe_rates(asked[0]) if asked else NOT_KNOWN
+    matching = [one for one in found.sustainable if one.bound_ms == bound_ms]
+    rates = _describe_rates(matching[0]) if matching else NOT_KNOWN
     if rates == NOT_KNOWN or not _is_wider(found, bound_ms):
         return rates
     return f"{rates}, within {_format_bound(found, bound_ms)}"
 
 
 def _describe_rates(one: SustainableRate) -> str:
-    held, failed = one.held_per_s, one.failed_per_s
-    if held is None:
+    sustained, failed = one.sustained_per_s, one.failed_per_s
+    if sustained is None:
         return NOT_KNOWN if failed is None else f"below {failed:,}"
-    return f"{held:,}" if failed is None else f"{held:,} (not {failed:,})"
+    return f"{sustained:,}" if failed is None else f"{sustained:,} (not {failed:,})"
 
 
 def _is_wider(found: LimitRecord, bound_ms: float) -> bool:
@@ -167,8 +167,8 @@ def _describe_run(run: LimitRun) -> str:
 def _describe_sustained_rate(found: LimitRecord, one: SustainableRate) -> str:
     within = f"{one.bound_ms / 1000:g} s"
     if _is_wider(found, one.bound_ms):
-        asked, within = within, _format_bound(found, one.bound_ms)
-        within += f", two update intervals (requested: {asked}),"
+        requested, within = within, _format_bound(found, one.bound_ms)
+        within += f", two update intervals (requested: {requested}),"
     return f"{found.engine}: lag p99 within {within} at {_describe_rates(one)}"
 
 
@@ -216,18 +216,18 @@ def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     if speed := _describe_machine_speed(searches):
         lines.append(f"{label}: speed of the machine: {speed}")
     for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
-        held = [
-            one.held_per_s
+        sustained = [
+            one.sustained_per_s
             for search in searches
             for one in search.sustainable
-            if one.bound_ms == bound_ms and one.held_per_s
+            if one.bound_ms == bound_ms and one.sustained_per_s
         ]
         within = f"lag p99 within {bound_ms / 1000:g} s"
-        if len(held) == len(searches):
-            lines.append(f"{label}: {within} at {describe_spread(held)}")
-        elif held:
+        if len(sustained) == len(searches):
+            lines.append(f"{label}: {within} at {describe_spread(sustained)}")
+        elif sustained:
             lines.append(
-                f"{label}: {within} at any rate in {len(held)} of {len(searches)} searches"
+                f"{label}: {within} at any rate in {len(sustained)} of {len(searches)} searches"
             )
     return lines
 

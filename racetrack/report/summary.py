@@ -65,15 +65,15 @@ def format_samples(results: Results) -> list[str]:
 
 def describe_run(run: RunRecord, folder: Path) -> list[str]:
     """Return the summary of a run with results, as lines."""
-    results, asked = run.results, run.asked
-    if not (results and asked):
+    results, arguments = run.results, run.arguments
+    if not (results and arguments):
         return []
     on = run_label(run.runtime, workload_of(run.settings))
-    shape = f" on average, {asked.load}" if asked.load else ""
+    shape = f" on average, {arguments.load}" if arguments.load else ""
     engine = " beside ".join((run.engine, *run.beside))
     caveats = (*caveats_beside(run), *view_caveats(run), *run.caveats)
     lines = [
-        f"{engine} at {asked.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
+        f"{engine} at {arguments.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
         *([_lag(lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
@@ -83,7 +83,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         *describe_load(run),
         *describe_faults(run),
         _delay(results.dt_ms),
-        _rate(asked, results),
+        _rate(arguments, results),
         *_costs(run, results),
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
@@ -117,13 +117,13 @@ def _delay(dt: Freshness) -> str:
     )
 
 
-def _rate(asked: RunArguments, results: Results) -> str:
+def _rate(arguments: RunArguments, results: Results) -> str:
     achieved = _number(results.achieved_pageviews_per_s, "{:,.0f}")
-    offered = f"{achieved} of {asked.pageviews_per_s:,} pageviews/s"
-    if asked.load:
+    offered = f"{achieved} of {arguments.pageviews_per_s:,} pageviews/s"
+    if arguments.load:
         due = _number(results.offered_pageviews_per_s, "{:,.0f}")
         offered = f"{achieved} of the {due} pageviews/s due in the window"
-    if not asked.pageviews_per_s:
+    if not arguments.pageviews_per_s:
         offered = f"{achieved} pageviews/s, which purchases bring"
     return _line(
         "rate",
@@ -252,11 +252,11 @@ def describe_load(run: RunRecord) -> list[str]:
             " it is",
         )
     ]
-    held = f"held back at most {effect.max_backlog_events:,} pageviews"
+    text = f"at most {effect.max_backlog_events:,} pageviews"
     if effect.recovery:
-        held += f" ({_number(effect.max_backlog_before_events, '{:,}')} before the spike)"
+        text += f" ({_number(effect.max_backlog_before_events, '{:,}')} before the spike)"
         lines.append(_line("recovery", f"lag {_after_peak(effect, effect.recovery)}"))
-    return [*lines, _line("backlog", held)]
+    return [*lines, _line("backlog", text)]
 
 
 def _after_peak(effect: LoadEffect, recovery: Recovery) -> str:

@@ -274,8 +274,8 @@ def _verdict_here(run: Run | None) -> str:
 def _was_offered(run: Run) -> bool:
     """Return whether generator and broker delivered the article's rate to the engine."""
     results = run.record.results
-    asked = run.record.asked
-    missed = bool(asked and results and rate_missed(asked, results))
+    arguments = run.record.arguments
+    missed = bool(arguments and results and rate_missed(arguments, results))
     bound_by_others = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
     judged = results.verdict.kind if results else None
     return not missed and judged not in bound_by_others

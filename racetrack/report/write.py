@@ -37,7 +37,7 @@ def _conclusion(of: Comparison) -> str:
 
 def _json(collection: Collection, tables: Sequence[Table], created_at: str) -> dict[str, Any]:
     return {
-        "schema_version": 3,
+        "schema_version": 4,
         "kind": "report",
         "created_at": created_at,
         "confidence": CONFIDENCE,

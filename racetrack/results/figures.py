@@ -106,7 +106,7 @@ class Verdict(StrictModel):
         default=None,
         description="Seconds from the window's end to the engine's next update; null if none came.",
     )
-    asked_per_s: float = Field(description="Requested rate.")
+    requested_per_s: float = Field(description="Requested rate.")
     throughput: Throughput
     measured: Lag | None = Field(description="null if no slope could be computed.")
     shortest_window_s: float | None = Field(

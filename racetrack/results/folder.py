@@ -25,7 +25,7 @@ RUN_JSON, STACK = "run.json", "stack"
 SHARED = (
     "runtime",
     "data_in_memory",
-    "asked",
+    "arguments",
     "settings",
     "machine",
     "versions",

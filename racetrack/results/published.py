@@ -48,7 +48,7 @@ class Sustained(StrictModel):
     """The highest rate at which the p99 of the lag stayed within a bound."""
 
     bound_ms: float = Field(description="Bound of the lag, milliseconds.")
-    held_per_s: Estimate | None = Field(
+    sustained_per_s: Estimate | None = Field(
         default=None,
         description="Events per second; null if no tried rate stayed within the bound.",
     )

@@ -17,7 +17,7 @@ from racetrack.results.base import Scalar, StrictModel, Utc
 from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 
 
 class RunArguments(StrictModel):
@@ -173,7 +173,7 @@ class FaultLog(StrictModel):
 class LoadLog(StrictModel):
     """Load profile of the run (--load). `load.csv` contains each rate and when it was set."""
 
-    profile: str = Field(description="The profile, as in `asked.load`.")
+    profile: str = Field(description="The profile, as in `arguments.load`.")
     from_ms: int = Field(description="Start of the profile, epoch milliseconds.")
     peak_from_ms: int | None = Field(
         default=None, description="Start of the spike, epoch milliseconds; null without a spike."
@@ -237,7 +237,7 @@ class RunRecord(StrictModel):
     """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
     to date. Within a schema version, keys are only added."""
 
-    schema_version: Literal[3] = Field(
+    schema_version: Literal[4] = Field(
         description="Increases when a key is removed or changes its meaning."
     )
     run_id: str = Field(description="UUID, the same in copies of the folder.")
@@ -256,7 +256,7 @@ class RunRecord(StrictModel):
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."
     )
-    asked: RunArguments | None = Field(
+    arguments: RunArguments | None = Field(
         default=None, description="Arguments of the run; absent at its very beginning."
     )
     outcome: str = Field(

@@ -106,11 +106,11 @@ class Capacity(StrictModel):
 
 
 class SustainableRate(StrictModel):
-    """Highest rate at which the p99 of the lag stayed within the bound (`held_per_s`), and the
+    """Highest rate at which the p99 of the lag stayed within the bound (`sustained_per_s`), and the
     lowest higher rate at which it did not (`failed_per_s`); null if there is no such rate."""
 
     bound_ms: float
-    held_per_s: int | None
+    sustained_per_s: int | None
     failed_per_s: int | None
 
 
@@ -135,7 +135,7 @@ class LimitRecord(StrictModel):
     )
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
-    asked: SearchArguments | None = Field(
+    arguments: SearchArguments | None = Field(
         default=None, description="null in records of earlier versions."
     )
     outcome: str = "unfinished"
@@ -143,7 +143,7 @@ class LimitRecord(StrictModel):
     sustainable: tuple[SustainableRate, ...] = ()
     runs: tuple[LimitRun, ...] = ()
     minutes: float = 0.0
-    schema_version: Literal[4] = 4
+    schema_version: Literal[5] = 5
     kind: Literal["limit"] = "limit"
 
     @property

@@ -211,7 +211,7 @@ def run_case(
     from racetrack.results.run import RunArguments
     from racetrack.run.experiment import run_once
 
-    asked = RunArguments(
+    arguments = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
     )
     name = engines.calibration_engine().name
@@ -220,7 +220,7 @@ def run_case(
         "READS_PER_SECOND": str(case.reads_per_s),
     }
     given = {**rates, **(overrides or {})}
-    folder = run_once(name, asked, settings_of(case.defect, given), screen, guard)
+    folder = run_once(name, arguments, settings_of(case.defect, given), screen, guard)
     guard.rearm()
     return folder
 

@@ -89,7 +89,7 @@ class CapacitySearch:
             runtime=runtime,
             machine=host.describe(),
             settings=for_record(settings),
-            asked=SearchArguments(
+            arguments=SearchArguments(
                 start_per_s=self._start_per_s,
                 warm_up_s=durations.warm_up_most_s,
                 within_s=durations.within_s,
@@ -137,10 +137,10 @@ class CapacitySearch:
             if self._of == PAGEVIEWS
             else int(self._settings.pageviews_per_second_start)
         )
-        asked = RunArguments(
+        arguments = RunArguments(
             pageviews_per_s=pageviews_per_s, wait_s=self._durations.settle_s, samples=1, delay_s=1.0
         )
-        describe_run(folder, self._engine, stack, asked)
+        describe_run(folder, self._engine, stack, arguments)
         run = LimitRun(tag=folder.tag)
         self.record.runs = (*self.record.runs, run)
         session = self._open_session(self._engine, stack, folder, self._screen, 1.0)

@@ -284,13 +284,13 @@ class SpaceWatch:
 
 
 def space_warnings(
-    stack: Stack, asked: RunArguments, measure: MeasureSpace = free_space
+    stack: Stack, arguments: RunArguments, measure: MeasureSpace = free_space
 ) -> Iterator[str]:
     """Yield a warning for each file system that the load will fill before the run ends."""
     if stack.settings.kafka_bootstrap_servers:
         return  # the broker stores the load elsewhere
-    per_s, most = stored_by_broker(stack.settings, asked.pageviews_per_s)
-    takes_s = asked.wait_s + asked.samples * asked.delay_s + asked.warm_up_s / 2
+    per_s, most = stored_by_broker(stack.settings, arguments.pageviews_per_s)
+    takes_s = arguments.wait_s + arguments.samples * arguments.delay_s + arguments.warm_up_s / 2
     for folder in stack.data_folders():
         free, _ = measure(folder.path)
         if min(per_s * takes_s, most) > free:

@@ -115,14 +115,14 @@ def fresh_run(
     """
     engine, stack = prepare(engine_name, settings, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, "compared")
-    asked = RunArguments(
+    arguments = RunArguments(
         pageviews_per_s=int(settings.pageviews_per_second_start),
         wait_s=phases.settle_s,
         samples=1,
         delay_s=1.0,
         warm_up_s=phases.warm_up_s,
     )
-    describe_run(folder, engine, stack, asked)
+    describe_run(folder, engine, stack, arguments)
     session = open_session(engine, stack, folder, screen, 1.0)
     with recorded_run(folder, guard, session.stop) as recorded:
         session.start_stack()
@@ -208,10 +208,10 @@ class ComparedRun:
     def _piece(self, run: PlannedRun, per_s: int, measured: Measured) -> Piece:
         """Return a window's figures, computed as for a run with this window."""
         record = read_run(self._folder.path)
-        asked = RunArguments(
+        arguments = RunArguments(
             pageviews_per_s=per_s, wait_s=self._phases.settle_s, samples=1, delay_s=1.0
         )
-        record.asked, record.measured = asked, measured
+        record.arguments, record.measured = arguments, measured
         record.results = figures.results_of(self._folder.path, record)
         found = figures_of(record)
         return Piece(

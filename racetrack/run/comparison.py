@@ -70,37 +70,40 @@ class Asked:
     given: frozenset[str] = frozenset()
 
 
-def planned(asked: Asked) -> ComparisonRecord:
+def planned(arguments: Asked) -> ComparisonRecord:
     """Return the plan of a comparison: the settings of each engine, and the order of runs.
 
     Raises:
         UsageError: an engine or a setting can't be used.
     """
-    fixed = {"WORKLOAD": asked.workload} if asked.workload else {}
+    fixed = {"WORKLOAD": arguments.workload} if arguments.workload else {}
     settings = load(fixed)
-    read = _reads(settings.workload) if asked.reads else {}
-    heaps = {name: _heaps(name) for name in asked.engines}
-    own = {name: {**fixed, **_not_given({**read, **heaps[name]}, asked)} for name in asked.engines}
-    repeats = asked.repeats or (QUICK_REPEATS if asked.is_quick else REPEATS)
-    seed = random.randrange(10_000) if asked.seed is None else asked.seed  # noqa: S311
+    read = _reads(settings.workload) if arguments.reads else {}
+    heaps = {name: _heaps(name) for name in arguments.engines}
+    own = {
+        name: {**fixed, **_not_given({**read, **heaps[name]}, arguments)}
+        for name in arguments.engines
+    }
+    repeats = arguments.repeats or (QUICK_REPEATS if arguments.is_quick else REPEATS)
+    seed = random.randrange(10_000) if arguments.seed is None else arguments.seed  # noqa: S311
     return ComparisonRecord(
-        engines=asked.engines,
-        rates=tuple(sorted(asked.rates or (QUICK_RATES if asked.is_quick else ()))),
+        engines=arguments.engines,
+        rates=tuple(sorted(arguments.rates or (QUICK_RATES if arguments.is_quick else ()))),
         repeats=repeats,
-        is_quick=asked.is_quick,
-        reads_per_s=load(own[asked.engines[0]]).reads_per_second,
+        is_quick=arguments.is_quick,
+        reads_per_s=load(own[arguments.engines[0]]).reads_per_second,
         seed=seed,
         settings=own,
-        heap_rule=_describe_heaps(heaps, asked),
+        heap_rule=_describe_heaps(heaps, arguments),
         machine=host.describe(),
         workload=settings.workload,
-        order=_order(asked.engines, repeats, seed),
+        order=_order(arguments.engines, repeats, seed),
     )
 
 
-def _not_given(settings: Mapping[str, str], asked: Asked) -> dict[str, str]:
+def _not_given(settings: Mapping[str, str], arguments: Asked) -> dict[str, str]:
     """Return the settings that the user has not set."""
-    return {name: value for name, value in settings.items() if name not in asked.given}
+    return {name: value for name, value in settings.items() if name not in arguments.given}
 
 
 def _reads(workload_name: str) -> dict[str, str]:
@@ -126,10 +129,10 @@ def _heaps(engine: str) -> dict[str, str]:
     }
 
 
-def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], asked: Asked) -> str:
+def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], arguments: Asked) -> str:
     every = {name: value for each in heaps.values() for name, value in each.items()}
-    sized = ", ".join(f"{name}={value}" for name, value in _not_given(every, asked).items())
-    own = ", ".join(name for name in every if name in asked.given)
+    sized = ", ".join(f"{name}={value}" for name, value in _not_given(every, arguments).items())
+    own = ", ".join(name for name in every if name in arguments.given)
     rule = f"Heaps are a third of the machine's memory: {sized}" if sized else ""
     return "; ".join(filter(None, (rule, f"set by the user: {own}" if own else "")))
 

@@ -82,13 +82,13 @@ class EngineRun:
         """The engine's latest count."""
         return self.delay.newest.total if self.delay.newest else 0
 
-    def wait_for_first_update(self, within_s: float, meanwhile: Callable[[], None]) -> None:
+    def wait_for_first_update(self, within_s: float, while_waiting: Callable[[], None]) -> None:
         """Wait until the engine reports progress.
 
         Raises:
             RacetrackError: it reported none in time.
         """
-        if not self.delay.wait_until(lambda _: True, within_s, meanwhile):
+        if not self.delay.wait_until(lambda _: True, within_s, while_waiting):
             with self.explaining_failures():
                 raise EngineFailed(
                     f"{self.engine.title} reported no progress within {within_s:.0f} s of loading"

@@ -47,21 +47,26 @@ class Experiment:
 
     def __init__(
         self,
-        asked: RunArguments,
+        arguments: RunArguments,
         engine: Engine,
         stack: Stack,
         folder: RunFolder,
         screen: Screen,
         open_session: OpenSession = Session,
     ) -> None:
-        self._asked, self._engine, self._stack = asked, engine, stack
-        self._profile = load_profile.parse(asked.load) if asked.load else None
+        self._arguments, self._engine, self._stack = arguments, engine, stack
+        self._profile = load_profile.parse(arguments.load) if arguments.load else None
         self._folder, self._screen = folder, screen
         self._names = [each.name for each in engine.members]
         self._session = open_session(
-            engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
+            engine,
+            stack,
+            folder,
+            screen,
+            arguments.delay_s,
+            [faults.parse(f) for f in arguments.faults],
         )
-        self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
+        self._steps = (*STEPS[:-1], *([VERIFY] if arguments.verify else []), STEPS[-1])
 
     def run(self, guard: terminal.Guard) -> str:
         """Perform all steps. Return the outcome, as in `run.json`: `ok`, or what failed.
@@ -72,7 +77,7 @@ class Experiment:
                 outcome.
         """
         with self._screen.copied_to(self._folder.open_for_lines("start.log")):
-            describe_run(self._folder, self._engine, self._stack, self._asked)
+            describe_run(self._folder, self._engine, self._stack, self._arguments)
             self._announce()
             is_complete = False
             try:
@@ -102,15 +107,15 @@ class Experiment:
             guard.disarm()
 
     def _announce(self) -> None:
-        asked = self._asked
+        arguments = self._arguments
         on = run_label(self._stack.runtime, self._stack.settings.workload)
         self._screen.heading(
-            f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s{self._shape()}"
+            f"{self._engine.title} at {arguments.pageviews_per_s:,} pageviews/s{self._shape()}"
             f" ({on}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(self._steps, start=1):
             self._screen.say(f"  {number}. {name}{self._duration_of(number)}")
-        for line in checks.space_warnings(self._stack, asked):
+        for line in checks.space_warnings(self._stack, arguments):
             self._screen.remark(line)
 
     def _shape(self) -> str:
@@ -118,18 +123,18 @@ class Experiment:
 
     def _first_rate(self) -> int:
         """Return the rate while the engine settles."""
-        return self._profile.rate_at(0.0) if self._profile else self._asked.pageviews_per_s
+        return self._profile.rate_at(0.0) if self._profile else self._arguments.pageviews_per_s
 
     def _duration_of(self, number: int) -> str:
-        asked = self._asked
-        warm = f", after {asked.warm_up_s:g} s at half of it" if asked.warm_up_s else ""
-        within_s = 0 if asked.faults or asked.load else asked.decide_within_s
+        arguments = self._arguments
+        warm = f", after {arguments.warm_up_s:g} s at half of it" if arguments.warm_up_s else ""
+        within_s = 0 if arguments.faults or arguments.load else arguments.decide_within_s
         on = f"; then wait for a verdict, for {within_s:g} s at most" if within_s else ""
         load = f", while the load is: {self._profile}" if self._profile else ""
         return {
             3: f" to {self._first_rate():,}/s{warm}",
-            4: f", {asked.wait_s:g} s",
-            5: f", {asked.samples} of them {asked.delay_s:g} s apart{on}{load}",
+            4: f", {arguments.wait_s:g} s",
+            5: f", {arguments.samples} of them {arguments.delay_s:g} s apart{on}{load}",
         }.get(number, "")
 
     def _do_steps(self) -> str:
@@ -143,11 +148,11 @@ class Experiment:
             rate_set_ms = self._session.set_rate(self._first_rate())
             self._session.begin_faults()
         with self._step(4):
-            self._session.watch(self._asked.wait_s, "settling")
+            self._session.watch(self._arguments.wait_s, "settling")
         with self._step(5):
             if self._profile:
                 self._session.begin_load(self._profile)
-            measured = self._session.sample(self._asked.samples, rate_set_ms)
+            measured = self._session.sample(self._arguments.samples, rate_set_ms)
             for name in self._names:
                 with self._folder.recording_of(name) as run:
                     run.measured = measured
@@ -157,7 +162,7 @@ class Experiment:
             for name, counts in self._session.account().items():
                 with self._folder.recording_of(name) as run:
                     run.measured = measured.model_copy(update=dict(counts))
-        if self._asked.verify:
+        if self._arguments.verify:
             with self._step(6):
                 for name, verified in self._session.verify().items():
                     with self._folder.recording_of(name) as run:
@@ -179,15 +184,15 @@ class Experiment:
     def _watch_until_decided(self, measured: Measured) -> Measured:
         """Extend the window until the verdicts on it are decided. A run with faults or a changing
         load is never in a steady state, so its window is not extended."""
-        asked = self._asked
-        if not asked.decide_within_s or asked.faults or asked.load:
+        arguments = self._arguments
+        if not arguments.decide_within_s or arguments.faults or arguments.load:
             return measured
         until_ms = watch_until_decided(
             [self._folder.of(name).path for name in self._names],
             measured.rate_set_ms,
             measured.window,
-            asked_per_s=asked.pageviews_per_s,
-            within_s=asked.decide_within_s,
+            requested_per_s=arguments.pageviews_per_s,
+            within_s=arguments.decide_within_s,
             watch=self._session.watch,
         )
         return measured.model_copy(update={"watched_until_ms": until_ms})
@@ -195,9 +200,9 @@ class Experiment:
     def _warm_up(self) -> None:
         """Warm up at half the rate. Otherwise an engine that starts near its capacity may need
         minutes to drain the backlog of its first seconds."""
-        if self._asked.warm_up_s:
-            self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
-            self._session.watch(self._asked.warm_up_s, "warming up")
+        if self._arguments.warm_up_s:
+            self._session.set_rate(max(1, self._arguments.pageviews_per_s // 2))
+            self._session.watch(self._arguments.warm_up_s, "warming up")
 
     def _stop(self) -> None:
         try:
@@ -231,7 +236,7 @@ def watch_until_decided(
     rate_set_ms: int,
     window: Window,
     *,
-    asked_per_s: float,
+    requested_per_s: float,
     within_s: float,
     watch: Watch,
     now_ms: Callable[[], int] = now_ms,
@@ -249,7 +254,7 @@ def watch_until_decided(
         if (left_s := (at_ms + ROWS_WITHIN_MS - now_ms()) / 1000) > 0:
             watch(left_s, what)
         kinds = [
-            _kinds(folder, rate_set_ms, at_ms, asked_per_s=asked_per_s, first_ms=first_ms)
+            _kinds(folder, rate_set_ms, at_ms, requested_per_s=requested_per_s, first_ms=first_ms)
             for folder in folders
         ]
         if all(map(_is_decided, kinds)):
@@ -260,11 +265,11 @@ def watch_until_decided(
 
 
 def _kinds(
-    folder: Path, rate_set_ms: int, at_ms: float, *, asked_per_s: float, first_ms: float
+    folder: Path, rate_set_ms: int, at_ms: float, *, requested_per_s: float, first_ms: float
 ) -> list[VerdictKind]:
     """Return the verdicts on an engine's count and on each of its views, at a look."""
     count = curves.read(folder)
-    found = [decide(count, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms).kind]
+    found = [decide(count, rate_set_ms, at_ms, requested_per_s, first_ms=first_ms).kind]
     for _, view in views.traced_curves(folder, count.partitions):
         found.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
     return found
@@ -276,7 +281,7 @@ def _is_decided(kinds: Sequence[VerdictKind]) -> bool:
 
 def run_once(
     engine_name: str,
-    asked: RunArguments,
+    arguments: RunArguments,
     settings: Settings,
     screen: Screen,
     guard: terminal.Guard,
@@ -293,15 +298,15 @@ def run_once(
     """
     engine = find_engine(engine_name)
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
-    _require_faults_possible(asked.faults, engine, stack)
+    _require_faults_possible(arguments.faults, engine, stack)
     checks.make_ready(engine, stack, screen.say)
-    label = asked.load.split()[0] if asked.load else str(asked.pageviews_per_s)
+    label = arguments.load.split()[0] if arguments.load else str(arguments.pageviews_per_s)
     folder = RunFolder.create(settings.logs_folder, engine_name, label)
-    run(Experiment(asked, engine, stack, folder, screen), guard)
+    run(Experiment(arguments, engine, stack, folder, screen), guard)
     return folder.path
 
 
-def require_possible(engine_name: str, asked: RunArguments, settings: Settings) -> None:
+def require_possible(engine_name: str, arguments: RunArguments, settings: Settings) -> None:
     """Check the arguments of a run before it waits for the machine, since another run may occupy
     the machine for hours.
 
@@ -310,7 +315,7 @@ def require_possible(engine_name: str, asked: RunArguments, settings: Settings) 
     """
     engine = engines.find_engine(engine_name)
     stack = open_stack(settings, checks.services_of(engine, settings), lambda _: None)
-    _require_faults_possible(asked.faults, engine, stack)
+    _require_faults_possible(arguments.faults, engine, stack)
     checks.require_usable(engine, stack)
 
 

@@ -67,7 +67,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.runtime = stack.runtime
         run.data_in_memory = stack.data_in_memory
         # Copy with every field set explicitly, because fields that were never set are not written.
-        run.asked = RunArguments(**dict(arguments))
+        run.arguments = RunArguments(**dict(arguments))
         run.outcome = "unfinished"
         run.settings = for_record(settings)
         if settings.tracer_events_per_second:

@@ -78,14 +78,14 @@ class Live:
 
     def __init__(
         self,
-        asked: LiveArguments,
+        arguments: LiveArguments,
         engine: Engine,
         stack: Stack,
         folder: RunFolder,
         screen: Screen,
         open_session: OpenSession = Session,
     ) -> None:
-        self._asked, self._engine, self._stack = asked, engine, stack
+        self._arguments, self._engine, self._stack = arguments, engine, stack
         self._folder, self._screen = folder, screen
         self._session = open_session(engine, stack, folder, screen, TICK_S)
         self._recent, self._log = RecentCurves(), SessionLog(folder)
@@ -93,7 +93,7 @@ class Live:
         self._figures = Figures(self._session, self._recent, stack.settings)
         self._history = History()
         self._measuring = threading.Lock()
-        self._asked_for: queue.Queue[tuple[Action, Future[None]]] = queue.Queue()
+        self._requests: queue.Queue[tuple[Action, Future[None]]] = queue.Queue()
         self._services = Services(
             engine, stack, self._session.control, self._log.add, self._lose_counts
         )
@@ -120,7 +120,7 @@ class Live:
         self._load_from_s, self._load_from_ms = 0.0, 0
         self._end: Message | None = None
         self._end_text = ""
-        self._schedule = list(asked.schedule)
+        self._schedule = list(arguments.schedule)
         self._recorded_outages: tuple[DoneFault, ...] = ()
 
     # What pages ask for, from any thread
@@ -165,7 +165,7 @@ class Live:
         if self._end_text or self._now.phase == ENDING:
             raise Refused(503, ENDS)
         done: Future[None] = Future()
-        self._asked_for.put((action, done))
+        self._requests.put((action, done))
         return done
 
     # The session itself, in the main thread
@@ -193,17 +193,17 @@ class Live:
                 return str(error)
 
     def _describe(self) -> None:
-        profile = self._asked.profile
-        asked = RunArguments(
-            pageviews_per_s=self._asked.per_s,
+        profile = self._arguments.profile
+        arguments = RunArguments(
+            pageviews_per_s=self._arguments.per_s,
             wait_s=0,
             samples=1,
             delay_s=TICK_S,
             load=str(profile) if profile else None,
         )
-        describe_run(self._folder, self._engine, self._stack, asked)
+        describe_run(self._folder, self._engine, self._stack, arguments)
         with self._folder.recording() as run:
-            run.live = LiveLog(from_ms=self._began_ms, replay_of=self._asked.replay_of)
+            run.live = LiveLog(from_ms=self._began_ms, replay_of=self._arguments.replay_of)
 
     def _start(self) -> None:
         on = run_label(self._stack.runtime, self._stack.settings.workload)
@@ -220,9 +220,9 @@ class Live:
         self._collections = CollectionWatch({name: self._stack.log_of(name) for name in own})
         self._now.phase, self._load_from_s, self._load_from_ms = RUNNING, time.monotonic(), now_ms()
         with self._folder.recording() as run:
-            run.live = LiveLog(from_ms=self._load_from_ms, replay_of=self._asked.replay_of)
-        profile = self._asked.profile
-        arguments = {"profile": str(profile)} if profile else {"per_s": self._asked.per_s}
+            run.live = LiveLog(from_ms=self._load_from_ms, replay_of=self._arguments.replay_of)
+        profile = self._arguments.profile
+        arguments = {"profile": str(profile)} if profile else {"per_s": self._arguments.per_s}
         self._do(Action("load" if profile else "rate", arguments, BY_SESSION))
         self._log.add("ready", "all views are there")
 
@@ -259,7 +259,7 @@ class Live:
     def _answer_next(self, within_s: float) -> None:
         """Wait for an action, and carry it out."""
         with suppress(queue.Empty):
-            self._answer(*self._asked_for.get(timeout=within_s))
+            self._answer(*self._requests.get(timeout=within_s))
 
     def _answer(self, action: Action, done: "Future[None]") -> None:
         if not done.set_running_or_notify_cancel():
@@ -366,7 +366,7 @@ class Live:
                 from_ms=self._load_from_ms,
                 until_ms=until_ms,
                 actions=self._log.actions,
-                replay_of=self._asked.replay_of,
+                replay_of=self._arguments.replay_of,
             )
         outcomes = {name: self._services.texts.get(name, "ok") for name in self._verdicts}
         for name, text in outcomes.items():
@@ -391,7 +391,7 @@ class Live:
         """Answer the actions that came too late."""
         with suppress(queue.Empty):
             while True:
-                _, done = self._asked_for.get_nowait()
+                _, done = self._requests.get_nowait()
                 if done.set_running_or_notify_cancel():
                     done.set_exception(Refused(503, ENDS))
 
@@ -402,7 +402,9 @@ class Live:
                 run.forget_views()
 
 
-def open_live(engine_name: str, asked: LiveArguments, settings: Settings, screen: Screen) -> Live:
+def open_live(
+    engine_name: str, arguments: LiveArguments, settings: Settings, screen: Screen
+) -> Live:
     """Prepare a session with a folder of its own; start nothing.
 
     Traced views show how old a view is, so tracer events are enabled if the workload has them.
@@ -418,4 +420,4 @@ def open_live(engine_name: str, asked: LiveArguments, settings: Settings, screen
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
     checks.make_ready(engine, stack, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, "live")
-    return Live(asked, engine, stack, folder, screen)
+    return Live(arguments, engine, stack, folder, screen)

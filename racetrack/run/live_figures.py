@@ -106,16 +106,16 @@ class Figures:
     def _view_lags(self, run: EngineRun, now_ms: int) -> Values:
         probe = next((each for each in run.probes if isinstance(each, ViewsProbe)), None)
         arrivals = self._session.arrivals
-        marks = (arrivals.counts if arrivals else {}).get("tracer_events")
-        if not (probe and marks and marks["newest"][0] and marks["rate"]):
+        tracer = (arrivals.counts if arrivals else {}).get("tracer_events")
+        if not (probe and tracer and tracer["newest"][0] and tracer["rate"]):
             return {}
-        held = probe.newest.copy()
+        values = probe.newest.copy()
         return {
             f"lag_ms/{run.engine.name}/{view.name}": max(
-                0.0, now_ms - oldest_missing_ms(view, held, marks, self._partitions)
+                0.0, now_ms - oldest_missing_ms(view, values, tracer, self._partitions)
             )
             for view in self._traced
-            if any(name == view.name for name, _ in held)
+            if any(name == view.name for name, _ in values)
         }
 
     def _usage(self) -> Values:
@@ -157,33 +157,34 @@ class Figures:
 
 def oldest_missing_ms(
     view: TracedView,
-    held: Mapping[tuple[str, int], int],
-    marks: Mapping[str, Any],
+    values: Mapping[tuple[str, int], int],
+    tracer: Mapping[str, Any],
     partitions: int,
 ) -> float:
-    """Return the due time of the oldest tracer event that is missing in a view. `marks` are the
+    """Return the due time of the oldest tracer event that is missing in a view. `tracer` are the
     generator's counts of tracer events, which are evenly spaced in time. If none is missing, the
     time is that of the next one, which is in the future."""
-    newest, newest_ms = marks["newest"]
-    gap_ms = 1000 / float(marks["rate"])
+    newest, newest_ms = tracer["newest"]
+    gap_ms = 1000 / float(tracer["rate"])
     first_ms = newest_ms - (newest - 1) * gap_ms
     contained = {
-        part: _held(view, held, part, partitions, first_ms, gap_ms) for part in range(partitions)
+        part: _value_of(view, values, part, partitions, first_ms, gap_ms)
+        for part in range(partitions)
     }
     oldest = min(number_of(view.parity, nth, part, partitions) for part, nth in contained.items())
     return float(first_ms + oldest * gap_ms)
 
 
-def _held(
+def _value_of(
     view: TracedView,
-    held: Mapping[tuple[str, int], int],
+    values: Mapping[tuple[str, int], int],
     partition: int,
     partitions: int,
     first_ms: float,
     gap_ms: float,
 ) -> int:
     """Return how many tracer events of a partition a view contains."""
-    value = held.get((view.name, partition), 0)
+    value = values.get((view.name, partition), 0)
     if not (view.is_time and value):
         return value
     number = round((value - first_ms) / gap_ms)

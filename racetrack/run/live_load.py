@@ -74,8 +74,8 @@ class LiveLoad:
         self.begin_segment(action, f"reads {before:g}/s → {per_s:,}/s")
 
     def _require_memory(self, per_s: int) -> None:
-        if per_s and self._now.held:
-            raise Refused(409, self._now.held)
+        if per_s and self._now.load_stopped:
+            raise Refused(409, self._now.load_stopped)
 
     def begin_segment(self, action: Action, text: str, per_s: int | None = None) -> None:
         """Record an action, and let the verdicts begin anew. `per_s` is the rate, if the action has
@@ -112,8 +112,8 @@ class LiveLoad:
             self._now.profile = None
             for name in loaded:
                 self._session.offer(0, name)
-            self._now.held = f"{ending[0].as_text()}: the session set the rate to 0."
-            self.begin_segment(Action("rate", {"per_s": 0}, BY_SESSION), self._now.held)
-            self._log.add("held", self._now.held)
-        elif self._now.held and not ending:
-            self._now.held = ""
+            self._now.load_stopped = f"{ending[0].as_text()}: the session set the rate to 0."
+            self.begin_segment(Action("rate", {"per_s": 0}, BY_SESSION), self._now.load_stopped)
+            self._log.add("load_stopped", self._now.load_stopped)
+        elif self._now.load_stopped and not ending:
+            self._now.load_stopped = ""

@@ -56,7 +56,7 @@ class Now:
     """What changes while a session runs. The main thread writes it."""
 
     phase: str = STARTING
-    held: str = ""  # why the session itself has set the rate to 0
+    load_stopped: str = ""  # why the session itself has set the rate to 0
     profile: LoadProfile | None = None
     outlooks: list[Outlook] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # memory whose use can't be read, and why
@@ -134,7 +134,7 @@ class Messages:
                 READS: self._session.reads_per_s,
             },
             "load": str(self.now.profile) if self.now.profile else None,
-            "held": self.now.held,
+            "load_stopped": self.now.load_stopped,
             "segment": {"number": segment.number, "from_ms": segment.from_ms, "why": segment.why},
             "in_the_way": self._in_the_way(),
             "engines": [
@@ -214,7 +214,9 @@ class Messages:
     def _controls(self) -> dict[str, str]:
         starting = "" if self.now.phase == RUNNING else f"The session is {self.now.phase}."
         counts = counts_of(self._session)
-        events = {name: starting or self.now.held for name in counts if name not in NOT_EVENTS}
+        events = {
+            name: starting or self.now.load_stopped for name in counts if name not in NOT_EVENTS
+        }
         workload = self._stack.settings.workload
         for kind in ("purchases", "updates", "deletes"):
             events.setdefault(kind, starting or f"The workload {workload} has no {kind}.")
@@ -224,8 +226,8 @@ class Messages:
             for target in list(self._services.status)
         }
         return {
-            "rate": starting or self.now.held,
-            "load": starting or self.now.held,
+            "rate": starting or self.now.load_stopped,
+            "load": starting or self.now.load_stopped,
             **events,
             READS: starting or self._services.why_no_reads(),
             "note": starting,

@@ -30,7 +30,7 @@ class Segment:
 class SessionLog:
     """Events of a session, of which the newest are kept in memory. Each action is written into
     `actions.csv`: epoch ms, the segment that it begins, its name, its arguments as JSON, and who
-    asked for it. Any thread may call any method."""
+    requested it. Any thread may call any method."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._lock = threading.Lock()

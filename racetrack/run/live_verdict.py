@@ -27,13 +27,13 @@ class VerdictWatch:
     def __init__(self, engine: str, recent: RecentCurves) -> None:
         self._engine, self._recent = engine, recent
         self._from_ms, self._judged_ms = 0, 0.0
-        self._asked_per_s: float | None = None
+        self._requested_per_s: float | None = None
         self.now = CurrentVerdict(NONE, "There is no load yet.")
 
-    def begin(self, from_ms: int, asked_per_s: float | None, why_not: str = "") -> None:
+    def begin(self, from_ms: int, requested_per_s: float | None, why_not: str = "") -> None:
         """Begin a segment. Without a constant rate there is no verdict, but `why_not`."""
-        self._from_ms, self._judged_ms, self._asked_per_s = from_ms, 0.0, asked_per_s
-        if why_not or not asked_per_s:
+        self._from_ms, self._judged_ms, self._requested_per_s = from_ms, 0.0, requested_per_s
+        if why_not or not requested_per_s:
             self.now = CurrentVerdict(NONE, why_not or "The rate is 0.")
         else:
             self.now = CurrentVerdict(str(VerdictKind.UNDECIDED), "The verdict began anew.")
@@ -48,10 +48,10 @@ class VerdictWatch:
         self._judged_ms = at_ms
         found: Verdict
         if self.now.kind == VerdictKind.UNDECIDED:
-            found = look(curves, self._from_ms, at_ms, self._asked_per_s)
+            found = look(curves, self._from_ms, at_ms, self._requested_per_s)
         else:
             from_ms = max(self._from_ms, at_ms - AGAIN_OVER_MS)
-            found = judge(curves, from_ms, at_ms, self._asked_per_s)
+            found = judge(curves, from_ms, at_ms, self._requested_per_s)
             if found.kind is VerdictKind.UNDECIDED:
                 return
         self.now = CurrentVerdict(str(found.kind), found.reason)

@@ -283,5 +283,5 @@ def kind_of(of: str) -> type[Load]:
 
 def _traced_on_cdc_path(workload: Workload) -> list[TracedView]:
     """Return the traced views of the watched table whose rows count tracer events."""
-    way = workload.watched_table
-    return [view for view in workload.traced_views if view.source == way and not view.is_time]
+    source = workload.watched_table
+    return [view for view in workload.traced_views if view.source == source and not view.is_time]

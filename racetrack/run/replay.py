@@ -27,21 +27,23 @@ def read_session(folder: Path, engine: str) -> tuple[str, LiveArguments, str]:
         UsageError: the folder is not that of a session, or the actions do not suit the engine.
     """
     run = read_run(folder)
-    if not (run.live and run.asked):
+    if not (run.live and run.arguments):
         raise UsageError(f"{folder} is not the folder of a live session (`./race live`).")
     names = _names(run, engine or run.engine)
-    asked = LiveArguments(
-        per_s=run.asked.pageviews_per_s,
-        profile=load_profile.parse(run.asked.load) if run.asked.load else None,
+    arguments = LiveArguments(
+        per_s=run.arguments.pageviews_per_s,
+        profile=load_profile.parse(run.arguments.load) if run.arguments.load else None,
         schedule=tuple(_scheduled(folder / FILE, run.live.from_ms, names)),
         replay_of=run.tag,
     )
     if run.live.until_ms is not None:
         ends_s = (run.live.until_ms - run.live.from_ms) / 1000
         end = Scheduled(ends_s, Action("end", {}, REPLAY))
-        kept = tuple(each for each in asked.schedule if each.action.name != "end")
-        asked = LiveArguments(asked.per_s, asked.profile, (*kept, end), asked.replay_of)
-    return engine or run.engine, asked, workload_of(run.settings)
+        kept = tuple(each for each in arguments.schedule if each.action.name != "end")
+        arguments = LiveArguments(
+            arguments.per_s, arguments.profile, (*kept, end), arguments.replay_of
+        )
+    return engine or run.engine, arguments, workload_of(run.settings)
 
 
 def _names(run: RunRecord, engine: str) -> Mapping[str, str]:

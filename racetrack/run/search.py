@@ -64,7 +64,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search. `is_whole` is true if the highest rate that held and the lowest that
+    """Result of a search. `is_whole` is true if the highest sustained rate and the lowest that
     failed are adjacent steps for every bound. `failed` is the error that ended the second run, in
     which case the capacity is based on the first run alone."""
 
@@ -131,23 +131,23 @@ class _Trials:
     def wanted(self) -> _Wanted | None:
         """Return the next trial; None once the search is complete for every bound."""
         for bound_ms in self._bounds_ms:
-            failed, held = self._bracket(bound_ms)
-            if held is None:
+            failed, sustained = self._bracket(bound_ms)
+            if sustained is None:
                 lower = [step for step in DESCENT if failed is None or step > failed]
                 if lower:
                     return _Wanted(lower[0], bound_ms)
-            elif failed is not None and held - failed > 1:
-                return _Wanted((failed + held) // 2, bound_ms)
+            elif failed is not None and sustained - failed > 1:
+                return _Wanted((failed + sustained) // 2, bound_ms)
         return None
 
     def sustained(self, bound_ms: float, rate_of: Callable[[int], int]) -> SustainableRate:
         """Return the result for a bound from the trials so far. The failed rate is also None if the
         generator could not reach it."""
-        failed, held = self._bracket(bound_ms)
+        failed, sustained = self._bracket(bound_ms)
         was_offered = failed is not None and self.results[failed].is_offered
         return SustainableRate(
             bound_ms=bound_ms,
-            held_per_s=None if held is None else rate_of(held),
+            sustained_per_s=None if sustained is None else rate_of(sustained),
             failed_per_s=rate_of(failed) if failed is not None and was_offered else None,
         )
 
@@ -155,10 +155,10 @@ class _Trials:
         """Return the steps of two rates: the lowest rate that failed above the highest sustained
         rate, and the highest sustained rate."""
         within = [step for step, result in self.results.items() if result.is_within(bound_ms)]
-        held = min(within, default=None)
+        sustained = min(within, default=None)
         failed = [step for step, result in self.results.items() if not result.is_within(bound_ms)]
-        above = [step for step in failed if held is None or step < held]
-        return max(above, default=None), held
+        above = [step for step in failed if sustained is None or step < sustained]
+        return max(above, default=None), sustained
 
 
 # The backlog should be between 5 and 30 s of work; the target leaves a margin on both sides.

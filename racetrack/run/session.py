@@ -378,18 +378,18 @@ class Session:
         reached: Callable[[], bool],
         within_s: float,
         what: str,
-        meanwhile: Callable[[], str] = str,
+        progress: Callable[[], str] = str,
     ) -> bool:
         """Check a condition every second, showing a status line. Return False if the condition was
-        not met in time. `meanwhile` is called before each check and returns text for the status
+        not met in time. `progress` is called before each check and returns text for the status
         line."""
         give_up_s = time.monotonic() + within_s
         with self._screen.live(what) as status:
             while (left_s := give_up_s - time.monotonic()) > 0:
-                progress = meanwhile()
+                text = progress()
                 if reached():
                     return True
-                status.update(", ".join(filter(None, (what, progress, f"{left_s:.0f} s left"))))
+                status.update(", ".join(filter(None, (what, text, f"{left_s:.0f} s left"))))
                 self._let_pass(min(ASK_EVERY_S, left_s))
         return False
 
@@ -398,7 +398,7 @@ class Session:
         processes = self._processes()
         with self._screen.live("sampling") as status:
 
-            def meanwhile() -> None:
+            def check_and_report() -> None:
                 self.check()
                 status.update(f"sampling; {self._progress()}")
 
@@ -410,7 +410,7 @@ class Session:
                 self._sample_every_s,
                 self._folder,
                 self._stack.settings.stack_name,
-                meanwhile,
+                check_and_report,
                 changing,
             )
             end_ms, after = now_ms(), cpu_times(self._meter)

@@ -88,7 +88,9 @@ def require_possible(sweep: Sweep) -> None:
         kind = (run.engine, run.value, run.settings)
         if run.outcome is None and kind not in checked:
             checked.append(kind)
-            experiment.require_possible(run.engine, _asked(run, sweep), load(_settings(run, sweep)))
+            experiment.require_possible(
+                run.engine, _arguments(run, sweep), load(_settings(run, sweep))
+            )
 
 
 def require_applicable(setting: str, engine: str, settings: Settings) -> None:
@@ -149,9 +151,9 @@ def _run(
     """Make one run. Its folder is created next to the sweep's folder, where reports expect it, even
     if the setting LOGS_FOLDER has changed since the sweep began."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
-    settings, asked = load({**_settings(run, sweep), **here}), _asked(run, sweep)
+    settings, arguments = load({**_settings(run, sweep), **here}), _arguments(run, sweep)
     made = run_until_not_void(
-        lambda: run_once(run.engine, asked, settings, screen, guard), screen, guard
+        lambda: run_once(run.engine, arguments, settings, screen, guard), screen, guard
     )
     return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})
 
@@ -162,7 +164,7 @@ def _settings(run: PlannedRun, sweep: Sweep) -> dict[str, str]:
     return {**sweep.settings, **run.settings, **varied}
 
 
-def _asked(run: PlannedRun, sweep: Sweep) -> RunArguments:
+def _arguments(run: PlannedRun, sweep: Sweep) -> RunArguments:
     extends = not (sweep.faults or sweep.load) and run.pageviews_per_s > 0
     return RunArguments(
         pageviews_per_s=run.pageviews_per_s,

@@ -73,11 +73,11 @@ class OwnNames:
         kinds = {"topics": self._remove_topics, "consumer groups": self._remove_groups}
         for kind, remove in kinds.items():
             try:
-                asked = remove(admin)
+                futures = remove(admin)
             except KafkaException as error:
                 remaining.append(f"{kind} {self._kafka.topic_prefix}* ({error.args[0].str()})")
                 continue
-            for name, done in asked.items():
+            for name, done in futures.items():
                 try:
                     done.result(ANSWER_S)
                     count += 1

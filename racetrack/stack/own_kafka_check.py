@@ -218,30 +218,34 @@ class _Check:
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
         offsets = ConsumerGroupTopicPartitions(self._group, [TopicPartition(self._topic, 0, 1)])
-        asked = self._admin.alter_consumer_group_offsets([offsets], request_timeout=self._left_s())
-        for each in asked[self._group].result(self._left_s()).topic_partitions:
+        futures = self._admin.alter_consumer_group_offsets(
+            [offsets], request_timeout=self._left_s()
+        )
+        for each in futures[self._group].result(self._left_s()).topic_partitions:
             if each.error:
                 raise KafkaException(each.error)
 
     def _remove_group(self) -> None:
-        asked = self._admin.delete_consumer_groups([self._group], request_timeout=self._left_s())
-        asked[self._group].result(self._left_s())
+        futures = self._admin.delete_consumer_groups([self._group], request_timeout=self._left_s())
+        futures[self._group].result(self._left_s())
 
     def _limits(self, admin: "AdminClient") -> None:
         """Check that the broker's limits suit a run."""
         from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
         resource = ConfigResource(ResourceType.TOPIC, self._topic)
-        asked = admin.describe_configs([resource], request_timeout=self._left_s())
-        limits = {name: each.value for name, each in asked[resource].result(self._left_s()).items()}
+        futures = admin.describe_configs([resource], request_timeout=self._left_s())
+        limits = {
+            name: each.value for name, each in futures[resource].result(self._left_s()).items()
+        }
         if int(limits["max.message.bytes"]) < BATCH_BYTES:
             raise _Unfit("max.message.bytes", limits, f"Raise it to {BATCH_BYTES} or more")
         if 0 <= int(limits["retention.ms"]) < RETENTION_MS:
             raise _Unfit("retention.ms", limits, "Engines and the verification read all messages")
 
     def _remove(self, admin: "AdminClient") -> None:
-        asked = admin.delete_topics([self._topic], operation_timeout=self._left_s())
-        asked[self._topic].result(self._left_s())
+        futures = admin.delete_topics([self._topic], operation_timeout=self._left_s())
+        futures[self._topic].result(self._left_s())
 
 
 _OTHER = (

@@ -46,10 +46,10 @@ def require_cores(settings: Settings) -> None:
         UsageError: a setting names a core that this process may not use.
     """
     for name in SETTINGS:
-        asked = str(getattr(settings, name))
-        if asked and (missing := parse_cores(asked) - usable_cores()):
+        value = str(getattr(settings, name))
+        if value and (missing := parse_cores(value) - usable_cores()):
             raise UsageError(
-                f"{name.upper()}={asked} is not possible: this machine has the cores"
+                f"{name.upper()}={value} is not possible: this machine has the cores"
                 f" {_listed(usable_cores())}, not {_listed(missing)}."
             )
 

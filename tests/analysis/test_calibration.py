@@ -1,4 +1,4 @@
-"""The ruler's findings: what was measured as programmed passes, what is off does not."""
+"""Findings of the calibration: what was measured as programmed passes, what is off does not."""
 
 import json
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def write(
         "engine": "swift",
         "engine_services": ["swiftd"],
         "outcome": outcome,
-        "asked": {"pageviews_per_s": rate},
+        "arguments": {"pageviews_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
         "results": {
             "verdict": judged,

@@ -1,8 +1,8 @@
 """Comparisons: an engine doesn't differ from itself, 15 % are found, ties and lower bounds are
 named.
 
-Repeats are made up with a scatter of SCATTER between fresh runs, half of its variance common to all
-rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in the p99 of the lag of
+Repeats are synthetic, with a scatter of SCATTER between fresh runs, half of its variance common to
+all rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in the p99 of the lag of
 `dh`, and by 3 to 4 % in the capacity of `pg` and `flink` (2026-11-25).
 """
 
@@ -129,6 +129,6 @@ def test_a_result_file_has_its_interval_only() -> None:
 
 def test_sides_are_compared_at_the_highest_rate_that_all_kept_up_with() -> None:
     rng = default_rng(1)
-    slow = Side("slow", side(rng, "slow").figures, not_held=frozenset({10_000}))
+    slow = Side("slow", side(rng, "slow").figures, not_sustained=frozenset({10_000}))
     assert highest_common_rate([side(rng, "one"), slow]) == 5_000
     assert answer([side(rng, "one"), slow], CPU).rate == 5_000

@@ -140,18 +140,18 @@ def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
     assert found.kind is VerdictKind.FELL_BEHIND  # the recording ends here
 
 
-def recorded_until(told: Curves, at_ms: float) -> Curves:
+def recorded_until(recorded: Curves, at_ms: float) -> Curves:
     """What stood in the file at a time."""
 
     def cut(parts: tuple[Curve, ...]) -> tuple[Curve, ...]:
         return tuple(Curve(c.at_ms[c.at_ms <= at_ms], c.count[c.at_ms <= at_ms]) for c in parts)
 
     return Curves(
-        told.partitions,
-        cut(told.due),
-        cut(told.handed_over),
-        cut(told.published),
-        cut(told.processed),
+        recorded.partitions,
+        cut(recorded.due),
+        cut(recorded.handed_over),
+        cut(recorded.published),
+        cut(recorded.processed),
     )
 
 

@@ -47,12 +47,12 @@ def folder(tmp_path: Path) -> Path:
         f"{START_MS + 40000},steadyd,11.00,6.25,12.000000\n"
     )
     run = {
-        "schema_version": 3,
+        "schema_version": 4,
         "run_id": "6f1c2a34-0000-4000-8000-000000000001",
         "engine_services": ["steadyd"],
         "tag": "steady_4000",
         "engine": "steady",
-        "asked": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
+        "arguments": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
         "measured": {
             "window": WINDOW,
             "cpu_s": {
@@ -147,7 +147,7 @@ def test_every_figure_is_of_the_window_that_was_judged(tmp_path: Path) -> None:
     """A run that was watched on beyond its samples: the kernel's account and the lag, computed once
     more from the raw files."""
     path = folders.run(
-        tmp_path, RunSpec(window_s=10, recorded_after_s=121, asked={"decide_within_s": 120.0})
+        tmp_path, RunSpec(window_s=10, recorded_after_s=121, arguments={"decide_within_s": 120.0})
     )
     results = read_run(path)["results"]
     verdict = results["verdict"]

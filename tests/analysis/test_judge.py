@@ -140,7 +140,7 @@ def test_false_verdicts(name: str) -> None:
     found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
         run, recorded = truth.make(rng)
-        found[judge(recorded, *run.window, asked_per_s=run.rate_per_s).kind] += 1
+        found[judge(recorded, *run.window, requested_per_s=run.rate_per_s).kind] += 1
     undecided = found[VerdictKind.UNDECIDED]
     false = RUNS - undecided - sum(found[kind] for kind in truth.right)
     print(f"\n| {name} | {' | '.join(str(found[kind]) for kind in VerdictKind)} | {false} |")
@@ -148,9 +148,9 @@ def test_false_verdicts(name: str) -> None:
     assert truth.decided_at_least <= 1 - undecided / RUNS <= truth.decided_at_most
 
 
-def verdict(run: SyntheticRun, asked_per_s: float | None = None, seed: int = 1) -> Verdict:
+def verdict(run: SyntheticRun, requested_per_s: float | None = None, seed: int = 1) -> Verdict:
     recorded = synthetic.curves(run, np.random.default_rng(seed))
-    return judge(recorded, *run.window, asked_per_s=asked_per_s)
+    return judge(recorded, *run.window, requested_per_s=requested_per_s)
 
 
 def test_behind_but_not_falling_further_is_kept_up() -> None:
@@ -168,7 +168,7 @@ def test_behind_but_not_falling_further_is_kept_up() -> None:
 
 
 def test_the_numbers_of_a_leak() -> None:
-    found = verdict(SyntheticRun(leak=0.05), asked_per_s=4_000)
+    found = verdict(SyntheticRun(leak=0.05), requested_per_s=4_000)
     assert found.measured
     slope = found.measured.slope
     assert slope.low_pct < 5 < slope.high_pct
@@ -198,13 +198,13 @@ def test_a_threshold_of_ones_own() -> None:
 
 
 def test_a_rate_that_was_not_offered_is_no_success() -> None:
-    found = verdict(SyntheticRun(), asked_per_s=5_000)
+    found = verdict(SyntheticRun(), requested_per_s=5_000)
     assert found.kind is VerdictKind.GENERATOR_BOUND
     assert "handed over 4,000 of 5,000" in found.reason
 
 
 def test_falling_behind_less_than_was_asked_is_still_falling_behind() -> None:
-    found = verdict(SyntheticRun(leak=0.3), asked_per_s=5_000)
+    found = verdict(SyntheticRun(leak=0.3), requested_per_s=5_000)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert any("less than the requested rate" in warning for warning in found.warnings)
 

@@ -77,7 +77,7 @@ def test_the_means_are_those_that_were_put_in(
 
 
 def test_core_speed_is_relative_to_the_fastest_second_of_the_run() -> None:
-    """Which may be outside the time that is asked about."""
+    """Which may be outside the time in question."""
     shared = rows(core=[500.0, 700.0], seconds=29)
     found = over([replace(shared[0], core_mib_per_s=800.0), *shared[1:]], 10, 29)
     assert found

@@ -31,7 +31,7 @@ LATER, NEVER = ({"updates": 0, "next_update_s": at_s} for at_s in (17.5, None))
         {"results": {"processed_pageviews": 12}},
         {"results": {"dt_ms": LATER, "verdict": LATER}},
         {
-            "asked": {"pageviews_per_s": 0},
+            "arguments": {"pageviews_per_s": 0},
             "results": {"dt_ms": NEVER, "verdict": NEVER, "achieved_pageviews_per_s": 0.0},
         },
     ],
@@ -42,10 +42,10 @@ def test_a_run_whose_figures_can_be_trusted_is_ok(changes: dict[str, Any]) -> No
 
 
 def test_of_a_changing_load_what_was_due_in_the_window_is_to_be_achieved() -> None:
-    asked = {"pageviews_per_s": 90_000, "load": "spike 5k 900k 1s"}
+    arguments = {"pageviews_per_s": 90_000, "load": "spike 5k 900k 1s"}
     for offered, expected in ((5_003.0, "ok"), (5_100.0, "of the 5,100 requested")):
         results = {"offered_pageviews_per_s": offered, "achieved_pageviews_per_s": 5_000.0}
-        assert expected in outcome.run_outcome(record({"asked": asked, "results": results}))
+        assert expected in outcome.run_outcome(record({"arguments": arguments, "results": results}))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def numbers_of(view: TracedViewRecord, partition: int, partitions: int = PARTITI
 
 def write_reads(
     folder: Path,
-    asked: Mapping[str, TracedViewRecord | None],
+    queries: Mapping[str, TracedViewRecord | None],
     delay_ms: float,
     took_ms: float,
     per_s: float,
@@ -41,24 +41,24 @@ def write_reads(
     count: int = 240,
 ) -> None:
     """`reads.csv` of a client that asks these queries by turns, and gets each answer so much
-    later; the views that it is asked of hold each mark `delay_ms` after it was due."""
-    lines = ["due_ms,asked_ms,answered_ms,query,rows,held,error"]
+    later; the views of the queries hold each mark `delay_ms` after it was due."""
+    lines = ["due_ms,sent_ms,answered_ms,query,rows,tracer_values,error"]
     times_s = itertools.islice(poisson.due_s(per_s), count)
-    for since_s, (query, view) in zip(times_s, itertools.cycle(asked.items()), strict=False):
-        asked_ms = from_ms + 10_000 + round(1000 * since_s)
+    for since_s, (query, view) in zip(times_s, itertools.cycle(queries.items()), strict=False):
+        sent_ms = from_ms + 10_000 + round(1000 * since_s)
         rows = ""
         if view:
             there = [
                 [
                     n
                     for n in numbers_of(view, p, partitions)
-                    if due_ms(n, from_ms) + delay_ms <= asked_ms
+                    if due_ms(n, from_ms) + delay_ms <= sent_ms
                 ]
                 for p in range(partitions)
             ]
             values = [due_ms(max(n, default=0), from_ms) if view.is_time else len(n) for n in there]
             rows = ";".join(f"{value:.0f}" for value in values)
-        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{query},20,{rows},")
+        lines.append(f"{sent_ms},{sent_ms},{sent_ms + took_ms:.0f},{query},20,{rows},")
     (folder / "reads.csv").write_text("\n".join(lines) + "\n")
 
 

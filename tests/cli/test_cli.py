@@ -36,10 +36,12 @@ def test_help_of_a_command_has_examples_with_engines_that_there_are(name: str, o
 
 def test_help_imports_nothing_heavy() -> None:
     """Check the imports that make it slow, since times vary on a busy machine."""
-    asked = "import sys; from racetrack.cli import race; race(['--help'], standalone_mode=False);"
-    asked += "print(sorted({'numpy', 'rich', 'pydantic', 'psycopg', 'docker'} & set(sys.modules)))"
+    program = "import sys; from racetrack.cli import race; race(['--help'], standalone_mode=False);"
+    program += (
+        "print(sorted({'numpy', 'rich', 'pydantic', 'psycopg', 'docker'} & set(sys.modules)))"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", asked], cwd=REPO, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -86,10 +88,10 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
     script = CliRunner().invoke(cli.race, ["completion", "bash"]).output
     words = typed.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
-    asked = f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n"
-    asked += f'_racetrack_complete {words[0]}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    program = f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n"
+    program += f'_racetrack_complete {words[0]}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(
-        ["bash", "-c", asked],
+        ["bash", "-c", program],
         env={**os.environ, "PYTHONPATH": str(REPO)},
         cwd=tmp_path,
         capture_output=True,

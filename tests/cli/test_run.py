@@ -95,8 +95,10 @@ class Made:
         self._ended = ended
         self.runs: list[tuple[str, RunArguments, str]] = []
 
-    def __call__(self, engine: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
-        self.runs.append((engine, asked, settings.workload))
+    def __call__(
+        self, engine: str, arguments: RunArguments, settings: Settings, *_: object
+    ) -> Path:
+        self.runs.append((engine, arguments, settings.workload))
         return self._ended("ok")
 
 
@@ -109,7 +111,7 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("WORKLOAD", "another")
     workload = plugins.default_workload()
     options = "--verify --fault kill:mysql@1s --fault pause:broker@2s+1s --workload " + workload
-    asked = RunArguments(
+    arguments = RunArguments(
         pageviews_per_s=5_000,
         wait_s=20,
         samples=10,
@@ -120,7 +122,7 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     typed = [EXAMPLE, "5k", "20", "10", "0.5", *options.split()]
     assert by_position(typed, made).exit_code == 0
     assert run(f"{EXAMPLE} --every 500ms {options}", made).exit_code == 0
-    assert made.runs == [(EXAMPLE, asked, workload)] * 2
+    assert made.runs == [(EXAMPLE, arguments, workload)] * 2
 
 
 def test_engines_separated_by_commas_are_a_group(made: Made) -> None:
@@ -131,9 +133,14 @@ def test_engines_separated_by_commas_are_a_group(made: Made) -> None:
 def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DECIDE_WITHIN", raising=False)
     assert run(EXAMPLE, made).exit_code == 0
-    ((_, asked, _),) = made.runs
-    assert (asked.pageviews_per_s, asked.wait_s, asked.samples, asked.delay_s) == (5000, 20, 10, 1)
-    assert asked.decide_within_s == 120
+    ((_, arguments, _),) = made.runs
+    assert (arguments.pageviews_per_s, arguments.wait_s, arguments.samples, arguments.delay_s) == (
+        5000,
+        20,
+        10,
+        1,
+    )
+    assert arguments.decide_within_s == 120
 
 
 def run_with_load(load: str, *options: str, make_run: MakeRun = nothing_is_run) -> Result:
@@ -145,7 +152,7 @@ def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(ma
     assert run_with_load("spike 5k 50k 10s", make_run=made).exit_code == 0
     assert run_with_load("sine 1k 3k 60s", *sampled, make_run=made).exit_code == 0
     assert run_with_load("constant 7k", make_run=made).exit_code == 0
-    spike, sine, constant = (asked for _, asked, _ in made.runs)
+    spike, sine, constant = (given for _, given, _ in made.runs)
     assert (spike.load, spike.pageviews_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
     assert (sine.samples, sine.decide_within_s) == (600, 0)
     assert (constant.load, constant.pageviews_per_s, constant.samples) == (None, 7_000, 10)
@@ -164,7 +171,10 @@ def test_rates_and_times_are_taken_as_people_write_them(made: Made) -> None:
     for typed in ("5k 2m 10 500ms", "0 0 10 1s --decide-within 2m"):
         result = by_position([EXAMPLE, *typed.split()], made)
         assert result.exit_code == 0, result.output
-    assert [(asked.pageviews_per_s, asked.wait_s, asked.delay_s) for _, asked, _ in made.runs] == [
+    assert [
+        (arguments.pageviews_per_s, arguments.wait_s, arguments.delay_s)
+        for _, arguments, _ in made.runs
+    ] == [
         (5_000, 120, 0.5),
         (0, 0, 1),
     ]
@@ -217,7 +227,7 @@ def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
 ) -> None:
     def under(load: str, backlog: int) -> MakeRun:
         results = {"load": {"max_backlog_events": backlog}}
-        made = {"asked": {"load": load}, "results": results, "engine": EXAMPLE}
+        made = {"arguments": {"load": load}, "results": results, "engine": EXAMPLE}
         return lambda *_: ended("ok", made)
 
     before = tmp_path / "before.json"
@@ -239,13 +249,15 @@ def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) 
     run_record = json.loads(result.stdout)
     (record,) = run_record["records"]
     assert (run_record["schema_version"], run_record["kind"], record["outcome"]) == (
-        1,
+        2,
         "runs",
         "ok",
     )
     columns = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
     assert columns == list(record)
-    assert table.read_text().startswith("| engine | asked_pageviews_per_s | outcome | verdict |")
+    assert table.read_text().startswith(
+        "| engine | requested_pageviews_per_s | outcome | verdict |"
+    )
 
 
 @pytest.mark.parametrize(("option", "printed"), [("", ""), ("--print-samples", "name=x\n")])

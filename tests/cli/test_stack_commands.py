@@ -16,17 +16,17 @@ from racetrack.errors import RacetrackError
 from racetrack.stack.contract import RunningStack, Stack, Unmeasurable
 from racetrack.terminal import Screen, guarded
 from tests.cli.conftest import invoke
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.some_engines import EXAMPLE
 
 SINCE = "2026-11-22T08:00:00Z"
 Say = Callable[[str], None]
 
 
-def up(stack: MadeUpStack, check_writes: Callable[..., None]) -> list[str]:
+def up(stack: FakeStack, check_writes: Callable[..., None]) -> list[str]:
     """Bring up this stack for a fake engine, as `./race up` does; return the printed lines."""
     output = io.StringIO()
-    screen, engine = Screen(Console(file=output, width=200)), MadeUpEngine()
+    screen, engine = Screen(Console(file=output, width=200)), FakeEngine()
     try:
         with guarded(screen.say) as guard:
             bring_up(engine, stack.as_stack(), screen, guard, check_writes)
@@ -41,7 +41,7 @@ def test_up_leaves_the_stack_running_and_reports_what_can_not_be_measured(
     unmeasurable: Unmeasurable | None,
 ) -> None:
     checked: list[object] = []
-    stack = MadeUpStack(runtime="compose")
+    stack = FakeStack(runtime="compose")
     stack.unmeasurable = unmeasurable
     printed = "\n".join(up(stack, lambda of, *_: checked.append(of)))
     assert checked == [stack]
@@ -52,7 +52,7 @@ def test_up_leaves_the_stack_running_and_reports_what_can_not_be_measured(
 
 
 def test_up_ends_when_a_service_dies_while_writes_are_checked() -> None:
-    stack = MadeUpStack(runtime="compose")
+    stack = FakeStack(runtime="compose")
     stack.ended = {"broker": "exit code 1. Its last words: no space left"}
     with pytest.raises(RacetrackError, match="broker ended during the run: exit code 1"):
         up(stack, lambda _, while_waiting: while_waiting())

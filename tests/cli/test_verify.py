@@ -16,7 +16,7 @@ from racetrack.results.verification import Verified
 from racetrack.terminal import Screen
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 if TYPE_CHECKING:
     from racetrack.probes.broker import TopicOffsets
@@ -71,7 +71,7 @@ def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
     views, and the printed lines."""
     output = io.StringIO()
     screen, generator = Screen(Console(file=output, width=200)), Generator()
-    engine, stack = MadeUpEngine(), MadeUpStack().as_stack()
+    engine, stack = FakeEngine(), FakeStack().as_stack()
     try:
         found = verify_views(
             engine,
@@ -90,7 +90,7 @@ def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
 def test_the_findings_are_recorded(tmp_path: Path) -> None:
     wrong, printed = verify(tmp_path, users=RIGHT)
     assert not wrong
-    assert "Made Up: every view is right" in printed
+    assert "Fake: every view is right" in printed
     recorded = json.loads((tmp_path / "verified.json").read_text())
     assert recorded["views"]["users"]["status"] == "right"
 

@@ -248,7 +248,7 @@ def wait_until() -> Callable[..., None]:
 
 def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
     """`run.json` of an experiment that came to its end with nothing wrong. A busy machine may have
-    kept the generator from its rate: that is told, and no test's business."""
+    kept the generator from its rate: that is reported, and no test's business."""
     code = door.wait(within_s)
     folder = run_folder(door.output)
     run = runfolder.read_run(folder)
@@ -260,8 +260,8 @@ def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
 
 def rate_missed(run: RunRecord) -> str | None:
     """How far the generator was from its rate, if it was."""
-    assert run.asked and run.results
-    return outcome.rate_missed(run.asked, run.results)
+    assert run.arguments and run.results
+    return outcome.rate_missed(run.arguments, run.results)
 
 
 def skip_if_busy(*folders: Path) -> None:
@@ -319,19 +319,19 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per
 
 
 def check_answers(run: Mapping[str, Any]) -> None:
-    """Every query was asked and answered, if the engine makes the view, with a time, and an age
+    """Every query was sent and answered, if the engine makes the view, with a time, and an age
     where tracer events show one; and what its reader used is nobody else's."""
     reads = {read["query"]: read for read in run["results"]["reads"]}
     absent = run["absent_views"]
-    queries = [asked for asked in _workload(run).queries if asked.view not in absent]
-    assert list(reads) == [asked.name for asked in queries]
-    for asked in queries:
-        read = reads[asked.name]
+    queries = [query for query in _workload(run).queries if query.view not in absent]
+    assert list(reads) == [query.name for query in queries]
+    for query in queries:
+        read = reads[query.name]
         assert read["answered"] > 0, read
         assert read["answered"] + read["errors"] <= read["due"], read
         assert read["rows_max"] > 0, read
         assert read["service_time"]["p50_ms"] >= 0, read
-        assert (read["age"] is None) == (asked.by is None), read
+        assert (read["age"] is None) == (query.by is None), read
     assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all its ticks may be the kernel's
     assert "reader" not in run["engine_services"]
 

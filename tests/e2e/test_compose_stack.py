@@ -118,10 +118,10 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
 def test_what_would_forget_is_not_killed(stack: ComposeStack, service: str) -> None:
     with pytest.raises(RacetrackError, match=f"{service} can't be killed in a container"):
         stack.kill([service])
-    asked = faults.parse(f"kill:{service}@5s") if service != "registry" else None
-    if asked:
+    fault = faults.parse(f"kill:{service}@5s") if service != "registry" else None
+    if fault:
         with pytest.raises(UsageError, match=rf"in containers, {service} would lose its data"):
-            faults.require_possible(asked, [service], stack)
+            faults.require_possible(fault, [service], stack)
 
 
 def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(

@@ -58,7 +58,7 @@ def test_everything_published_was_counted_by_the_engine(folder: Path) -> None:
 def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
     run = read_run(folder)
     results = run["results"]
-    assert run["asked"]["pageviews_per_s"] == 5000
+    assert run["arguments"]["pageviews_per_s"] == 5000
     # Three purchases a second bring a pageview each. How many of all were handed over in time
     # depends on what else the machine does; how late the engine was, too.
     assert results["offered_pageviews_per_s"] == pytest.approx(5003, rel=0.005)

@@ -65,5 +65,5 @@ def is_found(found: LimitRecord) -> bool:
     if not found.capacity:
         return False
     right = found.capacity.per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)
-    rows = [one.held_per_s or 0 for one in found.sustainable]
+    rows = [one.sustained_per_s or 0 for one in found.sustainable]
     return bool(right and min(rows) >= 0.87 * CAPACITY_PER_S and max(rows) <= CAPACITY_PER_S)

@@ -16,7 +16,7 @@ from tests.some_engines import EXAMPLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-# How fast it is, is not asked here.
+# How fast it is, is not tested here.
 QUICK = replace(
     DURATIONS,
     look_s=3,
@@ -39,8 +39,8 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again() -> None:
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        asked = (EXAMPLE, settings, screen, guard, QUICK, 200, raised)
-        search = CapacitySearch(*asked, why_void=lambda *_: None)
+        given = (EXAMPLE, settings, screen, guard, QUICK, 200, raised)
+        search = CapacitySearch(*given, why_void=lambda *_: None)
         with search.fresh() as run:
             worked = run.work()
             rows = run.try_rate(round(0.2 * worked.per_s), AGES_AGO_MS)

@@ -12,6 +12,7 @@ from tests.e2e.shared import Door, run_folder
 from tests.relay import Relay
 from tests.run_json import read_run
 from tests.secured_kafka import FAR, PREFIX, RELAY, SecuredKafka, secured_kafka
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -52,10 +53,7 @@ def test_a_killed_run_leaves_nothing(kafka: SecuredKafka, monkeypatch: pytest.Mo
     door.until(r"^\[4/")
     assert kafka.topics()
     door.process.kill()
-    give_up_s = time.monotonic() + 30
-    while kafka.topics() and time.monotonic() < give_up_s:
-        time.sleep(0.2)
-    assert kafka.topics() == set()
+    wait_until(lambda: not kafka.topics(), "clean-up", 30, every_s=0.2)
     assert door.wait() == -9
 
 

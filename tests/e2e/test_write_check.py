@@ -90,8 +90,8 @@ def outcome(
     """Run an experiment; return its record and its outcome."""
     make_ready(engine, stack, print)
     folder = RunFolder.create(logs, engine.name, str(RATE))
-    asked = RunArguments(pageviews_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
-    result = Experiment(asked, engine, stack, folder, Screen(Console())).run(guard)
+    arguments = RunArguments(pageviews_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
+    result = Experiment(arguments, engine, stack, folder, Screen(Console())).run(guard)
     return read_run(folder.path), result
 
 

@@ -1,14 +1,13 @@
 """The images that `./race images` builds, looked into and run by themselves."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from racetrack import images
+from racetrack import clock, images
 from racetrack.config import REPO
 from tests.docker_engine import Engine
 
@@ -74,11 +73,12 @@ def broker(tmp_path: Path) -> Iterator[tuple[str, str]]:
 
 def test_the_registry_answers_at_the_root_and_by_apicurio_s_paths(broker: tuple[str, str]) -> None:
     container, address = broker
-    give_up = time.monotonic() + UP_WITHIN_S
     ready = ["docker", "exec", container, "test", "-e", "/var/lib/racetrack/ready"]
-    while subprocess.run(ready, check=False, capture_output=True).returncode:
-        assert time.monotonic() < give_up, docker("logs", container)
-        time.sleep(0.2)
+
+    def is_ready() -> bool:
+        return subprocess.run(ready, check=False, capture_output=True).returncode == 0
+
+    assert clock.wait_until(is_ready, UP_WITHIN_S, 0.2), docker("logs", container)
     with httpx.Client(base_url=f"http://{address}", timeout=10) as registry:
         for path in ("/subjects", "/apis/ccompat/v7/subjects"):
             assert registry.get(path).json() == []

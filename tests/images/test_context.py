@@ -139,11 +139,11 @@ def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
     assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
     app = tmp_path / "code"
     assert sorted(path.name for path in app.iterdir()) == ["loadgen", "racetrack"]
-    asked = "from loadgen import config, workload\n"
-    asked += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
-    asked += "print(workload.make(config.load(read._env), read).name)"
+    program = "from loadgen import config, workload\n"
+    program += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
+    program += "print(workload.make(config.load(read._env), read).name)"
     done = subprocess.run(
-        [sys.executable, "-c", asked],
+        [sys.executable, "-c", program],
         cwd=app,
         env={"PATH": os.environ["PATH"]},
         capture_output=True,

@@ -123,7 +123,7 @@ def test_a_java_that_is_too_old_does_not_count(path: Path) -> None:
 
 
 def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
-    # In the environment that these tests run in, all is installed: apt must not even be asked.
+    # In the environment that these tests run in, all is installed: apt must not even be called.
     path = tmp_path / "first-on-path"
     path.mkdir()
     add(path, "apt-get", "echo apt-get was called >&2; exit 99")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from racetrack.install import cache
 from racetrack.install.ensure import ensure_recipes, fetching_recipes
 from racetrack.install.recipe import Recipe, Site
 from tests.install.conftest import small_recipe
+from tests.waiting import wait_until
 
 WITHIN_S = 10.0
 
@@ -49,10 +49,7 @@ def set_up(command: str) -> subprocess.Popen[str]:
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear within {WITHIN_S} s"
-        time.sleep(0.01)
+    wait_until(path.exists, str(path), WITHIN_S)
 
 
 def runs(pid: int) -> bool:
@@ -155,11 +152,8 @@ def test_ctrl_c_ends_what_was_started_and_leaves_nothing(cache_root: Path) -> No
     wait_for(pids)
     setup.send_signal(signal.SIGINT)
     assert setup.wait(WITHIN_S) != 0
-    deadline = time.monotonic() + WITHIN_S
     left = [int(pid) for pid in pids.read_text().split()]
-    while any(runs(pid) for pid in left):
-        assert time.monotonic() < deadline, f"still running: {left}"
-        time.sleep(0.01)
+    wait_until(lambda: not any(map(runs, left)), f"end of {left}", WITHIN_S)
     assert list((cache_root / "parts").iterdir()) == []
 
 
@@ -167,7 +161,7 @@ def test_a_part_can_be_used_before_the_others_are_there(cache_root: Path) -> Non
     used = threading.Event()
 
     def slow(site: Site) -> str:
-        assert used.wait(WITHIN_S), "the first was not used meanwhile"
+        assert used.wait(WITHIN_S), "the first was not used during the second"
         return "1"
 
     other = Recipe("other", "1", "for tests", 0, (), (), slow)

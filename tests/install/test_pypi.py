@@ -1,4 +1,4 @@
-"""What comes from PyPI is checked by hash, reached as pip is told, and works where it ends up."""
+"""What comes from PyPI is checked by hash, reached as pip is configured, and works afterwards."""
 
 import hashlib
 import re
@@ -50,8 +50,8 @@ def shelf(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def python_site(site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A building site with the real uv, for which the shelf is the only index: pip is told so, in a
-    file of its own. A folder that is missing does not matter to pip."""
+    """A building site with the real uv, for which the shelf is the only index, by a configuration
+    file of pip. Pip ignores a folder that is missing."""
     uv = ensure_recipes([pypi.uv()], print, keep_packages=True)["uv"]
     configuration = tmp_path / "pip.conf"
     configuration.write_text(
@@ -180,8 +180,8 @@ def test_the_locks_hold_every_dependency_of_the_project() -> None:
         pypi.HARNESS_LOCK: own,
         pypi.TESTS_LOCK: [*own, *project["optional-dependencies"]["dev"]],
     }
-    for lock, asked in every.items():
-        for requirement in asked:
+    for lock, requirements in every.items():
+        for requirement in requirements:
             name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
             assert pypi.pinned(lock, name), "see the lock's first lines"
 

@@ -105,7 +105,7 @@ def state_of(per_s: int, now_ms: int, segment: dict[str, Any], **changes: Any) -
         "phase": "running",
         "rates": {"pageviews": per_s, "purchases": 10, "updates": 0, "reads": 2},
         "load": None,
-        "held": "",
+        "load_stopped": "",
         "segment": segment,
         "in_the_way": {"what": "nothing", "text": "Nothing: both engines keep up."},
         "engines": [
@@ -139,7 +139,7 @@ def state_of(per_s: int, now_ms: int, segment: dict[str, Any], **changes: Any) -
 
 
 class PageServer:
-    """A made-up session behind HTTP on one port, from `start` to `stop`, again and again."""
+    """A fake session behind HTTP on one port, from `start` to `stop`, again and again."""
 
     def __init__(self) -> None:
         self.port = 0

@@ -26,12 +26,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def server() -> Iterator[PageServer]:
     """A session that has run for a minute and a half, and goes on."""
-    made_up = PageServer()
-    made_up.fill(90)
-    made_up.start()
-    with running(made_up):
-        yield made_up
-    made_up.stop()
+    served = PageServer()
+    served.fill(90)
+    served.start()
+    with running(served):
+        yield served
+    served.stop()
 
 
 def legend(tab: Tab, chart: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_all_figures_are_text_and_nothing_moves(
 ) -> None:
     tab = Tab(browser, size, scheme).open(server.url)
     server.event("rate", "rate 5,000/s → 5,000/s")
-    server.state(held="")
+    server.state(load_stopped="")
     tab.page.wait_for_timeout(2500)
     for chart in CHARTS:
         values = legend(tab, chart)
@@ -202,7 +202,7 @@ def test_texts_are_never_markup(browser: Browser, server: PageServer) -> None:
         engine | {"verdict": {"kind": "none", "text": ODD, "judged_s": 0.0}}
         for engine in state["engines"]
     ]
-    server.state(engines=engines, held=ODD, in_the_way={"what": "engine", "text": ODD})
+    server.state(engines=engines, load_stopped=ODD, in_the_way={"what": "engine", "text": ODD})
     for place in ("#events", ".engine .reason", "#in-the-way"):
         tab.wait(place, "<img src=x")
     server.sample({"offered_per_s": None, "unknown": 3, "lag_ms/dh/count": 0})

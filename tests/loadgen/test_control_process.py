@@ -22,13 +22,13 @@ class CountingLoad(FakeLoad):
     def __init__(self) -> None:
         super().__init__()
         self.milli |= {"updates_per_second": 0, "deletes_per_second": 0}
-        self.asked = 0
+        self.requests = 0
         self.hangs = threading.Event()
         self.go_on = threading.Event()
         self.go_on.set()
 
     def stats_line(self) -> str:
-        self.asked += 1
+        self.requests += 1
         if not self.go_on.is_set():
             self.hangs.set()
             self.go_on.wait(TIMEOUT_S)
@@ -101,7 +101,7 @@ def test_statistics_are_made_once_for_all_who_ask(generator: Generator) -> None:
             client.sendall(b"stats\n" * 500 + b"quit\n")
         for client in clients:
             assert all_from(client).count("now_ms") == 500
-    assert generator.load.asked <= (time.monotonic() - began_s) / STATS_FOR_S + 1
+    assert generator.load.requests <= (time.monotonic() - began_s) / STATS_FOR_S + 1
 
 
 def test_no_client_is_served_by_the_generator_itself(generator: Generator) -> None:

@@ -1,4 +1,4 @@
-"""What the broker says of a topic's end offsets, and what is no answer. The client is made up: a
+"""What the broker says of a topic's end offsets, and what is no answer. The client is fake: a
 real one says such things too seldom to wait for."""
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ class Connect(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.code, self.connector, self.task, self.trace = 200, "RUNNING", "RUNNING", ""
-        self.asked = threading.Event()
+        self.requested = threading.Event()
 
     @property
     def url(self) -> str:
@@ -49,7 +49,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        connect.asked.set()
+        connect.requested.set()
 
     def log_message(self, *_: object) -> None:
         pass
@@ -70,7 +70,7 @@ def probe_of(
 
 
 def failure_of(probe: ConnectorProbe) -> str:
-    """What ends the run; it is asked for as a session does."""
+    """What ends the run; it is checked as a session does."""
     probe.start()
     give_up = time.monotonic() + WITHIN_S
     try:
@@ -113,6 +113,6 @@ def test_a_running_connector_and_an_expected_outage_are_no_failure(
     connect.code = code
     probe = probe_of(connect, lambda _since_s: code == 503, silent_for_s=0.0)
     probe.start()
-    assert connect.asked.wait(WITHIN_S)
+    assert connect.requested.wait(WITHIN_S)
     probe.stop()
     probe.check()

@@ -80,7 +80,7 @@ def test_what_is_live_is_reported_and_garbage_is_not(java: Java, collector: str)
     running = java(f"-XX:+Use{collector}GC")
     assert is_jvm(running.pid)
     assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8
-    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # it can be asked again
+    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # it answers again
     out, _ = running.communicate("\n")
     assert (out, running.returncode) == (f"{LIVE_MIB}\n", 0)
 

@@ -1,4 +1,4 @@
-"""Memory held against what is known: shared pages count once, and files on tmpfs once."""
+"""Memory compared with what is known: shared pages count once, and files on tmpfs once."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ BIG_MIB = 64
 # Holds so much memory, forks, and prints the child's number; both wait.
 SHARING = f"""
 import os, sys
-held = b"x" * ({BIG_MIB} << 20)
+kept = b"x" * ({BIG_MIB} << 20)
 child = os.fork()
 if child:
     print(child, flush=True)

@@ -11,7 +11,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.reader import COLUMNS
 from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
 WITHIN_S = 20.0
@@ -19,14 +19,14 @@ WITHIN_S = 20.0
 
 @pytest.fixture
 def probe(tmp_path: Path) -> ReadsProbe:
-    engine, stack = MadeUpEngine(), MadeUpStack(load({"READS_PER_SECOND": "2"}))
+    engine, stack = FakeEngine(), FakeStack(load({"READS_PER_SECOND": "2"}))
     return ReadsProbe(engine, stack.as_stack(), RunFolder.create(tmp_path, engine.name, "100"), 2.0)
 
 
 def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> None:
     probe.start()
     give_up = time.monotonic() + WITHIN_S
-    with pytest.raises(RacetrackError, match=r"(?s)view reader can't be read any more.*made-up"):
+    with pytest.raises(RacetrackError, match=r"(?s)view reader can't be read any more.*fake"):
         while time.monotonic() < give_up:
             probe.check()
             probe.stopping.wait(0.05)

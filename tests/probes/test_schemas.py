@@ -14,7 +14,7 @@ from racetrack.errors import EngineFailed
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.cdc import SchemasProbe, changed_field, column_types
 from tests.fake_server import serve_in_background
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 TOPIC = "mysql.shop.items"
 
@@ -77,10 +77,10 @@ def test_the_first_message_of_another_type_is_named(registry: str) -> None:
             message = struct.pack(">bI", 0, schema) + b"row"
             producer.produce(f"mysql.shop.{topic}", message, partition=0)
     assert producer.flush(10) == 0
-    stack = MadeUpStack()
+    stack = FakeStack()
     kafka = KafkaEndpoint(f"{broker.host}:{broker.port}")
     stack.endpoints = replace(stack.endpoints, kafka=kafka, registry=registry)
-    probe = SchemasProbe(MadeUpEngine(), stack.as_stack(), 0.01)
+    probe = SchemasProbe(FakeEngine(), stack.as_stack(), 0.01)
     probe.start()
     try:
         for _ in range(3):  # its first look at each of three tables

@@ -1,4 +1,4 @@
-"""What an engine says of its views is written down as it comes; one that was killed is asked
+"""What an engine says of its views is written down as it comes; one that was killed is followed
 again."""
 
 import threading
@@ -25,13 +25,13 @@ class Telling:
 
     def __init__(self, *answers: Seen | Exception) -> None:
         self._answers = list(answers)
-        self.asked: list[Sequence[TracedView]] = []
+        self.followed: list[Sequence[TracedView]] = []
         self.ended = threading.Event()
 
     def seen(
         self, _stack: object, traced: Sequence[TracedView], _stop: threading.Event
     ) -> Iterator[Seen]:
-        self.asked.append(traced)
+        self.followed.append(traced)
         while self._answers:
             answer = self._answers.pop(0)
             if isinstance(answer, Exception):
@@ -47,10 +47,10 @@ class Shop:
         workload = "shop"
 
 
-def rows_of(engine: Telling, folder: RunFolder, *, excused: bool = False) -> list[str]:
+def rows_of(engine: Telling, folder: RunFolder, *, is_outage_expected: bool = False) -> list[str]:
     given: Any = engine
     stack: Any = Shop
-    away_until_s = time.monotonic() + (0.2 if excused else 0)
+    away_until_s = time.monotonic() + (0.2 if is_outage_expected else 0)
     probe = ViewsProbe(given, stack, folder, lambda since_s: since_s < away_until_s)
     probe.start()
     while not engine.ended.wait(0.01):
@@ -72,7 +72,7 @@ def test_each_change_is_a_row(folder: RunFolder) -> None:
         f"{AT_MS},a.b,0,7",
         f"{AT_MS + 5},a.c,2,{AT_MS}",
     ]
-    assert engine.asked == [find_workload("shop").traced_views]
+    assert engine.followed == [find_workload("shop").traced_views]
 
 
 def test_an_engine_that_fails_is_not_listened_to_any_more(folder: RunFolder) -> None:
@@ -82,5 +82,5 @@ def test_an_engine_that_fails_is_not_listened_to_any_more(folder: RunFolder) -> 
 
 def test_one_that_was_killed_on_purpose_is_asked_again(folder: RunFolder) -> None:
     engine = Telling(RacetrackError("gone"), Seen(AT_MS, "a.b", 0, 7))
-    assert rows_of(engine, folder, excused=True)[1:] == [f"{AT_MS},a.b,0,7"]
-    assert len(engine.asked) == 2
+    assert rows_of(engine, folder, is_outage_expected=True)[1:] == [f"{AT_MS},a.b,0,7"]
+    assert len(engine.followed) == 2

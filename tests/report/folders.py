@@ -1,4 +1,4 @@
-"""Run folders as the harness itself writes them: a real Experiment whose track plays back made-up
+"""Run folders as the harness itself writes them: a real Experiment whose track plays back synthetic
 curves instead of running an engine. So what the tests read is always today's format."""
 
 import json
@@ -73,9 +73,9 @@ class RunSpec:
     read_ms: float | None = None  # how long answers take; None: nobody read
     caveats: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()  # the views that the engine can't express
-    verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
+    verified: dict[str, Any] | None = None  # what a verification found, if there was one
     settings: dict[str, str] = field(default_factory=dict)
-    asked: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 class PlayedBack:
@@ -112,17 +112,17 @@ class PlayedBack:
         if (read_ms := self._spec.read_ms) is not None:
             record = runfolder.read_run(self._folder)
             traced_of = {view.name: view for view in record.traced_views}
-            asked = {one.name: traced_of.get(one.traced_view or "") for one in record.queries}
+            arguments = {one.name: traced_of.get(one.traced_view or "") for one in record.queries}
             from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
             how = self._spec.view_delay_ms or 0, read_ms, READS_PER_S
-            view_files.write_reads(self._folder, asked, *how, from_ms, self._race.partitions)
+            view_files.write_reads(self._folder, arguments, *how, from_ms, self._race.partitions)
 
     def set_rate(self, pageviews_per_s: int) -> int:
         self._rates_set.append(pageviews_per_s)
         return int(self._race.window[0] - synthetic.WARM_UP_MS)
 
     def begin_faults(self) -> None:
-        """What was asked for, ten seconds into the window and five seconds long each."""
+        """The faults, ten seconds into the window and five seconds long each."""
         from_ms = int(self._race.window[0]) - 5_000
         done = tuple(
             DoneFault(
@@ -134,7 +134,7 @@ class PlayedBack:
                 restart_s=4.5,
                 reload_s=None,
             )
-            for fault in self._spec.asked.get("faults", ())
+            for fault in self._spec.arguments.get("faults", ())
         )
         if done:
             with self._recording() as run:
@@ -179,7 +179,7 @@ class PlayedBack:
         pass
 
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
-        half = [self._spec.rate // 2] if self._spec.asked.get("warm_up_s") else []
+        half = [self._spec.rate // 2] if self._spec.arguments.get("warm_up_s") else []
         assert self._rates_set == [*half, self._spec.rate]
         start_ms, end_ms = self._race.window
         seconds = range(-6, int(self._spec.window_s + self._spec.recorded_after_s) + 1)
@@ -263,7 +263,7 @@ class NamedEngine:
     """What it asks of an engine."""
 
     name: str
-    told: tuple[str, ...] = ()
+    own_caveats: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     summary_after_ms: int = 0
     script_ending: str = ".sql"
@@ -277,7 +277,7 @@ class NamedEngine:
         return (self,)
 
     def caveats(self, settings: Settings) -> list[str]:
-        return list(self.told)
+        return list(self.own_caveats)
 
     def guarantee(self, settings: Settings) -> str:
         return "exactly once"
@@ -321,21 +321,21 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     path = logs / (tag or f"2026.03.22.05.{number // 60:02}.{number % 60:02}_UTC_run")
     (path / "stack").mkdir(parents=True)
     folder = RunFolder(path, spec.engine)
-    asked = RunArguments(
+    arguments = RunArguments(
         **{
             "pageviews_per_s": spec.rate,
             "wait_s": 5.0,
             "samples": int(spec.window_s),
             "delay_s": 1.0,
             "verify": spec.verified is not None,
-            **spec.asked,
+            **spec.arguments,
         }
     )
     marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
     reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
     stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
     Experiment(
-        asked,
+        arguments,
         cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent)),
         cast(Stack, stack),
         folder,
@@ -378,15 +378,15 @@ def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
         machine=described.machine,
         settings=described.settings,
         outcome="ok",
-        asked=SearchArguments(
+        arguments=SearchArguments(
             start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(2_000, 5_000)
         ),
         capacity=Capacity(per_s=per_s, low=0.95 * per_s, high=1.05 * per_s),
         sustainable=(
             SustainableRate(
-                bound_ms=2_000, held_per_s=round(0.9 * per_s), failed_per_s=round(0.95 * per_s)
+                bound_ms=2_000, sustained_per_s=round(0.9 * per_s), failed_per_s=round(0.95 * per_s)
             ),
-            SustainableRate(bound_ms=5_000, held_per_s=round(0.95 * per_s), failed_per_s=None),
+            SustainableRate(bound_ms=5_000, sustained_per_s=round(0.95 * per_s), failed_per_s=None),
         ),
         runs=tuple(LimitRun(tag=tag, saturation=(saturation,)) for tag in tags),
         minutes=12.5,

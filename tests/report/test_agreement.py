@@ -13,7 +13,7 @@ from racetrack.results.search import LimitRecord, LimitRun
 
 def search(
     per_s: float,
-    held_per_s: int | None = 80,
+    sustained_per_s: int | None = 80,
     void: str | None = None,
     core: tuple[float, float] | None = None,
     spent_s: float | None = None,
@@ -41,7 +41,9 @@ def search(
             "settings": {"steady_heap": "4g", "stack_name": "here"},
             "outcome": "ok",
             "capacity": {"per_s": per_s, "low": per_s, "high": per_s},
-            "sustainable": [{"bound_ms": 2_000, "held_per_s": held_per_s, "failed_per_s": None}],
+            "sustainable": [
+                {"bound_ms": 2_000, "sustained_per_s": sustained_per_s, "failed_per_s": None}
+            ],
             "runs": [{"tag": "gone", "saturation": [overloaded]}],
             **changed,
         }

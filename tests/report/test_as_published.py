@@ -41,9 +41,9 @@ def lines(tmp_path: Path) -> list[str]:
         run(logs, RunSpec(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
         run(logs, RunSpec(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
     ]
-    asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
+    arguments = read_run(folders[2])["arguments"] | {"pageviews_per_s": 90_000}
     why = "The generator achieved 4,000.0 pageviews/s of the 90,000 requested"
-    edit(folders[2], asked=asked, outcome=why)
+    edit(folders[2], arguments=arguments, outcome=why)
     return tables.compare_with_article(ARTICLE, collect(folders).runs)
 
 

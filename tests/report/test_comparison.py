@@ -57,7 +57,7 @@ def test_a_capacity_may_be_a_lower_bound() -> None:
 
 
 def test_who_did_not_keep_up_is_named_and_not_compared() -> None:
-    behind = side("pg", PG, not_held=frozenset({12_000}))
+    behind = side("pg", PG, not_sustained=frozenset({12_000}))
     lines = sentences([side("dh", DH), behind])
     assert lines[1:] == [
         "`pg` did not keep up with 12,000/s.",
@@ -129,4 +129,4 @@ def test_pieces_become_sides_records_and_conditions() -> None:
     assert "Left out: `pg`, repeat 3, 1,000/s: it broke" in text
     flat = flat_pieces(record)
     assert len(flat) == 13
-    assert flat[2]["asked_pageviews_per_s"] is None and flat[2]["capacity_per_s"] == 50_001
+    assert flat[2]["requested_pageviews_per_s"] is None and flat[2]["capacity_per_s"] == 50_001

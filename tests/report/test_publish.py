@@ -106,7 +106,7 @@ def test_figures_are_means_over_the_runs_with_their_intervals(
             for actual in runs
             if actual["outcome"] == "ok"
             and actual.get("results")
-            and actual["asked"]["pageviews_per_s"] == at_rate["per_s"]
+            and actual["arguments"]["pageviews_per_s"] == at_rate["per_s"]
         ]
         assert len(values) == 2
         mean, half = statistics.fmean(values), 12.7062 * abs(values[0] - values[1]) / 2
@@ -125,7 +125,7 @@ def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:
     assert (capacity["mean"], capacity["n"], capacity["is_lower_bound"]) == (51_500, 2, False)
     assert capacity["low"] == pytest.approx(51_500 - half, abs=1)
     assert [of["bound_ms"] for of in result["sustained"]] == [2_000, 5_000]
-    assert result["sustained"][0]["held_per_s"]["mean"] == pytest.approx(0.9 * 51_500)
+    assert result["sustained"][0]["sustained_per_s"]["mean"] == pytest.approx(0.9 * 51_500)
     assert result["sustained"][0]["failed_per_s"] == round(0.95 * 51_000)
 
 
@@ -305,8 +305,8 @@ def test_void_pieces_and_lower_bounds_do_not_count_where_others_do(tmp_path: Pat
 
 
 def test_faults_changing_loads_and_idle_runs_do_not_count(tmp_path: Path) -> None:
-    run(tmp_path, RunSpec(asked={"faults": ("kill:debezium@15s",)}))
-    run(tmp_path, RunSpec(asked={"load": "spike 4k 8k 5s"}))
+    run(tmp_path, RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
+    run(tmp_path, RunSpec(arguments={"load": "spike 4k 8k 5s"}))
     assert gather([tmp_path]) == []
     with pytest.raises(UsageError, match="nothing to publish"):
         publish([tmp_path], tmp_path / "results", ENGINES)

@@ -123,7 +123,7 @@ def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
     means = []
     for folder in sorted(logs.iterdir()):
         record = read_run(folder)
-        if (record["engine"], record["asked"]["pageviews_per_s"]) == ("swift", 4_000):
+        if (record["engine"], record["arguments"]["pageviews_per_s"]) == ("swift", 4_000):
             window = record["measured"]["window"]
             found = re.findall(r"(\d+),swiftd,([\d.]+)", (folder / "usage.csv").read_text())
             used = {int(at_ms): float(cpu_s) for at_ms, cpu_s in found}
@@ -254,14 +254,14 @@ def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
         {"load": "spike 4k 8k 5s"},
         {"faults": ("kill:debezium@15s",)},
     ]
-    for number, asked in enumerate(variants, start=4):
-        run(tmp_path, RunSpec(asked=asked))
+    for number, arguments in enumerate(variants, start=4):
+        run(tmp_path, RunSpec(arguments=arguments))
         assert len(tables_of(tmp_path)[0].groups) == number
 
 
 def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
-    spike = run(tmp_path / "logs", RunSpec(asked={"load": "spike 4k 8k 5s"}))
-    fault = run(tmp_path / "logs", RunSpec(asked={"faults": ("kill:debezium@15s",)}))
+    spike = run(tmp_path / "logs", RunSpec(arguments={"load": "spike 4k 8k 5s"}))
+    fault = run(tmp_path / "logs", RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
     (back,) = read_run(fault)["results"]["faults"]
     assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
     assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
@@ -347,7 +347,7 @@ def test_a_bound_shorter_than_two_update_intervals_is_reported_as_the_effective_
     tmp_path: Path,
 ) -> None:
     rows = [
-        SustainableRate(bound_ms=bound_ms, held_per_s=40_000, failed_per_s=57_000)
+        SustainableRate(bound_ms=bound_ms, sustained_per_s=40_000, failed_per_s=57_000)
         for bound_ms in (1_000, 2_000)
     ]
     trial = RateTrial(
@@ -434,7 +434,9 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
         busy_cores=1.9,
         foreign_pct=0.0,
     )
-    extended = RunSpec(window_s=26.0, asked={"decide_within_s": 60.0})  # judged over more than 30 s
+    extended = RunSpec(
+        window_s=26.0, arguments={"decide_within_s": 60.0}
+    )  # judged over more than 30 s
     first, second, third = (
         collect([path]).runs[0] for path in (short, run(tmp_path, other), run(tmp_path, extended))
     )

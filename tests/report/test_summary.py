@@ -239,7 +239,7 @@ def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
 def with_load(effect: dict[str, Any], profile: str) -> list[str]:
     results = {**RESULTS, "load": effect, "offered_pageviews_per_s": 5_100.0}
     load = {"profile": profile, "from_ms": 0}
-    run = run_with(results, load=load, asked={"load": profile, "pageviews_per_s": 5_000})
+    run = run_with(results, load=load, arguments={"load": profile, "pageviews_per_s": 5_000})
     return describe_run(run, Path("logs"))
 
 
@@ -257,7 +257,7 @@ def test_a_changing_load_is_named_with_the_backlog_and_the_recovery() -> None:
         " window as it is"
     ) in lines
     assert "  recovery    lag normal again 3.2 s after the spike (at most 8,123 ms)" in lines
-    assert "  backlog     held back at most 123,456 pageviews (2,100 before the spike)" in lines
+    assert "  backlog     at most 123,456 pageviews (2,100 before the spike)" in lines
     assert any("5,003 of the 5,100 pageviews/s due in the window" in line for line in lines)
 
 
@@ -278,7 +278,7 @@ def test_a_spike_may_be_over_before_or_after_the_lag(after_s: float | None, says
 
 def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
     lines = with_load({"max_backlog_events": 9}, "sine 2k 8k 60s")
-    assert "  backlog     held back at most 9 pageviews" in lines
+    assert "  backlog     at most 9 pageviews" in lines
     assert not any(line.startswith("  recovery") for line in lines)
 
 

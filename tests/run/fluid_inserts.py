@@ -1,4 +1,4 @@
-"""A session on a clock that is made up, whose inserts go through a database, CDC and an engine of
+"""A session on a fake clock, whose inserts go through a database, CDC and an engine of
 known capacities: a run of minutes at once."""
 
 import math
@@ -23,7 +23,7 @@ VIEW = "item_summary.orders"
 
 
 class FluidInserts(OnClock):
-    """What the search asks of a session. Capacities are inserts per second; the view is told anew
+    """A fake session for the search. Capacities are inserts per second; the view is updated
     every `cycle_s`."""
 
     def __init__(

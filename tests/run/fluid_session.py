@@ -46,11 +46,11 @@ class OnClock:
         reached: Callable[[], bool],
         within_s: float,
         what: str,
-        meanwhile: Callable[[], str] = str,
+        progress: Callable[[], str] = str,
     ) -> bool:
         until_s = self._clock.now_s + within_s
         while self._clock.now_s < until_s:
-            meanwhile()
+            progress()
             if reached():
                 return True
             self._let_pass(1.0)
@@ -80,7 +80,7 @@ class FluidSession(OnClock):
         engine: SimulatedEngine,
         rng: Generator,
         folder: RunFolder,
-        name: str = "made-up",
+        name: str = "fake",
     ) -> None:
         super().__init__(clock)
         self.service = name
@@ -123,7 +123,7 @@ class FluidSession(OnClock):
         return LoadSample(queue.now_s, int(queue.due), int(queue.reported), self._cpu_s)
 
     def sample_memory(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def stop(self) -> None:
         self._closing.close()

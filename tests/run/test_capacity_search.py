@@ -1,4 +1,4 @@
-"""The search for a limit, whole, on an engine and a clock that are made up; `limit.json` says what
+"""The search for a limit, whole, on a fake engine and a fake clock; `limit.json` says what
 was found, and how far it came if a run failed."""
 
 import json
@@ -22,18 +22,18 @@ from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.run.fluid_session import FakeClock, FluidSession
-from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 ENGINE = SimulatedEngine(per_s=20_000, noise=0.03)
 Search = Callable[[], LimitRecord]
 
 
-class MadeUp:
+class Fakes:
     """Where the search runs."""
 
     def __init__(self) -> None:
-        self.stack, self.clock = MadeUpStack(), FakeClock()
+        self.stack, self.clock = FakeStack(), FakeClock()
         self.sessions: list[FluidSession] = []
         self.change: Callable[[FluidSession], None] = lambda _: None
         self.void: Iterator[str | None] = repeat(None)
@@ -47,35 +47,35 @@ class MadeUp:
 
 
 @pytest.fixture
-def made_up() -> MadeUp:
-    return MadeUp()
+def fakes() -> Fakes:
+    return Fakes()
 
 
 @pytest.fixture
-def search(made_up: MadeUp, tmp_path: Path) -> Search:
+def search(fakes: Fakes, tmp_path: Path) -> Search:
     settings = load({"LOGS_FOLDER": str(tmp_path)})
 
     def run() -> LimitRecord:
         guard = terminal.Guard(print)
         screen = Screen(Console(quiet=True))
         return CapacitySearch(
-            "made-up",
+            "fake",
             settings,
             screen,
             guard,
             DURATIONS,
-            find_engine=lambda _: MadeUpEngine(),
-            open_stack=lambda *_: made_up.stack.as_stack(),
-            open_session=made_up.session,
-            why_void=lambda *_: next(made_up.void, None),
-            clock=made_up.clock,
+            find_engine=lambda _: FakeEngine(),
+            open_stack=lambda *_: fakes.stack.as_stack(),
+            open_session=fakes.session,
+            why_void=lambda *_: next(fakes.void, None),
+            clock=fakes.clock,
         ).run()
 
     return run
 
 
-def held(logs: Path) -> dict[str, Any]:
-    (file,) = logs.glob("*_UTC_made-up_limit/limit.json")
+def recorded(logs: Path) -> dict[str, Any]:
+    (file,) = logs.glob("*_UTC_fake_limit/limit.json")
     record: dict[str, Any] = json.loads(file.read_text())
     return record
 
@@ -88,22 +88,22 @@ def test_capacity_and_sustainable_rates_are_found(search: Search, tmp_path: Path
     assert found.capacity.low < found.capacity.per_s < found.capacity.high
     assert [one.bound_ms for one in found.sustainable] == [2_000, 5_000]
     for one in found.sustainable:
-        assert one.held_per_s == pytest.approx(19_000, rel=0.06)
-    assert LimitRecord.model_validate(held(tmp_path)) == found
+        assert one.sustained_per_s == pytest.approx(19_000, rel=0.06)
+    assert LimitRecord.model_validate(recorded(tmp_path)) == found
     assert 8 < found.minutes <= DURATIONS.within_s / 60
 
 
 def test_every_run_is_fresh_and_leaves_a_folder(
-    search: Search, made_up: MadeUp, tmp_path: Path
+    search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
     found = search()
     tags = [run.tag for run in found.runs]
-    assert len(tags) == len(set(tags)) == len(made_up.sessions) == 2
+    assert len(tags) == len(set(tags)) == len(fakes.sessions) == 2
     assert all(read_run(tmp_path / tag).outcome == "ok" for tag in tags)
-    assert all(session.stopped for session in made_up.sessions)
+    assert all(session.stopped for session in fakes.sessions)
     for run in found.runs:
         assert run.saturation[0].idle_share == 0
-        assert run.saturation[0].cpu_s_per_million == {"made-up": pytest.approx(10, rel=0.03)}
+        assert run.saturation[0].cpu_s_per_million == {"fake": pytest.approx(10, rel=0.03)}
     assert found.runs[0].update_interval_ms is None  # it was to hold no rate
     assert found.runs[1].update_interval_ms == pytest.approx(1_000, abs=250)
 
@@ -111,16 +111,16 @@ def test_every_run_is_fresh_and_leaves_a_folder(
 def test_rates_are_tried_in_the_second_run_before_it_is_overloaded(search: Search) -> None:
     first, second = search().runs
     assert not first.trials
-    held = second.trials[0]
-    assert held.handed_over_per_s == pytest.approx(held.per_s, rel=0.01)
-    assert 0 < held.counted_before < second.saturation[0].counted_before
+    recorded = second.trials[0]
+    assert recorded.handed_over_per_s == pytest.approx(recorded.per_s, rel=0.01)
+    assert 0 < recorded.counted_before < second.saturation[0].counted_before
 
 
-def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: MadeUp) -> None:
+def test_a_generator_that_gives_out_first_is_named(search: Search, fakes: Fakes) -> None:
     def gives_out(session: FluidSession) -> None:
         session.hands_over_per_s = 15_000.0
 
-    made_up.change = gives_out
+    fakes.change = gives_out
     found = search()
     assert found.capacity is None
     assert found.outcome.startswith("its capacity is unknown: it was idle for ")
@@ -128,42 +128,42 @@ def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: Made
 
 
 def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
-    search: Search, made_up: MadeUp, tmp_path: Path
+    search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
     def dies(session: FluidSession) -> None:
         session.dies_at_s = 150  # before its work is measured to the end
 
-    made_up.change = dies
+    fakes.change = dies
     with pytest.raises(RacetrackError, match="out of memory"):
         search()
-    found = held(tmp_path)
+    found = recorded(tmp_path)
     assert found["outcome"] == "the engine ended: out of memory"
     assert [len(run["saturation"]) for run in found["runs"]] == [0]
-    assert made_up.sessions[-1].stopped
+    assert fakes.sessions[-1].stopped
 
 
 def test_a_search_that_is_interrupted_before_it_saw_anything_leaves_a_record(
-    search: Search, made_up: MadeUp, tmp_path: Path
+    search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
     """Or the report on all folders would refuse its."""
 
     def interrupted(_: FluidSession) -> None:
         raise terminal.Interrupted(signal.SIGINT)
 
-    made_up.change = interrupted
+    fakes.change = interrupted
     with pytest.raises(terminal.Interrupted):
         search()
-    assert held(tmp_path)["outcome"] == "unfinished"
+    assert recorded(tmp_path)["outcome"] == "unfinished"
 
 
 def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
-    search: Search, made_up: MadeUp, tmp_path: Path
+    search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
     def dies(session: FluidSession) -> None:
-        if len(made_up.sessions) == 1:
+        if len(fakes.sessions) == 1:
             session.dies_at_s = 150  # while a rate is watched
 
-    made_up.change = dies
+    fakes.change = dies
     found = search()
     assert found.outcome == (
         "its second run failed, so the capacity rests on the first run alone:"
@@ -173,12 +173,12 @@ def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
     assert found.capacity.per_s == pytest.approx(20_000, rel=0.03)
     assert not found.is_capacity_of_all_runs
     assert [len(run.saturation) for run in found.runs] == [1, 0]
-    assert LimitRecord.model_validate(held(tmp_path)) == found
-    assert made_up.sessions[-1].stopped
+    assert LimitRecord.model_validate(recorded(tmp_path)) == found
+    assert fakes.sessions[-1].stopped
 
 
-def test_a_run_that_others_disturbed_is_made_again(search: Search, made_up: MadeUp) -> None:
-    made_up.void = iter(["Void: others.", None, "Void: others."])
+def test_a_run_that_others_disturbed_is_made_again(search: Search, fakes: Fakes) -> None:
+    fakes.void = iter(["Void: others.", None, "Void: others."])
     found = search()
     first, second = found.runs
     assert [seen.void for seen in first.saturation] == ["Void: others.", None]
@@ -189,22 +189,20 @@ def test_a_run_that_others_disturbed_is_made_again(search: Search, made_up: Made
 
 
 @pytest.mark.slow
-def test_a_machine_that_is_never_quiet_makes_the_result_void(
-    search: Search, made_up: MadeUp
-) -> None:
-    made_up.void = repeat("Void: others.")
+def test_a_machine_that_is_never_quiet_makes_the_result_void(search: Search, fakes: Fakes) -> None:
+    fakes.void = repeat("Void: others.")
     found = search()
     assert found.outcome == "Void: others."
     assert [len(run.saturation) for run in found.runs] == [4, 4]
 
 
 def test_time_that_runs_out_is_reported(
-    search: Search, made_up: MadeUp, monkeypatch: pytest.MonkeyPatch
+    search: Search, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_slow(session: FluidSession) -> None:
-        made_up.clock.now_s += 200
+        fakes.clock.now_s += 200
 
-    made_up.change = is_slow
+    fakes.change = is_slow
     found = search()
     assert found.outcome == "no time for more rate trials within 15 min"
     assert found.capacity is not None

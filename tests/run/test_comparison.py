@@ -1,4 +1,4 @@
-"""A comparison, whole, on engines and a clock that are made up: its plan, its pieces, engines that
+"""A comparison, whole, on fake engines and a fake clock: its plan, its pieces, engines that
 fail, and resumption."""
 
 import signal
@@ -23,8 +23,8 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.run.fluid_session import FakeClock, FluidSession
-from tests.run.made_up import MadeUpEngine, MadeUpStack
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
@@ -32,13 +32,13 @@ CAPACITY = {SWIFT: 30_000.0, SLOW: 12_000.0}
 Change = Callable[[FluidSession], None]
 
 
-class Named(MadeUpEngine):
+class Named(FakeEngine):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name, self.services = name, (name,)
 
 
-class MadeUp:
+class Fakes:
     """Where comparisons run; `change` is called with each session."""
 
     def __init__(self, logs: Path) -> None:
@@ -46,9 +46,7 @@ class MadeUp:
         self.logs = logs
         self.change: Change = lambda _: None
 
-    def session(
-        self, engine: MadeUpEngine, _stack: Stack, folder: RunFolder, *_: object
-    ) -> Session:
+    def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
         rng = np.random.default_rng(len(self.sessions))
         fluid = SimulatedEngine(per_s=CAPACITY[engine.name], noise=0.02)
         made = FluidSession(self.clock, fluid, rng, folder, engine.name)
@@ -79,22 +77,22 @@ class MadeUp:
             screen,
             guard,
             open_session=self.session,
-            prepare=lambda name, settings, _: (Named(name), MadeUpStack(settings).as_stack()),
+            prepare=lambda name, settings, _: (Named(name), FakeStack(settings).as_stack()),
             clock=self.clock,
         ).run()
 
 
 @pytest.fixture
-def made_up(tmp_path: Path) -> MadeUp:
-    return MadeUp(tmp_path)
+def fakes(tmp_path: Path) -> Fakes:
+    return Fakes(tmp_path)
 
 
-def test_each_engine_is_measured_at_every_rate_and_at_saturation(made_up: MadeUp) -> None:
-    record = made_up.carry_out(made_up.begin())
+def test_each_engine_is_measured_at_every_rate_and_at_saturation(fakes: Fakes) -> None:
+    record = fakes.carry_out(fakes.begin())
     assert [piece.outcome for piece in record.pieces] == ["ok"] * 12
     assert not any(record.missing(run) for run in record.order)
     for piece in record.pieces:
-        assert read_run(made_up.logs / piece.tag).outcome == "ok"
+        assert read_run(fakes.logs / piece.tag).outcome == "ok"
         if piece.pageviews_per_s is None:
             expected = CAPACITY[piece.engine]
             assert piece.figures["capacity_per_s"] == pytest.approx(expected, rel=0.05)
@@ -103,26 +101,26 @@ def test_each_engine_is_measured_at_every_rate_and_at_saturation(made_up: MadeUp
             assert piece.figures["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
             assert (piece.figures["lag_p99_ms"] or 0) > 0
     # In an order of its own for each run, after a warm-up at the lowest and the highest.
-    orders = [session.set_to for session in made_up.sessions]
+    orders = [session.set_to for session in fakes.sessions]
     assert all(order[:2] == [2_000, 5_000] for order in orders)
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
 
 
-def test_its_answer_is_that_the_swift_one_gets_furthest(made_up: MadeUp) -> None:
-    sides = sides_of(made_up.carry_out(made_up.begin()))
+def test_its_answer_is_that_the_swift_one_gets_furthest(fakes: Fakes) -> None:
+    sides = sides_of(fakes.carry_out(fakes.begin()))
     of_capacity = next(one for one in answers(sides) if one.metric.key == "capacity_per_s")
     assert of_capacity.leaders == (SWIFT,)
     found = of_capacity.between(SWIFT, SLOW)
     assert found and found.ratio.ratio == pytest.approx(2.5, rel=0.05)
 
 
-def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(made_up: MadeUp) -> None:
+def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         if session.service == SWIFT:
             session.dies_at_s = QUICK.warm_up_s + 2 * (QUICK.settle_s + QUICK.watch_s) + 30
 
-    made_up.change = dies
-    record = made_up.carry_out(made_up.begin())
+    fakes.change = dies
+    record = fakes.carry_out(fakes.begin())
     bounds = [piece for piece in record.pieces if piece.is_lower_bound]
     assert {(piece.engine, piece.pageviews_per_s) for piece in bounds} == {(SWIFT, None)}
     assert all("out of memory" in piece.remark for piece in bounds)
@@ -131,68 +129,68 @@ def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(made_up: MadeUp) -
     assert swift.lower_bounds == {"capacity_per_s"} and not slow.lower_bounds
 
 
-def test_an_engine_that_fails_at_a_rate_ends_its_run_only(made_up: MadeUp) -> None:
+def test_an_engine_that_fails_at_a_rate_ends_its_run_only(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         if session.service == SWIFT:
             session.dies_at_s = QUICK.warm_up_s + 1
 
-    made_up.change = dies
-    record = made_up.carry_out(made_up.begin())
+    fakes.change = dies
+    record = fakes.carry_out(fakes.begin())
     outcomes = {(piece.engine, piece.outcome) for piece in record.pieces}
     assert outcomes == {(SWIFT, "the engine ended: out of memory"), (SLOW, "ok")}
     assert len(record.pieces) == 12
 
 
 @pytest.mark.slow
-def test_what_was_measured_before_an_interruption_counts(made_up: MadeUp) -> None:
-    folder = made_up.begin()
+def test_what_was_measured_before_an_interruption_counts(fakes: Fakes) -> None:
+    folder = fakes.begin()
 
     def interrupt(session: FluidSession) -> None:
-        if len(made_up.sessions) == 2:
+        if len(fakes.sessions) == 2:
             raise terminal.Interrupted(signal.SIGINT)
 
-    made_up.change = interrupt
+    fakes.change = interrupt
     with pytest.raises(terminal.Interrupted):
-        made_up.carry_out(folder)
+        fakes.carry_out(folder)
     before = read_plan(folder, ComparisonRecord)
     assert len(before.pieces) == 6
-    made_up.change = lambda _: None
-    after = made_up.carry_out(folder)
+    fakes.change = lambda _: None
+    after = fakes.carry_out(folder)
     assert after.pieces[:6] == before.pieces
     assert len(after.pieces) == 12
-    assert len(made_up.sessions) == 4
+    assert len(fakes.sessions) == 4
 
 
-def test_a_piece_that_others_disturbed_is_measured_again(made_up: MadeUp) -> None:
+def test_a_piece_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
     def disturb(session: FluidSession) -> None:
-        if len(made_up.sessions) == 1:
+        if len(fakes.sessions) == 1:
             session.disturbed_until_s = QUICK.warm_up_s + QUICK.settle_s + QUICK.watch_s
 
-    made_up.change = disturb
-    record = made_up.carry_out(made_up.begin())
+    fakes.change = disturb
+    record = fakes.carry_out(fakes.begin())
     assert [piece.outcome for piece in record.pieces] == ["ok"] * 12
-    times_set = [len(session.set_to) for session in made_up.sessions]
+    times_set = [len(session.set_to) for session in fakes.sessions]
     assert times_set[1] > times_set[0] == 4
 
 
 @pytest.mark.slow
-def test_pieces_that_were_never_quiet_are_missing(made_up: MadeUp) -> None:
+def test_pieces_that_were_never_quiet_are_missing(fakes: Fakes) -> None:
     def disturb(session: FluidSession) -> None:
-        if len(made_up.sessions) == 3:
+        if len(fakes.sessions) == 3:
             session.disturbed_until_s = float("inf")
 
-    made_up.change = disturb
-    folder = made_up.begin()
-    record = made_up.carry_out(folder)
+    fakes.change = disturb
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
     assert [len(record.missing(run)) for run in record.order] == [0, 0, 0, 3]
     assert all("other programs used 33" in piece.outcome for piece in record.pieces[9:])
-    made_up.change = lambda _: None
-    assert not any(map(made_up.carry_out(folder).missing, record.order))
+    fakes.change = lambda _: None
+    assert not any(map(fakes.carry_out(folder).missing, record.order))
 
 
 @pytest.mark.slow
-def test_rates_are_found_by_a_probe_of_each_engine(made_up: MadeUp) -> None:
-    record = made_up.carry_out(made_up.begin(rates=()))
+def test_rates_are_found_by_a_probe_of_each_engine(fakes: Fakes) -> None:
+    record = fakes.carry_out(fakes.begin(rates=()))
     assert record.probed_per_s[SLOW] == pytest.approx(12_000, rel=0.1)
     slowest = record.probed_per_s[SLOW]
     assert record.rates == tuple(rounded_down(share * slowest) for share in (0.1, 0.25, 0.5))

@@ -19,9 +19,9 @@ START_MS = int(synthetic.START_MS)
 
 
 def run(logs: Path, **spec: Any) -> Any:
-    asked = {"decide_within_s": 120.0, **spec.pop("asked", {})}
+    arguments = {"decide_within_s": 120.0, **spec.pop("arguments", {})}
     return read_run(
-        folders.run(logs, RunSpec(window_s=10, recorded_after_s=121, asked=asked, **spec))
+        folders.run(logs, RunSpec(window_s=10, recorded_after_s=121, arguments=arguments, **spec))
     )
 
 
@@ -41,13 +41,13 @@ def test_a_window_that_does_not_decide_is_watched_on_and_all_figures_with_it(
     tmp_path: Path,
 ) -> None:
     record = run(tmp_path / "on")
-    alone = run(tmp_path / "alone", asked={"decide_within_s": 0.0})
+    alone = run(tmp_path / "alone", arguments={"decide_within_s": 0.0})
     assert alone.results.verdict.kind is VerdictKind.UNDECIDED
     assert alone.measured.watched_until_ms is None
     verdict = record.results.verdict
     assert verdict.kind is VerdictKind.KEPT_UP
     assert 5 <= seconds_watched(record) <= 45
-    assert record.asked.decide_within_s == 120
+    assert record.arguments.decide_within_s == 120
     assert verdict.until_ms == record.measured.watched_until_ms
     assert verdict.window_s == (verdict.until_ms - verdict.from_ms) / 1000
     for result, seconds in ((record.results, verdict.window_s), (alone.results, 10.0)):
@@ -64,7 +64,7 @@ def test_a_leak_is_watched_until_it_can_be_no_wave(tmp_path: Path) -> None:
 
 
 def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
-    record = run(tmp_path, asked={"faults": ("kill:debezium@10s+5s",)})
+    record = run(tmp_path, arguments={"faults": ("kill:debezium@10s+5s",)})
     assert record.measured.watched_until_ms is None
 
 
@@ -84,7 +84,7 @@ def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> 
         [tmp_path],
         START_MS - 5_000,
         Window(start_ms=START_MS, end_ms=START_MS + 10_000),
-        asked_per_s=4_000,
+        requested_per_s=4_000,
         within_s=120,
         watch=watch,
         now_ms=lambda: now_ms,
@@ -110,7 +110,7 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
             [folder],
             rate_set_ms,
             window,
-            asked_per_s=4_000.0,
+            requested_per_s=4_000.0,
             within_s=120.0,
             watch=lambda *_: None,
         )

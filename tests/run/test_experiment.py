@@ -17,7 +17,7 @@ from racetrack.run.session import Session
 from racetrack.terminal import Guard, Interrupted, Screen
 from tests.records import verified
 from tests.report.folders import RIGHT, PlayedBack, RunSpec
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 # The calls to the session, from its start to its end.
 WHOLE = [
@@ -56,23 +56,23 @@ class Bench:
     """Runs an experiment at 5,000/s to its end."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self.folder, self.stack = folder, MadeUpStack()
+        self.folder, self.stack = folder, FakeStack()
         self.failures: dict[str, BaseException] = {}
         self.calls: list[str] = []
 
-    def run(self, guard: Guard | None = None, **asked: Any) -> str:
+    def run(self, guard: Guard | None = None, **arguments: Any) -> str:
         spec = RunSpec(
-            engine="made-up",
-            rate=2_000 if "load" in asked else 5_000,
+            engine="fake",
+            rate=2_000 if "load" in arguments else 5_000,
             window_s=10,
             verified=verified(users=RIGHT),
-            asked=asked,
+            arguments=arguments,
         )
         observed = Observed(PlayedBack(spec, self.folder), self.failures)
         self.calls = observed.calls
         return Experiment(
-            RunArguments(pageviews_per_s=5_000, wait_s=20, samples=10, delay_s=1, **asked),
-            MadeUpEngine(),
+            RunArguments(pageviews_per_s=5_000, wait_s=20, samples=10, delay_s=1, **arguments),
+            FakeEngine(),
             self.stack.as_stack(),
             self.folder,
             Screen(Console(quiet=True)),
@@ -90,7 +90,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return Bench(RunFolder.create(tmp_path, "made-up", "5000"))
+    return Bench(RunFolder.create(tmp_path, "fake", "5000"))
 
 
 def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) -> None:
@@ -101,7 +101,10 @@ def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) ->
     assert [step.name for step in record.steps] == list(STEPS)
     assert all(step.ended_at for step in record.steps)
     assert (record.outcome, record.engine_services) == ("ok", ("manager", "worker"))
-    assert record.asked and (record.asked.pageviews_per_s, record.asked.samples) == (5_000, 10)
+    assert record.arguments and (record.arguments.pageviews_per_s, record.arguments.samples) == (
+        5_000,
+        10,
+    )
     assert record.measured and record.measured.engine_drained
     assert record.settings["mysql_root_password"] == "**********"
     assert record.versions.keys() == {"racetrack", "python"}
@@ -127,7 +130,7 @@ def test_a_load_profile_begins_with_the_samples_after_settling_at_its_first_rate
     assert bench.run(load=SPIKE, decide_within_s=60) == "ok"
     assert bench.calls[2] == "set_rate 2000"
     assert bench.calls[4:7] == ["watch 20.0", f"begin_load {SPIKE}", "sample 10"]
-    assert (asked := read_run(bench.folder.path).asked) and asked.load == SPIKE
+    assert (arguments := read_run(bench.folder.path).arguments) and arguments.load == SPIKE
     assert f"at 5,000 pageviews/s on average, {SPIKE} (native)" in bench.log
 
 

@@ -15,7 +15,7 @@ from racetrack.run import faults
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, How, ServiceControl
 from racetrack.stack.contract import Cluster
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
 
@@ -70,7 +70,7 @@ def test_an_engine_is_its_services_and_one_without_debezium_can_not_lose_it() ->
 
 
 class FakeDelay:
-    def __init__(self, stack: MadeUpStack) -> None:
+    def __init__(self, stack: FakeStack) -> None:
         self._stack = stack
 
     def record_loss(self, _at_ms: int) -> None:
@@ -80,14 +80,14 @@ class FakeDelay:
 class FakeRun:
     """An engine of a session."""
 
-    def __init__(self, stack: MadeUpStack) -> None:
-        self.engine, self.delay = MadeUpEngine(), FakeDelay(stack)
+    def __init__(self, stack: FakeStack) -> None:
+        self.engine, self.delay = FakeEngine(), FakeDelay(stack)
         self.services = self.engine.services
 
 
 class Bench:
     def __init__(self, *texts: str) -> None:
-        self.stack = MadeUpStack()
+        self.stack = FakeStack()
         self.said: list[str] = []
         self.outages = ExpectedOutages()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
@@ -253,7 +253,7 @@ def test_a_network_that_was_cut_needs_no_restart() -> None:
 
 
 def test_pods_and_nodes_are_checked_before_anything_starts() -> None:
-    stack, engine = MadeUpStack(), MadeUpEngine()
+    stack, engine = FakeStack(), FakeEngine()
 
     def check(text: str) -> None:
         fault = faults.parse(text)

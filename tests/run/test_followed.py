@@ -1,4 +1,4 @@
-"""What is followed of a run depends on what was asked for, and on what the engine has."""
+"""What is followed of a run depends on the settings, and on what the engine has."""
 
 from pathlib import Path
 from typing import cast
@@ -11,9 +11,9 @@ from racetrack.probes.base import no_outage
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import probe_set
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
-WITH_CDC, NO_CDC = MadeUpEngine(), MadeUpEngine()
+WITH_CDC, NO_CDC = FakeEngine(), FakeEngine()
 NO_CDC.needs = ()
 
 
@@ -22,7 +22,7 @@ def names(
 ) -> list[str]:
     """The probes' classes."""
     stack, run = (
-        MadeUpStack(load(settings)).as_stack(),
+        FakeStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),
     )
     changes = probe_set.changes_probe(
@@ -52,6 +52,6 @@ def test_faults_have_cdc_followed_if_there_is_any(
 
 
 def test_schemas_are_watched_for_an_engine_that_keeps_the_first(tmp_path: Path) -> None:
-    engine = MadeUpEngine()
+    engine = FakeEngine()
     engine.keeps_first_schemas = True
     assert names(tmp_path, engine) == ["SchemasProbe"]

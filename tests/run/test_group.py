@@ -13,17 +13,17 @@ from racetrack.probes.base import CurvesFile
 from racetrack.results.folder import RunFolder, engine_folders, read_run
 from racetrack.run import faults
 from racetrack.run.checks import services_of
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 
-class Second(MadeUpEngine):
+class Second(FakeEngine):
     name, title = "second", "Second"
     needs = ("debezium", "registry")
     services = ("other",)
 
 
 def test_a_group_needs_the_union_of_what_its_members_need() -> None:
-    services = services_of(EngineGroup([MadeUpEngine(), Second()]), load())
+    services = services_of(EngineGroup([FakeEngine(), Second()]), load())
     assert services == [
         *("mysql", "broker", "loadgen", "debezium", "registry"),
         *("manager", "worker", "other"),
@@ -51,11 +51,11 @@ def test_engines_that_can_not_share_an_input_are_refused(names: str, why: str) -
 
 
 def test_engines_that_could_not_read_back_their_topic_are_refused() -> None:
-    stack = MadeUpStack(load({"WORKLOAD": "shop"})).as_stack()
+    stack = FakeStack(load({"WORKLOAD": "shop"})).as_stack()
     engines.find_engine("kstreams+spark").check(stack)
     with pytest.raises(UsageError, match=r"high_value_users_sink .*\(Deephaven: Avro, Kafka St"):
         engines.find_engine("dh+kstreams").check(stack)
-    ads = MadeUpStack(load({"WORKLOAD": "ads"})).as_stack()
+    ads = FakeStack(load({"WORKLOAD": "ads"})).as_stack()
     engines.find_engine("dh+kstreams").check(ads)
 
 

@@ -23,13 +23,13 @@ from racetrack.run import replay
 from racetrack.run.live import Live, LiveArguments, Scheduled
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads import load_profile
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
 WITHIN_S = 20.0
 
 
-class Second(MadeUpEngine):
+class Second(FakeEngine):
     name, title = "second", "Second"
     services = ("other",)
 
@@ -37,7 +37,7 @@ class Second(MadeUpEngine):
 class Run:
     """One engine of the fake session."""
 
-    def __init__(self, engine: MadeUpEngine) -> None:
+    def __init__(self, engine: FakeEngine) -> None:
         self.engine, self.services = engine, engine.services
         self.probes: list[object] = []
         self.readers: list[object] = []
@@ -73,7 +73,7 @@ class Session:
 
     def __init__(self, engine: EngineGroup) -> None:
         self.did: list[str] = []
-        self.runs = tuple(Run(cast(MadeUpEngine, each)) for each in engine.members)
+        self.runs = tuple(Run(cast(FakeEngine, each)) for each in engine.members)
         self.control = Control(self.did)
         self.rates = {"pageviews": 0, "purchases": 10}
         self.failed: dict[str, str] = {}
@@ -137,13 +137,13 @@ class Session:
 class Drive:
     """A session that runs in a thread, as its main thread does."""
 
-    def __init__(self, logs: Path, asked: LiveArguments) -> None:
-        engine = EngineGroup([MadeUpEngine(), Second()])
+    def __init__(self, logs: Path, arguments: LiveArguments) -> None:
+        engine = EngineGroup([FakeEngine(), Second()])
         self.session = Session(engine)
         self.folder = RunFolder.create(logs, engine.name, "live")
-        stack = MadeUpStack(load())
+        stack = FakeStack(load())
         self.live = Live(
-            asked,
+            arguments,
             engine,
             stack.as_stack(),
             self.folder,
@@ -186,8 +186,8 @@ def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
     """Starts sessions at 1,000/s; each is ended."""
     made: list[Drive] = []
 
-    def make(asked: LiveArguments | None = None) -> Drive:
-        made.append(Drive(tmp_path, asked or LiveArguments(1_000)))
+    def make(arguments: LiveArguments | None = None) -> Drive:
+        made.append(Drive(tmp_path, arguments or LiveArguments(1_000)))
         made[-1].wait_for_event("ready")
         return made[-1]
 
@@ -209,7 +209,7 @@ def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: Callable[..., D
     assert run.outcome == "ok"
     assert run.live and run.live.actions == 2
     assert run.live.until_ms and run.live.until_ms >= run.live.from_ms
-    for name in ("made-up", "second"):
+    for name in ("fake", "second"):
         own = read_run(at.folder.of(name).path)
         assert own.outcome == "ok"
         assert own.measured and own.measured.window.start_ms == run.live.from_ms
@@ -295,7 +295,7 @@ def test_views_are_read_at_a_rate_while_all_engines_run(drive: Callable[..., Dri
 def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
     at = drive()
     for name, given, why in (
-        ("kill", {"target": "nobody"}, "'nobody' is none of made-up, second, broker"),
+        ("kill", {"target": "nobody"}, "'nobody' is none of fake, second, broker"),
         ("resume", {"target": "broker"}, "broker is running"),
         ("events", {"kind": "refunds", "per_s": 1}, "has no refunds; it has purchases"),
     ):
@@ -307,13 +307,13 @@ def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
 
 def test_an_engine_that_fails_does_not_end_the_session(drive: Callable[..., Drive]) -> None:
     at = drive()
-    at.session.failed["made-up"] = "manager ended during the run: exit code 3"
+    at.session.failed["fake"] = "manager ended during the run: exit code 3"
     event = at.wait_for_event("failed")
-    assert (event["target"], event["text"]) == ("made-up", at.session.failed["made-up"])
+    assert (event["target"], event["text"]) == ("fake", at.session.failed["fake"])
     assert at.live.state()["engines"][0]["status"] == "failed"
     at.end()
-    assert at.outcome == f"made-up: {at.session.failed['made-up']}"
-    assert read_run(at.folder.of("made-up").path).outcome == at.session.failed["made-up"]
+    assert at.outcome == f"fake: {at.session.failed['fake']}"
+    assert read_run(at.folder.of("fake").path).outcome == at.session.failed["fake"]
     assert read_run(at.folder.of("second").path).outcome == "ok"
 
 
@@ -340,8 +340,8 @@ def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
     values = at.live.sample()["values"]
     assert values["offered_per_s"] == pytest.approx(500)
     assert values["lag_ms/second/count"] == 0
-    assert values["lag_ms/made-up/count"] == pytest.approx(4_000, abs=1_000)
-    assert values["backlog/made-up"] == 2_000
+    assert values["lag_ms/fake/count"] == pytest.approx(4_000, abs=1_000)
+    assert values["backlog/fake"] == 2_000
     hello = at.live.hello()
     assert {"offered_per_s", "cpu_pct/other"} <= {each["id"] for each in hello["series"]}
     assert hello["history"]["values"]["offered_per_s"][-1] == pytest.approx(500)
@@ -351,7 +351,7 @@ def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
 def test_a_session_is_in_no_table(drive: Callable[..., Drive], tmp_path: Path) -> None:
     drive().end()
     runs = collect([tmp_path]).runs
-    assert [run.engine for run in runs] == ["made-up", "second"]
+    assert [run.engine for run in runs] == ["fake", "second"]
     assert all("live session" in run.why_not for run in runs)
     assert tables(runs) == ()
 
@@ -361,11 +361,11 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     at.act("rate", per_s=2_000)
     at.act("pause", target="broker")
     at.end()
-    name, asked, workload = replay.read_session(at.folder.path, "")
-    assert (name, workload) == ("made-up+second", load().workload)
-    assert (asked.per_s, asked.replay_of) == (1_000, at.folder.tag)
-    assert [each.action.name for each in asked.schedule] == ["rate", "pause", "end"]
-    again = drive(asked)
+    name, arguments, workload = replay.read_session(at.folder.path, "")
+    assert (name, workload) == ("fake+second", load().workload)
+    assert (arguments.per_s, arguments.replay_of) == (1_000, at.folder.tag)
+    assert [each.action.name for each in arguments.schedule] == ["rate", "pause", "end"]
+    again = drive(arguments)
     again.join()
     assert again.live.end() == {"text": "The replay is over.", "folder": str(again.folder.path)}
     rows = again.recorded()
@@ -377,7 +377,7 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
 def test_only_sessions_are_replayed_on_engines_that_they_name(
     drive: Callable[..., Drive], tmp_path: Path
 ) -> None:
-    folder = RunFolder.create(tmp_path / "other", "made-up", "5")
+    folder = RunFolder.create(tmp_path / "other", "fake", "5")
     with pytest.raises(UsageError, match="not the folder of a live session"):
         replay.read_session(folder.path, "")
 
@@ -386,5 +386,5 @@ def test_a_profile_at_the_beginning_is_replayed(drive: Callable[..., Drive]) -> 
     profile = load_profile.parse("spike 5k 50k 10s")
     at = drive(LiveArguments(5_000, profile, (Scheduled(0.0, Action("end", {}, "replay")),)))
     at.join()
-    _, asked, _ = replay.read_session(at.folder.path, "")
-    assert str(asked.profile) == "spike 5k 50k 10s"
+    _, arguments, _ = replay.read_session(at.folder.path, "")
+    assert str(arguments.profile) == "spike 5k 50k 10s"

@@ -30,14 +30,14 @@ def numbers_in(parity: int | None, partition: int, until: int) -> list[int]:
 @pytest.mark.parametrize("is_time", [False, True])
 def test_the_oldest_missing_tracer_event_is_found(parity: int | None, is_time: bool) -> None:
     """The view has all tracer events up to number 899, and those of two partitions up to 949."""
-    traced, held, missing = view(parity, is_time=is_time), {}, []
+    traced, values, missing = view(parity, is_time=is_time), {}, []
     for partition, until in enumerate((950, 900, 950)):
         known = numbers_in(parity, partition, until)
         due_ms = 100_000 - (999 - known[-1]) * 100
-        held[traced.name, partition] = due_ms if is_time else len(known)
+        values[traced.name, partition] = due_ms if is_time else len(known)
         missing.append(numbers_in(parity, partition, 1_000)[len(known)])
     expected_ms = 100_000 - (999 - min(missing)) * 100
-    assert oldest_missing_ms(traced, held, MARKS, PARTITIONS) == pytest.approx(expected_ms)
+    assert oldest_missing_ms(traced, values, MARKS, PARTITIONS) == pytest.approx(expected_ms)
 
 
 def test_a_view_without_any_lacks_the_first() -> None:

@@ -36,7 +36,7 @@ class Generator:
 
 
 class Memory:
-    """Memory that lasts as long as it is told."""
+    """Memory that lasts as long as a test sets."""
 
     left_s: float | None = None
 
@@ -60,20 +60,20 @@ class Bench:
             lambda _: None,
         )
 
-    def told(self, kind: str) -> list[str]:
+    def texts_of(self, kind: str) -> list[str]:
         return [event["text"] for event in self.log.after(0) if event["kind"] == kind]
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return Bench(RunFolder.create(tmp_path, "made-up", "live"))
+    return Bench(RunFolder.create(tmp_path, "fake", "live"))
 
 
 def test_memory_that_lasts_less_than_five_minutes_is_warned_of_once(bench: Bench) -> None:
     for left_s in (600, 299, 250):
         bench.memory.left_s = left_s
         bench.load.watch_memory()
-    (warning,) = bench.told("warning")
+    (warning,) = bench.texts_of("warning")
     assert warning == "heap of deephaven: 3.00 of 4.00 GiB used, lasts 5 min at this rate"
     assert bench.generator.rates["pageviews"] == 5_000
 
@@ -83,8 +83,8 @@ def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
     bench.load.watch_memory()
     bench.load.watch_memory()  # it has stopped already
     assert bench.generator.rates == {"pageviews": 0, "purchases": 0, "tracer_events": 24}
-    assert "the session set the rate to 0" in bench.now.held
-    assert bench.told("held") == [bench.now.held]
+    assert "the session set the rate to 0" in bench.now.load_stopped
+    assert bench.texts_of("load_stopped") == [bench.now.load_stopped]
 
     def change(per_s: int) -> None:
         bench.load.set_rate(Action("rate"), per_s)

@@ -56,7 +56,7 @@ def test_there_is_no_forecast_while_memory_settles() -> None:
 
 def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> None:
     now = [Heap(0, 100)]
-    folder = RunFolder.create(tmp_path, "made-up", "live")
+    folder = RunFolder.create(tmp_path, "fake", "live")
     probe = HeapProbe(dict, folder, lambda _: now[0], lambda pid: pid == 1)
     floors = []
     for used in (20, 40, 15, 35, 18, 50):
@@ -78,7 +78,7 @@ def test_a_heap_that_can_not_be_read_is_reported_once_with_the_reason(tmp_path: 
             return answer
         raise NoLiveHeap('it did not "listen" within 5 s')
 
-    folder = RunFolder.create(tmp_path, "made-up", "live")
+    folder = RunFolder.create(tmp_path, "fake", "live")
     probe = HeapProbe(dict, folder, read, lambda _: True)
     for is_unknown in (True, True, False, True):
         probe.take("engine", [1])

@@ -25,7 +25,7 @@ class QuickSpike(Spike):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path, "made-up", "steps")
+    return RunFolder.create(tmp_path, "fake", "steps")
 
 
 def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDriver, list[int]]:

@@ -16,9 +16,9 @@ from racetrack.run.loads import Inserts
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, Saturation, drain, try_rate
 from racetrack.workloads.contract import find_workload
+from tests.run.fakes import FakeEngine
 from tests.run.fluid_inserts import FluidInserts
 from tests.run.fluid_session import FakeClock
-from tests.run.made_up import MadeUpEngine
 
 INSERTS = "purchases"
 # Of database, CDC, and engine; and which of them limits the way.
@@ -34,7 +34,7 @@ class Drive:
 
     def __init__(self, logs: Path, stages_per_s: tuple[float, float, float]) -> None:
         clock = FakeClock()
-        self.folder = RunFolder.create(logs, "made-up", "way")
+        self.folder = RunFolder.create(logs, "fake", "way")
         self.way = FluidInserts(clock, self.folder, stages_per_s)
         settings = load({"TRACER_EVENTS_PER_SECOND": "12"})
         workload = find_workload(settings.workload)
@@ -78,7 +78,7 @@ def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(tmp_path
 
 
 def test_tracer_events_are_turned_on_for_inserts_and_left_if_there_are_more() -> None:
-    engine = MadeUpEngine()
+    engine = FakeEngine()
     assert loads.settings_for(PAGEVIEWS, engine, load({})).tracer_events_per_second == 0
     assert loads.settings_for(INSERTS, engine, load({})).tracer_events_per_second == 12
     more = load({"TRACER_EVENTS_PER_SECOND": "30"})
@@ -86,7 +86,7 @@ def test_tracer_events_are_turned_on_for_inserts_and_left_if_there_are_more() ->
 
 
 def test_a_search_does_not_fill_the_memory_with_what_engines_have_read() -> None:
-    engine, memory = MadeUpEngine(), psutil.virtual_memory().total
+    engine, memory = FakeEngine(), psutil.virtual_memory().total
     for of in (PAGEVIEWS, INSERTS):
         found = loads.settings_for(of, engine, load({"KAFKA_RETENTION_BYTES": "-1"}))
         kept = found.kafka_retention_bytes * found.pageviews_partitions
@@ -96,7 +96,7 @@ def test_a_search_does_not_fill_the_memory_with_what_engines_have_read() -> None
 
 
 def test_what_can_not_be_raised_is_reported() -> None:
-    engine = MadeUpEngine()
+    engine = FakeEngine()
     with pytest.raises(
         UsageError, match="--of sales: the workload shop only has pageviews and purcha"
     ):

@@ -14,24 +14,24 @@ from racetrack.run import checks, faults
 from racetrack.stack.contract import BrokerClock
 from racetrack.stack.own_kafka import Removed
 from racetrack.stack.runtime import open_stack
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": "race-1."}
 
 
-def stack(overrides: Mapping[str, str]) -> MadeUpStack:
-    return MadeUpStack(load(overrides))
+def stack(overrides: Mapping[str, str]) -> FakeStack:
+    return FakeStack(load(overrides))
 
 
 def test_no_broker_is_started() -> None:
-    assert "broker" in checks.services_of(MadeUpEngine(), load())
-    assert "broker" not in checks.services_of(MadeUpEngine(), load(OUTSIDE))
+    assert "broker" in checks.services_of(FakeEngine(), load())
+    assert "broker" not in checks.services_of(FakeEngine(), load(OUTSIDE))
 
 
 def test_a_broker_elsewhere_can_not_be_hit() -> None:
     fault = faults.parse("pause:broker@1s+1s")
     with pytest.raises(UsageError, match="the broker runs elsewhere, out of reach"):
-        faults.services_hit(fault, MadeUpEngine(), load(OUTSIDE))
+        faults.services_hit(fault, FakeEngine(), load(OUTSIDE))
 
 
 @pytest.mark.parametrize("engine", ["mz", "storm", "apex"])

@@ -13,7 +13,7 @@ from racetrack.run import checks
 from racetrack.run.checks import OPTIONAL_RATES, services_of
 from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
-from tests.run.made_up import MakeReady, ready, refusal_of
+from tests.run.fakes import MakeReady, ready, refusal_of
 from tests.service_facts import FACTS, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE
 

@@ -10,7 +10,7 @@ from racetrack.results.run import RunArguments
 from racetrack.run import checks
 from racetrack.run.checks import NoSpace, SpaceWatch
 from racetrack.stack.contract import DataFolder
-from tests.run.made_up import MadeUpStack
+from tests.run.fakes import FakeStack
 
 MIB = 1 << 20
 
@@ -40,8 +40,8 @@ def disk() -> Disk:
     return Disk()
 
 
-def stack_on(data: Path, **settings: str) -> MadeUpStack:
-    stack = MadeUpStack(load(settings))
+def stack_on(data: Path, **settings: str) -> FakeStack:
+    stack = FakeStack(load(settings))
     stack.folders = [DataFolder(data, "/dev/shm", "Enlarge it")]
     return stack
 
@@ -70,7 +70,7 @@ def test_a_full_disk_of_run_folders_ends_the_run_and_reports_what_to_do(
     tmp_path: Path, disk: Disk
 ) -> None:
     disk.free = {str(tmp_path): 9 * MIB}
-    watch = SpaceWatch(MadeUpStack().as_stack(), tmp_path, disk.measure, every_s=0.0)
+    watch = SpaceWatch(FakeStack().as_stack(), tmp_path, disk.measure, every_s=0.0)
     watch.check()
     disk.free[str(tmp_path)] = 7 * MIB
     with pytest.raises(
@@ -85,9 +85,9 @@ def test_a_container_that_has_ended_is_no_full_disk(tmp_path: Path) -> None:
 
 def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) -> list[str]:
     disk.free = {str(data): 1000 * MIB}
-    asked = RunArguments(pageviews_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
+    arguments = RunArguments(pageviews_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
     stack = stack_on(data, **settings).as_stack()
-    return list(checks.space_warnings(stack, asked, disk.measure))
+    return list(checks.space_warnings(stack, arguments, disk.measure))
 
 
 def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: Disk) -> None:

@@ -1,6 +1,5 @@
 """Every service of a run is sampled, each once and by its name; the engine's stay the engine's."""
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -11,15 +10,15 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import probe_set
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
 
 class Account:
-    """A service's account that is never asked."""
+    """A service's account that is never read."""
 
 
-class Contained(MadeUpStack):
+class Contained(FakeStack):
     """The registry is the broker, and every container but one has an account."""
 
     def apart(self, services: Sequence[str]) -> list[str]:
@@ -29,13 +28,13 @@ class Contained(MadeUpStack):
         return None if service == "mysql" else cast(Accounting, Account())
 
 
-class WithRegistry(MadeUpEngine):
+class WithRegistry(FakeEngine):
     """Needs all that a stack has."""
 
     needs = ("registry", "debezium")
 
 
-class Elsewhere(MadeUpEngine):
+class Elsewhere(FakeEngine):
     """Starts nothing, and names a process of this machine as its own."""
 
     services = ()
@@ -45,7 +44,7 @@ class Elsewhere(MadeUpEngine):
 
 
 def test_every_service_is_sampled_the_engines_first() -> None:
-    names = list(probe_set.processes(WithRegistry(), MadeUpStack().as_stack()))
+    names = list(probe_set.processes(WithRegistry(), FakeStack().as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium"]
 
 
@@ -55,7 +54,7 @@ def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
 
 
 def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None:
-    found = probe_set.processes(Elsewhere(), MadeUpStack().as_stack())
+    found = probe_set.processes(Elsewhere(), FakeStack().as_stack())
     assert found["far"] == [7]
     assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
 
@@ -69,8 +68,8 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
         def processes(self, stack: Stack) -> Mapping[str, list[int]]:
             return {}
 
-    def row(engine: MadeUpEngine) -> raw.NoiseRow:
-        stack = MadeUpStack().as_stack()
+    def row(engine: FakeEngine) -> raw.NoiseRow:
+        stack = FakeStack().as_stack()
         meter = Meter(lambda: probe_set.processes(engine, stack))
         folder = RunFolder.create(tmp_path, engine.name, "5")
         *_, probe = probe_set.usage_probes(engine, stack, meter, folder, 0.1)
@@ -80,12 +79,9 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
         probe.stop()
         return raw.noise(folder.path)[0]
 
-    assert row(MadeUpEngine()).services_s is not None
+    assert row(FakeEngine()).services_s is not None
     assert row(Unknown()).services_s is None
 
 
 def wait_for_row(folder: RunFolder) -> None:
-    give_up_s = time.monotonic() + 10
-    while (folder.path / "noise.csv").read_text().count("\n") < 2:
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
+    wait_until(lambda: (folder.path / "noise.csv").read_text().count("\n") >= 2, "row", 10)

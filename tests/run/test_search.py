@@ -26,7 +26,7 @@ class Engine:
         self._up_to, self._late_up_to = up_to, a_little_late_up_to
         self.works: list[Work | RacetrackError] = [BUSY, BUSY]
         self.did: list[str] = []
-        self.asked: list[float] = []
+        self.tried: list[float] = []
         self.most_holds = 99
         self.offers = math.inf
         self.update_interval_ms = 100.0
@@ -46,14 +46,14 @@ class Engine:
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
         self.did.append(f"hold for {bound_ms:,.0f} ms")
         share = round(per_s / CAPACITY_PER_S, 2)
-        self.asked.append(share)
+        self.tried.append(share)
         lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
         ended_early = lag_ms > effective_bound_ms(bound_ms, self.update_interval_ms)
         is_offered = per_s <= self.offers
         return TrialResult(math.inf if ended_early else lag_ms, self.update_interval_ms, is_offered)
 
     def has_time_for_trial(self) -> bool:
-        return len(self.asked) < self.most_holds
+        return len(self.tried) < self.most_holds
 
     def limit(self) -> Found:
         found = find(self)
@@ -61,13 +61,13 @@ class Engine:
         return found
 
     def rates(self) -> list[tuple[int | None, int | None]]:
-        return [(one.held_per_s, one.failed_per_s) for one in self.limit().sustained]
+        return [(one.sustained_per_s, one.failed_per_s) for one in self.limit().sustained]
 
 
 def test_one_rate_is_enough_for_who_sustains_nearly_all() -> None:
     engine = Engine(0.97, 0.99)
     assert engine.rates() == [(9_500, None), (9_500, None)]
-    assert engine.asked == [0.95]
+    assert engine.tried == [0.95]
 
 
 @pytest.mark.parametrize("share", SHARES[1:])
@@ -75,13 +75,13 @@ def test_the_rate_is_found_to_a_twentieth_of_the_capacity(share: float) -> None:
     engine = Engine(share, share)
     expected = (round(10_000 * share), round(10_000 * (share + 0.05)))
     assert engine.rates() == [expected, expected]
-    assert len(engine.asked) == len(set(engine.asked)) <= 8
+    assert len(engine.tried) == len(set(engine.tried)) <= 8
 
 
 def test_each_bound_has_its_rate() -> None:
     engine = Engine(0.80, 0.90)
     assert engine.rates() == [(8_000, 8_500), (9_000, 9_500)]
-    assert engine.asked == [0.95, 0.9, 0.8, 0.85]
+    assert engine.tried == [0.95, 0.9, 0.8, 0.85]
     bounds = [f"hold for {bound} ms" for bound in ("5,000", "5,000", "2,000", "2,000")]
     assert engine.did[3:-1] == bounds
 
@@ -97,7 +97,7 @@ def test_no_rate_is_begun_without_time_for_it() -> None:
     engine.most_holds = 3
     found = engine.limit()
     assert not found.is_whole
-    assert [(one.held_per_s, one.failed_per_s) for one in found.sustained] == [
+    assert [(one.sustained_per_s, one.failed_per_s) for one in found.sustained] == [
         (8_000, 9_000),
         (9_000, 9_500),
     ]
@@ -128,7 +128,7 @@ def test_what_is_known_stands_if_the_second_run_fails() -> None:
     engine.works[1] = RacetrackError("out of memory")
     found = engine.limit()
     assert found.capacity.per_s == CAPACITY_PER_S
-    assert [(one.held_per_s, one.failed_per_s) for one in found.sustained] == [
+    assert [(one.sustained_per_s, one.failed_per_s) for one in found.sustained] == [
         (8_000, 8_500),
         (9_000, 9_500),
     ]
@@ -141,7 +141,7 @@ def test_an_engine_that_was_not_kept_busy_has_no_capacity(run: int) -> None:
     engine = Engine(0.97, 0.99)
     engine.works[run] = replace(BUSY, idle_share=0.3)
     assert find(engine) is None
-    assert engine.asked == ([] if run == 0 else [0.95])
+    assert engine.tried == ([] if run == 0 else [0.95])
 
 
 @pytest.mark.slow

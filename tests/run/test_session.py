@@ -22,7 +22,7 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.load_profile import Steps
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 
 class Idle(Probe):
@@ -39,9 +39,9 @@ class Idle(Probe):
 
 
 class Generator:
-    """The load generator's control port: what it was asked for, and a few pageviews."""
+    """The load generator's control port: the commands that it received, and a few pageviews."""
 
-    asked: list[str]
+    commands: list[str]
 
     def __init__(self, *_: object) -> None: ...
 
@@ -51,11 +51,11 @@ class Generator:
     def __exit__(self, *_: object) -> None: ...
 
     def ask(self, command: str, *, quietly: bool = False) -> str:
-        self.asked.append(command)
+        self.commands.append(command)
         return "done"
 
     def pause(self) -> None:
-        self.asked.append("pause")
+        self.commands.append("pause")
 
     def settled_counts(self) -> dict[str, list[int]]:
         return {"handed": [4, 3], "refused": [0, 1]}
@@ -74,7 +74,7 @@ class Broker:
 
 
 class Drive:
-    """A session with a made-up engine on a made-up stack."""
+    """A session with a fake engine on a fake stack."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Drive:
         engine: Engine | None = None,
         **limits: Any,
     ) -> None:
-        self.stack, self.engine = MadeUpStack(), engine or MadeUpEngine(counted)
+        self.stack, self.engine = FakeStack(), engine or FakeEngine(counted)
         self.folder = RunFolder.create(logs, self.engine.name, "5")
         screen = Screen(Console(quiet=True))
         self.session = Session(
@@ -104,7 +104,7 @@ class Drive:
 def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Drive]]:
     """Makes sessions; each is stopped at the end, once more if it was."""
     made: list[Drive] = []
-    Generator.asked = []
+    Generator.commands = []
     for name, fake in {
         "ArrivalsProbe": Idle,
         "EndOffsetsProbe": Idle,
@@ -112,7 +112,9 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         "Control": Generator,
     }.items():
         monkeypatch.setattr(session, name, fake)
-    monkeypatch.setattr(session, "check_writes", lambda *_: Generator.asked.append("check writes"))
+    monkeypatch.setattr(
+        session, "check_writes", lambda *_: Generator.commands.append("check writes")
+    )
 
     def make(**wanted: Any) -> Drive:
         made.append(Drive(tmp_path, **wanted))
@@ -124,7 +126,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 
 def test_what_every_run_has_is_started_and_what_the_engine_needs_and_no_more() -> None:
-    services = services_of(MadeUpEngine(), load())
+    services = services_of(FakeEngine(), load())
     assert services == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
 
 
@@ -134,7 +136,7 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     at = drive()
     at.session.start_stack()
     assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
-    assert Generator.asked == ["check writes"]
+    assert Generator.commands == ["check writes"]
     assert read_run(at.folder.path).versions == {"mysql": "9"}
 
 
@@ -146,7 +148,7 @@ def test_a_first_run_has_a_caveat(drive: Callable[..., Drive]) -> None:
     assert caveat.startswith("This is a first run: broker, registry started without")
 
 
-class Waiting(MadeUpEngine):
+class Waiting(FakeEngine):
     """An engine whose script waits for Debezium itself."""
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
@@ -169,7 +171,7 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     at.stack.ready_after = {"debezium": engine.began}
     at.start()
     assert at.stack.did.count(("load", "demo")) == 1
-    assert "total=7" in (at.folder.path / "made-up_sample_dt.log").read_text()
+    assert "total=7" in (at.folder.path / "fake_sample_dt.log").read_text()
 
 
 class Refused(Waiting):
@@ -194,15 +196,15 @@ def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(
     at = drive()
     at.start()
     assert at.stack.did[-1] == ("load", "demo")
-    assert read_run(at.folder.path).versions["made-up"] == "1"
-    assert "total=7" in (at.folder.path / "made-up_sample_dt.log").read_text()
+    assert read_run(at.folder.path).versions["fake"] == "1"
+    assert "total=7" in (at.folder.path / "fake_sample_dt.log").read_text()
 
 
 @pytest.mark.slow
 def test_an_engine_that_tells_no_progress_ends_the_run(
     drive: Callable[..., Drive],
 ) -> None:
-    with pytest.raises(RacetrackError, match="Made Up reported no progress within"):
+    with pytest.raises(RacetrackError, match="Fake reported no progress within"):
         drive(counted=None, first_update_within_s=0.2).start()
 
 
@@ -210,7 +212,7 @@ def test_a_rate_is_asked_for_and_then_it_is_seen_whether_it_arrives(
     drive: Callable[..., Drive],
 ) -> None:
     drive().session.set_rate(5_000)
-    assert Generator.asked == ["set pageviews_per_second 5000", "check writes"]
+    assert Generator.commands == ["set pageviews_per_second 5000", "check writes"]
 
 
 def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[..., Drive]) -> None:
@@ -228,7 +230,7 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     at = drive(counted=7)
     at.start()
     at.session.offer(123)
-    assert Generator.asked[-1] == "set pageviews_per_second 123"
+    assert Generator.commands[-1] == "set pageviews_per_second 123"
     first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s
@@ -242,13 +244,13 @@ def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
     at.start()
     said: list[str] = []
 
-    def meanwhile() -> str:
+    def progress() -> str:
         said.append("busy")
         return said[-1]
 
-    assert at.session.wait_until(lambda: len(said) == 2, 20, "waiting", meanwhile)
+    assert at.session.wait_until(lambda: len(said) == 2, 20, "waiting", progress)
     assert len(said) == 2
-    assert not at.session.wait_until(lambda: False, 0.1, "waiting", meanwhile)
+    assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
 
 
 def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
@@ -264,7 +266,7 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
 
 
-class WithoutCdc(MadeUpEngine):
+class WithoutCdc(FakeEngine):
     needs = ()
 
 
@@ -278,8 +280,8 @@ def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
     at.session.watch_recovery()  # returns after the last step: there is no peak to recover from
     at.session.account()
     rates = [f"set pageviews_per_second {rate}" for rate in (100, 200)]
-    assert [asked for asked in Generator.asked if asked in rates] == rates
-    assert Generator.asked[-1] == "pause"
+    assert [command for command in Generator.commands if command in rates] == rates
+    assert Generator.commands[-1] == "pause"
     assert (load := read_run(at.folder.path).load) and load.profile == "steps 100,200 0.1s"
 
 
@@ -292,7 +294,7 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(
     began_ms = 1000 * time.time() - 1
     counts = at.session.account()[at.engine.name]
     assert counts.paused_ms and began_ms <= counts.paused_ms
-    assert Generator.asked[-1] == "pause"
+    assert Generator.commands[-1] == "pause"
     assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
     assert counts.end_offsets == (4, 3)
     assert (counts.engine_total, counts.engine_drained) == (counted, drained)
@@ -318,7 +320,7 @@ def test_a_stack_that_did_not_come_up_is_stopped_and_no_demo_unloaded(
     assert set(at.stack.did) == {("stop", "all")}
 
 
-class Second(MadeUpEngine):
+class Second(FakeEngine):
     """Another engine, that has counted less."""
 
     name, title = "second", "Second"
@@ -329,16 +331,16 @@ class Second(MadeUpEngine):
 def test_each_engine_of_a_group_is_followed_into_its_own_folder(
     drive: Callable[..., Drive],
 ) -> None:
-    at = drive(engine=EngineGroup([MadeUpEngine(7), Second(6)]), drain_within_s=0.2)
+    at = drive(engine=EngineGroup([FakeEngine(7), Second(6)]), drain_within_s=0.2)
     at.start()
     assert at.stack.did.count(("load", "demo")) == 2
-    for name, count in (("made-up", 7), ("second", 6)):
+    for name, count in (("fake", 7), ("second", 6)):
         own = at.folder.of(name).path
         assert f"total={count}" in (own / f"{name}_sample_dt.log").read_text()
-        assert read_run(own).versions == {"mysql": "9", "made-up": "1", "second": "1"}
+        assert read_run(own).versions == {"mysql": "9", "fake": "1", "second": "1"}
     assert at.session.load_sample().counted == 6
     counts = at.session.account()
-    assert counts["made-up"].engine_drained
+    assert counts["fake"].engine_drained
     assert (counts["second"].engine_total, counts["second"].engine_drained) == (6, False)
     at.stack.ended["other"] = "exit code 3"
     with pytest.raises(EngineFailed, match="other ended during the run: exit code 3"):

@@ -13,13 +13,13 @@ from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
 from racetrack.run import experiment, lifecycle
 from racetrack.terminal import Screen
-from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.run.fakes import FakeEngine, FakeStack
 
 Once = Callable[..., Path]
 VOID = "Void: in the measured window other programs used 9.0 % of a core (more than 5 %)."
 
 
-class BusyStack(MadeUpStack):
+class BusyStack(FakeStack):
     """One of the same name is up."""
 
     def prepare(self, *_: object) -> None:
@@ -27,29 +27,29 @@ class BusyStack(MadeUpStack):
 
 
 @pytest.fixture
-def stack() -> MadeUpStack:
-    return MadeUpStack()
+def stack() -> FakeStack:
+    return FakeStack()
 
 
 @pytest.fixture
-def once(stack: MadeUpStack, tmp_path: Path) -> Once:
+def once(stack: FakeStack, tmp_path: Path) -> Once:
     return once_on(stack, tmp_path)
 
 
-def once_on(stack: MadeUpStack, tmp_path: Path) -> Once:
+def once_on(stack: FakeStack, tmp_path: Path) -> Once:
     """Makes a run on this stack, whose experiment only notes that it was run."""
 
     def run(*faults: str) -> Path:
-        asked = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
+        arguments = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
         settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
         screen = Screen(Console(quiet=True))
         return experiment.run_once(
-            "made-up",
-            asked,
+            "fake",
+            arguments,
             settings,
             screen,
             terminal.Guard(print),
-            find_engine=lambda _: MadeUpEngine(),
+            find_engine=lambda _: FakeEngine(),
             open_stack=lambda *_: stack.as_stack(),
             run=lambda *_: stack.did.append(("run", "experiment")),
         )
@@ -58,12 +58,12 @@ def once_on(stack: MadeUpStack, tmp_path: Path) -> Once:
 
 
 def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
-    once: Once, stack: MadeUpStack
+    once: Once, stack: FakeStack
 ) -> None:
     folder = once("kill:mysql@1s", "kill:engine@2s")
     assert stack.prepared == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
     assert stack.did == [("run", "experiment")]
-    assert folder.name.endswith("_UTC_made-up_500")
+    assert folder.name.endswith("_UTC_fake_500")
     assert (folder / "run.json").exists()
 
 
@@ -71,12 +71,12 @@ def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
     ("fault", "why"),
     [
         ("kill:mysql", "Write kill:SERVICE@10s"),
-        ("pause:registry@1s+1s", "Made Up runs without registry"),
+        ("pause:registry@1s+1s", "Fake runs without registry"),
         ("kill:mysql@1s", "in containers, mysql would lose its data"),
     ],
 )
 def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
-    once: Once, stack: MadeUpStack, tmp_path: Path, fault: str, why: str
+    once: Once, stack: FakeStack, tmp_path: Path, fault: str, why: str
 ) -> None:
     stack.runtime = "compose"
     with pytest.raises(UsageError, match=why):

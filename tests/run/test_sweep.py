@@ -27,12 +27,12 @@ class Ran:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.runs: list[tuple[str, int, str]] = []
-        self.asked: list[RunArguments] = []
+        self.made: list[RunArguments] = []
 
     def run_once(
         self,
         engine: str,
-        asked: RunArguments,
+        made: RunArguments,
         settings: Settings,
         _screen: Any,
         guard: terminal.Guard,
@@ -40,8 +40,8 @@ class Ran:
         if len(self.runs) == 3 and "interrupt" not in str(self.runs[-1]):
             self.runs.append(("interrupted", 0, ""))
             raise terminal.Interrupted(2)
-        self.runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
-        self.asked.append(asked)
+        self.runs.append((engine, made.pageviews_per_s, settings.connect_heap))
+        self.made.append(made)
         folder = self._folder / f"run{len(self.runs)}"
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(run_json()))
@@ -94,7 +94,7 @@ def test_a_load_profile_reaches_each_run_and_its_window_is_not_extended(ran: Ran
         update={"load": "ramp 1k 3k 60s", "rates": (2_000,), "decide_within_s": 120.0, "repeat": 1}
     )
     carry_out(sweep.begin(plan), ran.run_once)
-    assert {(asked.load, asked.decide_within_s) for asked in ran.asked} == {("ramp 1k 3k 60s", 0)}
+    assert {(made.load, made.decide_within_s) for made in ran.made} == {("ramp 1k 3k 60s", 0)}
 
 
 def test_settings_of_the_sweep_reach_each_run_and_are_kept_with_it(
@@ -135,11 +135,11 @@ def test_what_each_run_verifies_and_causes_is_in_the_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
-    asked: list[RunArguments] = []
+    made: list[RunArguments] = []
 
     def run_once(_engine: str, arguments: RunArguments, *_: object) -> Path:
-        asked.append(arguments)
-        folder = tmp_path / f"run{len(asked)}"
+        made.append(arguments)
+        folder = tmp_path / f"run{len(made)}"
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(run_json()))
         return folder
@@ -148,4 +148,4 @@ def test_what_each_run_verifies_and_causes_is_in_the_plan(
     plan = Sweep(engines=("steady",), rates=(5,), verify=True, faults=faults, decide_within_s=9)
     folder = sweep.begin(plan)  # as one that is resumed, it is known by its folder only
     carry_out(folder, run_once)
-    assert [(run.verify, run.faults, run.decide_within_s) for run in asked] == [(True, faults, 0)]
+    assert [(run.verify, run.faults, run.decide_within_s) for run in made] == [(True, faults, 0)]

@@ -27,7 +27,7 @@ class Drive:
 
     def __init__(self, logs: Path, engine: SimulatedEngine) -> None:
         self.clock = FakeClock()
-        self.folder = RunFolder.create(logs, "made-up", "phase")
+        self.folder = RunFolder.create(logs, "fake", "phase")
         self.fluid = FluidSession(self.clock, engine, np.random.default_rng(5), self.folder)
         self.session = cast(Session, self.fluid)
         self.session.run_demo()

@@ -12,12 +12,12 @@ from racetrack.stack import runtime
 from racetrack.stack.compose.engine import NoDocker
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Unmeasurable
-from tests.run.made_up import MadeUpStack
+from tests.run.fakes import FakeStack
 
 IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
 
 
-class Containers(MadeUpStack):
+class Containers(FakeStack):
     """A stack of containers that lacks only the service swiftd."""
 
     docker_version = "99.1"

@@ -25,17 +25,17 @@ def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> No
     processes.work_root(settings.stack_name).mkdir(parents=True)
     environment = {**os.environ, **processes.mark(settings.stack_name, "mysql")}
     with subprocess.Popen(["sleep", "60"], env=environment) as service:
-        NativeStack(settings).leave_running("made-up")
+        NativeStack(settings).leave_running("fake")
         found = runtime.running_stack(settings.model_copy(update={"workload": "shop"}))
         service.kill()
     assert found
     stack, standing = found
-    assert (standing.runtime, standing.engine, standing.workload) == ("native", "made-up", "ads")
+    assert (standing.runtime, standing.engine, standing.workload) == ("native", "fake", "ads")
     assert standing.services == {"mysql": [service.pid]}
     assert stack.settings.workload == "ads"
     assert runtime.running_stack(settings) is None  # nothing of it lives
 
 
 def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
-    asked = settings.model_copy(update={"runtime": "compose"})
-    assert runtime.running_stack(asked) is None
+    changed = settings.model_copy(update={"runtime": "compose"})
+    assert runtime.running_stack(changed) is None

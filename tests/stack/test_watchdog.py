@@ -171,15 +171,15 @@ AT_ONCE = {"look_every_s": 0.0, "quiet_s": 0.05}
 
 def test_what_shows_late_is_ended_too() -> None:
     looks = iter([None, "1 processes (broker)", None, "1 processes (mysql)"])
-    asked: list[str] = []
+    calls: list[str] = []
 
     def clear(name: str) -> str | None:
-        asked.append(name)
+        calls.append(name)
         return next(looks, None)
 
     found = watchdog_process.clear_all(clear, "some", **AT_ONCE)
     assert found == ["1 processes (broker)", "1 processes (mysql)"]
-    assert set(asked) == {"some"}
+    assert set(calls) == {"some"}
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,10 @@ def kcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def play(script: Path, body: str) -> None:
-    asked = (
+    check = (
         "import sys; a = sys.argv; partition, count = a[a.index('-p') + 1], a[a.index('-c') + 1]"
     )
-    script.write_text(f"#!{sys.executable}\n{asked}\n{body}\n")
+    script.write_text(f"#!{sys.executable}\n{check}\n{body}\n")
     script.chmod(0o755)
 
 

@@ -1,4 +1,4 @@
-"""The whole verification, with an engine and sources that are made up: waiting, late views, and
+"""The whole verification, with a fake engine and fake sources: waiting, late views, and
 what is recorded of each kind of view."""
 
 import time
@@ -36,7 +36,7 @@ ReadView = Callable[[str], pa.Table]
 EDGE_MS = 20_000
 
 
-class MadeUp:
+class Fakes:
     """What a verification asks of an engine."""
 
     def __init__(self, read_view: ReadView, needs: Sequence[str] = ()) -> None:
@@ -136,7 +136,7 @@ def verification_of(
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     needs = ("debezium",) if delivered else ()
-    engine, place = cast(Engine, MadeUp(read_view, needs)), cast(Stack, Place())
+    engine, place = cast(Engine, Fakes(read_view, needs)), cast(Stack, Place())
     paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
     return Verification(
         engine,

@@ -38,7 +38,7 @@ class LogReader:
     is taken from the engine's log."""
 
     def __init__(self, queries: Sequence[Query], answer_s: float) -> None:
-        self._by = {asked.view: asked.by for asked in queries if asked.by and asked.by.is_time}
+        self._by = {query.view: query.by for query in queries if query.by and query.by.is_time}
         self._answer_s = answer_s
         self._newest: dict[int, int] = {}
 

@@ -40,11 +40,11 @@ def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
         new = [
             NewTopic(topic, 1, replicas, config=CONFIG) for topic in topics if topic not in there
         ]
-        asked = [
+        futures = [
             *(admin.create_topics(new, operation_timeout=ANSWER_S).values() if new else ()),
             *(admin.delete_records(old, operation_timeout=ANSWER_S).values() if old else ()),
         ]
-        for done in asked:
+        for done in futures:
             done.result()
     except KafkaException as error:
         raise RacetrackError(

@@ -8,7 +8,7 @@ const SYNC_KEY = "session", GAP_S = 3, AXIS_WIDTH = 58, MOST_HIGHEST = 400;
 const DASHES = [[], [6, 3], [2, 3], [10, 3, 2, 3], [12, 4], [4, 6]];
 const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 const FONT = "11px system-ui, sans-serif";
-export const GRAVE = new Set(["kill", "failed", "held", "warning"]);
+export const GRAVE = new Set(["kill", "failed", "load_stopped", "warning"]);
 
 // Colours of the style sheet, read again when the colour scheme changes.
 const palette = new Map();

@@ -61,7 +61,7 @@ export class Controls {
     this.#reasons = state.controls;
     this.#buildKinds(state);
     this.#perS = state.rates.pageviews;
-    setText(byId("mode"), state.load ? `profile: ${state.load}` : state.held || (Number.isFinite(this.#perS) ? "constant" : "\u00a0"));
+    setText(byId("mode"), state.load ? `profile: ${state.load}` : state.load_stopped || (Number.isFinite(this.#perS) ? "constant" : "\u00a0"));
     if (!this.#sliderTimer) this.#showRate(this.#perS);
     const statuses = new Map([...state.services, ...state.engines].map(({ name, status }) => [name, status]));
     for (const { target, status } of this.#services.values()) this.#showStatus(status, statuses.get(target) ?? "");

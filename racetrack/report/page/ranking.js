@@ -235,8 +235,8 @@ const fill = (select, values, text, value) => {
 const pick = (wanted, among, fallback) => (among.map(String).includes(String(wanted)) ? wanted : fallback);
 // The highest rate at which the most engines kept up.
 const defaultRate = () => {
-  const held = (rate) => candidates().filter((result) => rateOf(result, rate) && !rateOf(result, rate).verdicts["fell behind"]).length;
-  return rates().reduce((best, rate) => (best === null || held(rate) >= held(best) ? rate : best), null);
+  const kept = (rate) => candidates().filter((result) => rateOf(result, rate) && !rateOf(result, rate).verdicts["fell behind"]).length;
+  return rates().reduce((best, rate) => (best === null || kept(rate) >= kept(best) ? rate : best), null);
 };
 const show = () => {
   const workloads = unique(RESULTS.map((result) => result.workload));
@@ -279,8 +279,8 @@ byId("ranking").tHead.rows[0].replaceChildren(...COLUMNS.map((column) => {
   });
   return element("th", { scope: "col", role: "columnheader", "data-key": column.key }, button);
 }));
-const asked = new URLSearchParams(location.hash.slice(1));
-for (const name of ["workload", "machine", "metric", "rate"]) state[name] = asked.get(name) ?? state[name];
-(asked.get("hidden") || "").split(" ").filter(Boolean).forEach((path) => state.hidden.add(path));
+const chosen = new URLSearchParams(location.hash.slice(1));
+for (const name of ["workload", "machine", "metric", "rate"]) state[name] = chosen.get(name) ?? state[name];
+(chosen.get("hidden") || "").split(" ").filter(Boolean).forEach((path) => state.hidden.add(path));
 if (RESULTS.length) show();
 else byId("means").textContent = "There are no results yet: ./race publish FOLDER…";

@@ -9,8 +9,8 @@ created there. RACETRACK_PARTS is the folder with the installed components (defa
 folder that contains the package `racetrack`).
 
 --prepare is for building an image: it makes the files that speed up later starts of these services
-(see prebuilt.py), then ends. Meanwhile all services but the last run, as the peers that the last
-one needs. They listen on free ports, because a build may share the machine's network.
+(see prebuilt.py), then ends. All services but the last run during that time, as the peers that the
+last one needs. They listen on free ports, because a build may share the machine's network.
 
 Exit codes: 0 ended by SIGTERM, or prepared; 1 a service did not start, or ended unexpectedly; 2 a
 setting is invalid.
@@ -188,20 +188,20 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("services", nargs="+", metavar="service")
     parser.add_argument("--prepare", action="store_true", help="make later starts faster, then end")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, _request_stop)
     environment.settle()
     parts = Path(os.environ.get("RACETRACK_PARTS") or REPO / "parts")
     try:
-        settings = _on_free_ports(load()) if asked.prepare else load()
+        settings = _on_free_ports(load()) if options.prepare else load()
     except RacetrackError as error:
         _say(str(error))
         return error.exit_code
     foreground = Foreground(settings, parts, Path(os.environ.get("RACETRACK_WORK") or WORK))
     try:
-        carry_out = prepare if asked.prepare else serve
-        carry_out(foreground, [find_service(name) for name in asked.services])
+        carry_out = prepare if options.prepare else serve
+        carry_out(foreground, [find_service(name) for name in options.services])
     except RacetrackError as error:
         _say(str(error))
         return 1

@@ -197,7 +197,7 @@ def connector_config(context: Context) -> dict[str, str]:
         "snapshot.mode": "initial",
         # Without a lock, neither the snapshot nor the stream would contain a purchase that happens
         # after the snapshot's start, but before Debezium reads the binlog position. This lock is
-        # held for some milliseconds.
+        # delayed by some milliseconds.
         "snapshot.locking.mode": "minimal",
         "poll.interval.ms": "5",
         # Time until Debezium notices that the connection to MySQL was lost; the default is 60 s.

@@ -64,13 +64,13 @@ class Registry:
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
         settings = context.settings
-        front = nginx_command(
+        proxy = nginx_command(
             context.parts["nginx"],
             context.work,
             net.endpoint(settings.bind_address, settings.schema_registry_port),
             _behind(context),
         )
-        both = f"{{ {shlex.join(front)}; kill $$; }} & exec {shlex.join(apicurio.argv)}"
+        both = f"{{ {shlex.join(proxy)}; kill $$; }} & exec {shlex.join(apicurio.argv)}"
         return Launch(argv=["sh", "-c", both], cwd=context.work, faster=archive)
 
     def check(self, context: Context) -> None:

@@ -1,4 +1,4 @@
-"""A fake Docker engine: it answers the questions asked before an engine is used."""
+"""A fake Docker engine: it answers the requests that come before an engine is used."""
 
 import json
 import platform
@@ -26,7 +26,7 @@ HERE = {
 
 
 class FakeEngine(socketserver.ThreadingUnixStreamServer):
-    """Answers what an engine is asked before it is trusted, over a socket of its own."""
+    """Answers the requests that come before an engine is used, over a socket of its own."""
 
     daemon_threads = True
 

@@ -31,8 +31,8 @@ def refuse(**_: object) -> NoReturn:
 
 
 def fail(**_: object) -> NoReturn:
-    """Take the place of Docker's client where no engine may be asked."""
-    raise AssertionError("it was asked")
+    """Take the place of Docker's client where no engine may be used."""
+    raise AssertionError("it was used")
 
 
 def test_an_engine_on_this_kernel_can_be_used_and_measured(find_docker: Any) -> None:

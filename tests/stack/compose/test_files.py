@@ -120,7 +120,7 @@ def test_ports_are_published_on_loopback_and_move_with_their_settings(
 
 @FILES
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "address"),
     [
         ({}, "127.0.0.1"),
         ({"BIND_ADDRESS": "0.0.0.0"}, "127.0.0.1"),  # noqa: S104
@@ -129,10 +129,10 @@ def test_ports_are_published_on_loopback_and_move_with_their_settings(
     ],
 )
 def test_the_broker_sends_its_clients_what_the_setting_says(
-    files: tuple[str, ...], settings: dict[str, str], told: str, described: Describe
+    files: tuple[str, ...], settings: dict[str, str], address: str, described: Describe
 ) -> None:
     broker = described(*files, **environment(load(settings)))["services"]["redpanda"]
-    where = f"{told}:{load().kafka_port}"
+    where = f"{address}:{load().kafka_port}"
     if files == AIRGAP:
         assert broker["environment"]["KAFKA_OUTSIDE"] == where
         assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # of the listener inside
@@ -211,9 +211,9 @@ def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
     services: dict[str, Any],
 ) -> None:
     """From 8.3.0 on, the converter's own default asks the registry for `/associations/…`."""
-    told = services["debezium"]["environment"]
+    variables = services["debezium"]["environment"]
     for side in ("KEY", "VALUE"):
-        strategy = told[f"CONNECT_{side}_CONVERTER_{side}_SUBJECT_NAME_STRATEGY"]
+        strategy = variables[f"CONNECT_{side}_CONVERTER_{side}_SUBJECT_NAME_STRATEGY"]
         assert strategy == "io.confluent.kafka.serializers.subject.TopicNameStrategy"
 
 

@@ -113,11 +113,11 @@ def test_what_mysql_runs_calls_programs_that_it_has(only: Only) -> None:
 def test_variables_are_used_by_the_image_or_by_what_we_put_into_it(
     name: str, services: dict[str, Any]
 ) -> None:
-    heeded = image_of(services[name]).variables
+    variables = image_of(services[name]).variables
     given = [REPO / path for path in GIVEN.get(name, ())]
     ours = "\n".join(map(text_of, [*given, *built_from(services[name])]))
     for variable in services[name].get("environment", {}):
-        known = heeded and any(fnmatch.fnmatchcase(variable, each) for each in heeded.value)
+        known = variables and any(fnmatch.fnmatchcase(variable, each) for each in variables.value)
         known = known or variable.lower() == "no_proxy"  # of any client
         known = known or f"${variable}" in " ".join(services[name].get("command") or ())
         assert known or re.search(rf"\b{variable}\b", ours) or variable in LIBPQ, variable

@@ -17,7 +17,7 @@ SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purch
 # Answers by the last part of the URL from a folder; what is not there fails as HTTP 404 would.
 CURL = """#!/bin/sh
 for last; do :; done
-echo "$@" >> "$ANSWERS/asked"
+echo "$@" >> "$ANSWERS/requests"
 name=${last##*/}
 [ -e "$ANSWERS/$name.once" ] && { cat "$ANSWERS/$name.once"; rm "$ANSWERS/$name.once"; exit 22; }
 cat "$ANSWERS/$name" 2>/dev/null || exit 22
@@ -92,7 +92,7 @@ def test_the_connector_is_registered_as_soon_as_connect_takes_it(run: Run, answe
     first, last = done.stdout.splitlines()
     assert "no MySQL yet" in first
     assert last == "register.sh: the connector is registered"
-    put = (answers / "asked").read_text().splitlines()[-1]
+    put = (answers / "requests").read_text().splitlines()[-1]
     assert put.endswith("http://localhost:8083/connectors/shop/config")
     file = put.partition("--data @")[2].split()[0]
     assert json.loads(Path(file).read_text())["topic.prefix"] == "mysql"

@@ -1,4 +1,4 @@
-"""What a made-up cluster is asked when its pods and nodes are hit."""
+"""The commands to a fake cluster when its pods and nodes are hit."""
 
 import shlex
 from collections.abc import Collection, Sequence
@@ -26,16 +26,16 @@ POD = {
 
 
 class FakeKubectl(Kubectl):
-    """Writes down what it is asked; `fails` are the first words of commands that fail."""
+    """Records its commands; `fails` are the first words of commands that fail."""
 
     def __init__(self, *fails: str) -> None:
         super().__init__("test")
-        self.asked: list[str] = []
+        self.commands: list[str] = []
         self.applied: list[Object] = []
         self._fails = fails
 
     def run(self, *arguments: str, stdin: str | None = None, within_s: float = 0.0) -> str:
-        self.asked.append(" ".join(arguments))
+        self.commands.append(" ".join(arguments))
         if arguments[0] in self._fails:
             raise ClusterFailed("no")
         return ""
@@ -101,27 +101,30 @@ def test_a_drained_node_is_marked_first_so_that_a_killed_run_gives_it_back() -> 
     bench = Bench("drain")
     with pytest.raises(ClusterFailed):
         bench.cluster.drain("far")
-    label, drain = bench.kubectl.asked
+    label, drain = bench.kubectl.commands
     assert label == "label node far racetrack.dev/drained-for=test --overwrite"
     assert drain.startswith("drain far ") and "part-of=racetrack" in drain
     assert bench.forgotten == ["flink-0"]
     orphans.uncordon(bench.kubectl)
-    assert bench.kubectl.asked[-2:] == ["uncordon far", "label node far racetrack.dev/drained-for-"]
+    assert bench.kubectl.commands[-2:] == [
+        "uncordon far",
+        "label node far racetrack.dev/drained-for-",
+    ]
 
 
 def test_a_network_is_cut_by_a_policy_where_there_is_one_that_cuts() -> None:
     bench = Bench("exec")  # the broker is out of reach
     bench.cluster.cut("far", 0.0)
-    assert "label pods flink-0 racetrack.dev/cut=yes --overwrite" in bench.kubectl.asked
+    assert "label pods flink-0 racetrack.dev/cut=yes --overwrite" in bench.kubectl.commands
     assert [each["kind"] for each in bench.kubectl.applied] == ["NetworkPolicy"]
-    assert bench.kubectl.asked[-1].startswith("delete networkpolicy cut")
+    assert bench.kubectl.commands[-1].startswith("delete networkpolicy cut")
 
 
 def test_a_policy_that_nobody_enforces_is_no_cut() -> None:
     bench = Bench()
     with pytest.raises(RacetrackError, match=r"does not enforce .* set KUBERNETES_CUT_COMMAND"):
         bench.cluster.cut("far", 60.0)
-    assert bench.kubectl.asked[-1].startswith("delete networkpolicy cut")
+    assert bench.kubectl.commands[-1].startswith("delete networkpolicy cut")
 
 
 def test_a_command_may_cut_instead(tmp_path: Path) -> None:

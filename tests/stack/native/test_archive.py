@@ -11,7 +11,7 @@ from racetrack.stack import prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
 
-# Says that it is there, writes its file when told to end, as a JVM does.
+# Says that it is there, writes its file on SIGTERM, as a JVM does.
 WRITES_AT_EXIT = """
 import pathlib, signal, sys
 def end(*_):

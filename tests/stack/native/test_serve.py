@@ -16,6 +16,7 @@ from racetrack.errors import RacetrackError
 from racetrack.stack.native import serve
 from racetrack.stack.native.serve import Foreground
 from racetrack.stack.service import Context, Launch, NotReady
+from tests.waiting import wait_until
 
 WAITS = "import pathlib, signal; pathlib.Path('up').touch(); signal.pause()"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + WAITS
@@ -152,11 +153,8 @@ def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    give_up = time.monotonic() + 60
-    while not list(work.rglob("started")):
-        assert process.poll() is None
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or list(work.rglob("started")), "start")
+    assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=20)
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""Each line of `.env` reaches what it is for in every runtime, or is said not to be heeded."""
+"""Each line of `.env` reaches what it is for in every runtime, or is reported as not applicable."""
 
 import functools
 import re
@@ -71,9 +71,9 @@ def given(described: Describe) -> Given:
 
     @functools.cache
     def describe(files: tuple[str, ...], overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-        told = dict(overrides)
-        told_compose = {**told, **environment(load(of_settings(told)))}
-        services: dict[str, Any] = described(*files, **told_compose)["services"]
+        given = dict(overrides)
+        for_compose = {**given, **environment(load(of_settings(given)))}
+        services: dict[str, Any] = described(*files, **for_compose)["services"]
         for service in services.values():
             service.pop("labels", None)
         return services
@@ -105,8 +105,8 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> N
     service, image_name = IMAGE_OF[name]
     image = IMAGES[image_name]
     assert image.jvm
-    told = given(PUBLISHED, after(name))[service]["environment"]
-    jvm = " ".join(told.get(each.variable, each.otherwise) for each in image.jvm.value)
+    variables = given(PUBLISHED, after(name))[service]["environment"]
+    jvm = " ".join(variables.get(each.variable, each.otherwise) for each in image.jvm.value)
     # The last one counts.
     assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
 
@@ -136,7 +136,7 @@ class Native:
         """What a service's JVM is started with, word by word: a shell may start it."""
         launch = self._launch(name, self._with(overrides))
         inner = INNER_JVM[name](launch.env) if name in INNER_JVM else []
-        return [word for told in (*launch.argv, *inner) for word in told.split()]
+        return [word for argument in (*launch.argv, *inner) for word in argument.split()]
 
     def words(self, overrides: Overrides) -> set[str]:
         context = self._with(overrides)
@@ -167,12 +167,12 @@ class Native:
         launch, work = self._launch(name, context), context.work / name
         files = [path for path in sorted(work.rglob("*")) if path.is_file()]
         on_cores = resources.pinned_command(context.settings, name, launch.argv)
-        told = [
+        words = [
             " ".join(on_cores[:3]).replace(" ", "_"),
             *launch.argv,
             *(f"{n}={v}" for n, v in launch.env.items()),
         ]
-        return [*told, *(path.read_text(errors="replace") for path in files)]
+        return [*words, *(path.read_text(errors="replace") for path in files)]
 
 
 @pytest.mark.slow
@@ -198,8 +198,8 @@ def test_only_settings_are_said_not_to_be_heeded() -> None:
 
 
 def test_every_setting_stands_in_env() -> None:
-    asked = {name for name, field in every_setting().items() if field.is_required()}
-    assert {name.upper() for name in asked} <= IN_FILES.keys()
+    required = {name for name, field in every_setting().items() if field.is_required()}
+    assert {name.upper() for name in required} <= IN_FILES.keys()
 
 
 def test_of_each_setting_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:

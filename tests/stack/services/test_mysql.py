@@ -34,8 +34,8 @@ def test_debezium_may_read_and_no_more(context: Context) -> None:
 
 
 def test_it_does_not_run_as_root(context: Context) -> None:
-    asked = mysql.configuration(context).get("user")
-    assert asked == ("nobody" if os.geteuid() == 0 else None)
+    user = mysql.configuration(context).get("user")
+    assert user == ("nobody" if os.geteuid() == 0 else None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -227,7 +227,7 @@ def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyP
 
 
 def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:
-    asked = InjectedDefect(
+    defect = InjectedDefect(
         delay_ms=250,
         capacity_per_s=8_000,
         stalled_partition=2,
@@ -241,8 +241,8 @@ def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:
         pause_every_s=5,
         seed=3,
     )
-    settings = calibration_engine().settings_of(asked)
-    assert defect_of({**settings, "ENGINE_REPLICAS": "1"}) == asked
+    settings = calibration_engine().settings_of(defect)
+    assert defect_of({**settings, "ENGINE_REPLICAS": "1"}) == defect
 
 
 @pytest.mark.parametrize(("exponent", "capacity_per_s"), [(1, 4_000), (0.5, 2_000), (0, 1_000)])

@@ -51,7 +51,10 @@ def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
 
 
 def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
-    ends = [0.0, *(s for s, _ in takewhile(lambda told: told[0] < 50_000, stretches(PAUSES, 5)))]
+    ends = [
+        0.0,
+        *(s for s, _ in takewhile(lambda stretch: stretch[0] < 50_000, stretches(PAUSES, 5))),
+    ]
     lengths = np.diff(ends)
     working, paused = lengths[0::2], lengths[1::2]
     assert paused == pytest.approx(0.5)
@@ -81,8 +84,8 @@ def test_while_something_waits_the_integral_of_the_capacity_is_counted(
 
 
 def test_the_settings_reach_what_they_start(context: Context) -> None:
-    asked = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
-    own = CalibrationSettings.of(settings.load({**asked, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
+    given = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
+    own = CalibrationSettings.of(settings.load({**given, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
     env = SERVICE.launch(replace(context, settings=own)).env
     assert (env["CAL_CAPACITY_NOISE_PCT"], env["CAL_PAUSE_EVERY_S"]) == ("12.5", "4.0")
 

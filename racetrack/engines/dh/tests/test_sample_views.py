@@ -19,7 +19,7 @@ SEEN = re.compile(
 
 
 class Table:
-    """A table of the demo: what it is asked to become is its name."""
+    """A table of the demo: its latest operation is its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

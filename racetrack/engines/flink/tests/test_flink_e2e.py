@@ -1,5 +1,5 @@
 """Flink on the real stack: every view right after updates and deletions, and found wrong where it
-is told to be fast instead; by hand in its own SQL client; what fails is said."""
+runs with a setting that is fast but wrong; by hand in its own SQL client; errors are reported."""
 
 import re
 import subprocess

@@ -202,6 +202,7 @@ def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
     door: Callable[..., Door],
     materialize: Materialize,
     tmp_path: Path,
+    postgres: Postgres,
     nothing_left: NothingLeft,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -224,7 +225,7 @@ def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
     assert "STATEMENT:  SELECT b\nFROM made;" in run.output
     assert "NOTICE" not in run.output
     assert 'column "b" does not exist' in read_run(run_folder(run.output))["outcome"]
-    assert schemas(materialize.postgres) == []
+    assert schemas(postgres) == []
     nothing_left()
 
 

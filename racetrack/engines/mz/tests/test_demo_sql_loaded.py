@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from racetrack.engines.mz.tests.materialize import Materialize, made_up, running_materialize
+from racetrack.engines.mz.tests.materialize import Materialize, fake_outside, running_materialize
 from racetrack.engines.mz.tests.test_demo_sql import SCRIPT
 from racetrack.engines.shared.tests.postgres import Postgres, running_postgres
 from racetrack.workloads.shop.load.topics import SINK_TOPIC
@@ -64,7 +64,7 @@ def test_the_whole_script_runs_before_the_sink_has_written_anything(
 ) -> None:
     """It can't take the schemas of the sink's topic from the registry, which has none yet; so it
     names those that the sink will register."""
-    with running_materialize(postgres, made_up(SINK_TOPIC)) as materialize:
+    with running_materialize(postgres, fake_outside(SINK_TOPIC)) as materialize:
         done = pasted(materialize, schema)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "ERROR" not in done.stderr

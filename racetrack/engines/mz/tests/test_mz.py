@@ -25,8 +25,12 @@ from racetrack.config import Settings, for_record, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
-from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
-from racetrack.engines.mz.tests.materialize.wire import WELCOME
+from racetrack.engines.mz.tests.materialize import (
+    STAND_IN,
+    WELCOME,
+    Materialize,
+    running_materialize,
+)
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.errors import RacetrackError, UsageError
@@ -36,7 +40,7 @@ from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
-from tests.run.made_up import ready
+from tests.run.fakes import ready
 from tests.waiting import wait_until
 
 __all__ = ["ready"]  # a fixture
@@ -202,7 +206,7 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
 def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
     materialize: Materialize, postgres: Postgres, script: Path
 ) -> None:
-    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS asked INTO asked;")
+    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS variables INTO variables;")
     engine = mz.Materialize(script)
     for given, expected in (
         ({}, "inside:9092 http://inside:8081"),
@@ -214,7 +218,7 @@ def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
         where = stack(MZ_URL=materialize.url, **given)
         try:
             engine.load_demo(where)
-            assert postgres.rows(f"SELECT asked FROM {mz.SCHEMA}.asked") == [(expected,)]
+            assert postgres.rows(f"SELECT variables FROM {mz.SCHEMA}.variables") == [(expected,)]
         finally:
             engine.unload(where)
 

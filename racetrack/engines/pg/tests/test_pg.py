@@ -32,7 +32,7 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
-from tests.run.made_up import MakeReady, ready, refusal_of
+from tests.run.fakes import MakeReady, ready, refusal_of
 
 pytestmark = pytest.mark.slow
 

@@ -34,7 +34,7 @@ class Postgres:
         )
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        """What a query answers, asked over a connection of its own."""
+        """Return the rows of a query, over a connection of its own."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(query.encode())
             return cursor.fetchall() if cursor.description else []

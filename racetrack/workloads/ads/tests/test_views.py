@@ -1,4 +1,4 @@
-"""What the views should hold, by the SQL that is compared with: on events that are made up, against
+"""What the views should hold, by the SQL that is compared with: on synthetic events, against
 what plain Python makes of them."""
 
 import random
@@ -46,7 +46,7 @@ def events() -> list[Row]:
     return found
 
 
-def held(of: list[Row]) -> dict[str, list[Row]]:
+def views_of(of: list[Row]) -> dict[str, list[Row]]:
     """Rows of a correct engine."""
     seen = Counter(
         (ADS[e["ad_id"]], e["event_time"] // WINDOW_MS * WINDOW_MS)
@@ -88,7 +88,7 @@ def judged(db: duckdb.DuckDBPyConnection, view: str, rows: list[Row]) -> Compare
 
 
 def test_every_view_of_a_faultless_engine_is_right(db: duckdb.DuckDBPyConnection) -> None:
-    found = held(events())
+    found = views_of(events())
     assert found.keys() == {view.name for view in WORKLOAD.views}
     for name, rows in found.items():
         compared = judged(db, name, rows)
@@ -106,7 +106,7 @@ def test_a_window_begins_with_its_first_millisecond(db: duckdb.DuckDBPyConnectio
 
 def test_a_view_that_was_lost_or_counted_twice_is_named(db: duckdb.DuckDBPyConnection) -> None:
     for change in (-1, 1):
-        rows = held(events())["campaign_windows"]
+        rows = views_of(events())["campaign_windows"]
         rows[7]["seen_count"] += change
         compared = judged(db, "campaign_windows", rows)
         assert (compared.missing, compared.extra, compared.different) == (0, 0, 1)
@@ -117,7 +117,7 @@ def test_a_view_that_was_lost_or_counted_twice_is_named(db: duckdb.DuckDBPyConne
 def test_a_window_in_the_wrong_place_is_one_too_few_and_one_too_many(
     db: duckdb.DuckDBPyConnection,
 ) -> None:
-    rows = held(events())["campaign_windows"]
+    rows = views_of(events())["campaign_windows"]
     rows[0]["window_start_ms"] += 1
     compared = judged(db, "campaign_windows", rows)
     assert (compared.missing, compared.extra) == (1, 1)

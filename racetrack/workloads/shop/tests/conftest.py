@@ -30,12 +30,12 @@ def db(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def judge(db: duckdb.DuckDBPyConnection) -> Judge:
     """(the true shop, what the engine holds by view) → what was found, by view."""
 
-    def judged(truth: Shop, held: dict[str, pa.Table]) -> dict[str, Compared]:
+    def judged(truth: Shop, found: dict[str, pa.Table]) -> dict[str, Compared]:
         load(db, truth)
         expect_all(db)
         return {
             name: compare(db, WORKLOAD.view(name), table, MOST_FINDINGS)
-            for name, table in held.items()
+            for name, table in found.items()
         }
 
     return judged
@@ -51,9 +51,9 @@ class Faultless:
         load(db, truth)
         expect_all(db)
 
-    def judge(self, view: str, held: pa.Table) -> Compared:
+    def judge(self, view: str, found: pa.Table) -> Compared:
         """Findings if an engine has these rows in a view."""
-        return compare(self._db, WORKLOAD.view(view), held, MOST_FINDINGS)
+        return compare(self._db, WORKLOAD.view(view), found, MOST_FINDINGS)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """A small shop generated from a seed, and the demo's views of it in plain Python: written from the
-comments of `scripts/demo.py`, and owing nothing to the SQL that it is held against."""
+comments of `scripts/demo.py`, and owing nothing to the SQL that it is compared with."""
 
 import random
 from collections import Counter, defaultdict

@@ -31,7 +31,7 @@ import racetrack.published.AdEvent;
 public class ReadKafka implements InputOperator, CheckpointNotificationListener {
   private static final String GROUP = "apex";
 
-  /** An operator that brings nothing is put to sleep, with what comes meanwhile: so it waits here. */
+  /** An operator that brings nothing is put to sleep, and so is its input: so it waits here. */
   private static final Duration WAITS_FOR_MORE = Duration.ofMillis(10);
 
   public final transient DefaultOutputPort<Message> output = new DefaultOutputPort<>();

@@ -35,8 +35,8 @@ final class AdsViews implements Views {
       """;
 
   /**
-   * Spark lets one query have one aggregation, if its rows are told as they change. So one counts
-   * windows, partitions and all, and what it tells of a micro-batch belongs together.
+   * Spark lets one query have one aggregation, if it emits its rows as they change. So one counts
+   * windows, partitions and all, and its rows of a micro-batch belong together.
    *
    * <p>Windows are counted as plain keys: without a watermark none is ever closed. An event of an ad
    * that is not known yet ends the query, which begins again at this micro-batch with the ads of

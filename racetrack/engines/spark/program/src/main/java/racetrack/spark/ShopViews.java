@@ -9,10 +9,10 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
  * The shop's views that Spark Structured Streaming can keep by plain aggregates and joins.
  * Each is written to a topic, as in `AdsViews`; an empty message deletes a row.
  *
- * <p>Spark joins no aggregates, and lets none follow a join of streams, where rows are told as they
- * change. So what is to be joined by one key is put into one stream, and one aggregation by that key
- * gives the joined row: the newest item, the sums of its purchases, the number of its pageviews. A
- * purchase that is changed counts again as it is, and is taken back as it was.
+ * <p>Spark joins no aggregates, and lets none follow a join of streams, whose rows are emitted
+ * as they change. So what is to be joined by one key is put into one stream, and one aggregation by
+ * that key gives the joined row: the newest item, the sums of its purchases, the number of its
+ * pageviews. A purchase that is changed counts again as it is, and is taken back as it was.
  *
  * <p>Not here: the two top lists and the last ten views of a profile, plain and with emails (no
  * ROW_NUMBER on a stream); the views of the last ten minutes (a window that moves with the clock).

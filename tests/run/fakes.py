@@ -1,4 +1,4 @@
-"""An engine and a stack that are made up, for tests of what drives them: nothing is started, and
+"""A fake engine and a fake stack, for tests of what drives them: nothing is started, and
 the stack notes what is done to both."""
 
 import os
@@ -33,8 +33,8 @@ EVERY_S = 0.01
 MakeReady = Callable[..., bool]
 
 
-class MadeUpStack:
-    """As much of a stack as is asked for without containers or processes of its own."""
+class FakeStack:
+    """As much of a stack as is needed without containers or processes of its own."""
 
     endpoints = Endpoints(
         KafkaEndpoint("127.0.0.1:0"),
@@ -136,11 +136,11 @@ class MadeUpStack:
         return "logs"
 
 
-class MadeUpEngine(Engine):
+class FakeEngine(Engine):
     """Two services of its own; tells again and again that it has counted `counted` pageviews, and
     nothing if that is None."""
 
-    name, title = "made-up", "Made Up"
+    name, title = "fake", "Fake"
     needs: tuple[str, ...] = ("debezium",)
     services: tuple[str, ...] = ("manager", "worker")
 
@@ -166,7 +166,7 @@ class MadeUpEngine(Engine):
 
 
 def _noted(stack: Stack) -> list[tuple[str, str]]:
-    return cast(MadeUpStack, stack).did
+    return cast(FakeStack, stack).did
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
         with monkeypatch.context() as environment:
             for name, value in variables.items():
                 environment.setenv(name, value)
-            stack = MadeUpStack(load(), runtime)
+            stack = FakeStack(load(), runtime)
             make_ready(find_engine(engine), stack.as_stack(), print)
         return bool(stack.prepared)
 
