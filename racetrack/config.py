@@ -14,6 +14,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import (
@@ -151,6 +152,20 @@ def _size_or_everything(text: str) -> int:
     return units.parse_size_bytes(text)
 
 
+def _postgres_url(secret: SecretStr) -> SecretStr:
+    """Check the URL. Errors do not quote it, since it may contain a password."""
+    if not (text := secret.get_secret_value()):
+        return secret
+    try:
+        url = urlsplit(text)
+        is_usable = url.scheme in ("postgres", "postgresql") and url.hostname and url.port != 0
+    except ValueError:  # the port is invalid
+        is_usable = False
+    if not is_usable:
+        raise ValueError("it is not a URL such as postgres://user:password@host:5432/database")
+    return secret
+
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 Name = Annotated[
     str,
@@ -178,6 +193,8 @@ TopicPrefix = Annotated[
     ),
 ]
 File = Annotated[str, AfterValidator(_file)]
+# URL of a server that speaks PostgreSQL's protocol, or nothing. It may contain a password.
+PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
 Count = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0)]
 # Exponent of Zipf's law.

@@ -1,4 +1,4 @@
-"""`./race check`: checks the Kafka that the user provides."""
+"""`./race check`: checks the services that the user provides."""
 
 import click
 
@@ -7,32 +7,33 @@ from racetrack.cli.parameters import Command, guarded, load_settings
 
 @click.command(cls=Command)
 def check() -> None:
-    """Check that runs can use the Kafka at KAFKA_BOOTSTRAP_SERVERS, in at most ten seconds.
+    """Check that runs can use the services that run elsewhere, in at most ten seconds each.
 
-    Every run makes the same check before it starts anything. The command creates a topic and a
-    consumer group, and removes them.
+    These are the services for which the settings contain an address (docs/own-parts.md). A run
+    makes the same check before it starts anything. The check removes what it creates.
 
     \b
-    Example:
+    Examples:
         ./race check
+        POSTGRES_URL=postgres://me@db.example/race ./race check
     """
-    from racetrack import kafka_endpoint
     from racetrack.errors import UsageError
-    from racetrack.stack import own_kafka_check
-    from racetrack.stack.own_kafka import OwnNames
+    from racetrack.stack import provided
     from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):
-        kafka = kafka_endpoint.elsewhere(load_settings())
-        if not kafka:
+        settings = load_settings()
+        if not (used := provided.configured(settings)):
+            names = ", ".join(each.setting for each in provided.every())
             raise UsageError(
-                "There is nothing to check: runs start a broker of their own. Set"
-                " KAFKA_BOOTSTRAP_SERVERS for one that runs elsewhere (docs/own-parts.md)."
+                "There is nothing to check: runs start all services themselves. Set one of these"
+                f" for a service that runs elsewhere (docs/own-parts.md): {names}."
             )
-        passed = own_kafka_check.check(kafka)
-        OwnNames(kafka).require_none()
-    screen.say(f"Kafka at {kafka}:")
-    for operation in passed.operations:
-        screen.say(f"  can {operation}")
-    screen.say(f"  {passed.clock}")
+        for each in used:
+            passed = each.check(settings)
+            screen.say(f"{each.title} at {each.address(settings)}:")
+            for operation in passed.operations:
+                screen.say(f"  can {operation}")
+            if passed.clock:
+                screen.say(f"  {passed.clock}")

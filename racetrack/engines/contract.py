@@ -14,7 +14,9 @@ from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.defects import InjectedDefect
+from racetrack.stack import provided
 from racetrack.stack.contract import Endpoints, Stack
+from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.workloads.contract import Query, TracedView, find_workload
 
 if TYPE_CHECKING:
@@ -102,8 +104,8 @@ class Engine(ABC):
     """A streaming engine. Any thread may call any method.
 
     Every engine must implement the abstract methods. The default implementations of the others suit
-    an engine whose services are all part of the stack, which stores nothing elsewhere, and whose
-    results need no caveat.
+    an engine whose results need no caveat. If a service of the engine may run elsewhere, its folder
+    has an `elsewhere.py` (see `racetrack.stack.elsewhere`).
     """
 
     name: str  # name on the command line and in run folders
@@ -125,8 +127,8 @@ class Engine(ABC):
     # True if all clients of the engine connect as `KafkaEndpoint` defines: with its properties and
     # its prefix of topics.
     kafka_elsewhere: bool = False
-    # True if the broker's clock stamps the updates of the engine's views.
-    stamped_by_broker: bool = False
+    # Service whose clock stamps the updates of the engine's views; empty: this machine's.
+    stamped_by: str = ""
     is_published: bool = False  # True for the two engines of the experiment of 2022
     version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
     # Longest time between an engine's reports of the same pageviews in its progress view and in its
@@ -172,19 +174,25 @@ class Engine(ABC):
         other services are ready."""
         return ()
 
-    def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the engine's own services that a stack with these settings starts. Empty if the
-        engine runs outside the stack."""
-        return self.services
+    def services_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return the engine's own services that a stack with these settings starts: those that do
+        not run elsewhere."""
+        return tuple(provided.here(self.services, settings))
 
-    def namespace(self, settings: Settings) -> str:  # noqa: ARG002
+    def runs_elsewhere(self, settings: Settings) -> bool:
+        """Return whether a service of the engine runs elsewhere."""
+        return self.services_in(settings) != self.services
+
+    def namespace(self, settings: Settings) -> str:
         """Return the name of a namespace for this run's objects in an engine that others use too;
         empty if only this run uses the engine."""
-        return ""
+        return RUN_NAME if self.runs_elsewhere(settings) else ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
-        """Return the live processes on this machine whose cost is the engine's, by service name."""
-        return stack.pids(self.services_in(stack.settings))
+        """Return the live processes on this machine whose cost is the engine's, by service name.
+        None if a service runs elsewhere, since the cost of the others is not the engine's."""
+        own = self.services_in(stack.settings)
+        return {} if self.runs_elsewhere(stack.settings) else stack.pids(own)
 
     def check(self, stack: Stack) -> None:  # noqa: B027
         """Check, before anything is started, that the engine can run.
@@ -259,9 +267,6 @@ class Engine(ABC):
         """Return how far the clock that moves a view's time window may be behind the machine's
         clock when the view is read, in milliseconds. Usually two update cycles."""
         return 2_000
-
-    def unload(self, stack: Stack) -> None:  # noqa: B027
-        """Remove what `load_demo` created outside the stack. Called before the stack is stopped."""
 
     def remarks(self, stack: Stack) -> list[str]:  # noqa: ARG002
         """Return lines to print for the user after the demo has been loaded."""

@@ -96,11 +96,6 @@ class EngineGroup(Engine):
         """
         raise TypeError(f"{self.name} is a group: follow its members.")
 
-    def unload(self, stack: Stack) -> None:
-        """Unload each member."""
-        for each in self._members:
-            each.unload(stack)
-
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the hints of all members."""
         return [line for each in self._members for line in each.usage_hints(stack)]

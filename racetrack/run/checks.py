@@ -13,24 +13,31 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, SetupError, UsageError
 from racetrack.probes import write_check
 from racetrack.results.run import RunArguments
-from racetrack.stack import applicability, resources
+from racetrack.stack import applicability, provided, resources
 from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.workloads.contract import Workload, find_workload
 
-KAFKA_ELSEWHERE = (
-    "The broker was not started by this run: it ran at KAFKA_BOOTSTRAP_SERVERS, where others may"
-    " have used it. Its CPU and memory can't be measured from here, so they are blank."
+ELSEWHERE = (
+    "{} was not started by this run: it ran at {}, with its own version and configuration, where"
+    " others may have used it."
 )
+BLANK = " Its CPU and memory can't be measured from here, so they are blank."
+RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
 
-def services_of(engine: Engine, settings: Settings) -> list[str]:
+def needed_services(engine: Engine) -> list[str]:
     """Return the services that an experiment with this engine needs."""
-    named = [*ALWAYS, *engine.needs, *engine.services_in(settings)]
-    return [name for name in named if name != "broker" or not settings.kafka_bootstrap_servers]
+    return [*ALWAYS, *engine.needs, *engine.services]
+
+
+def services_of(engine: Engine, settings: Settings) -> list[str]:
+    """Return those of the services that an experiment with this engine needs that the stack
+    starts."""
+    return provided.here(needed_services(engine), settings)
 
 
 def require_usable(engine: Engine, stack: Stack) -> None:
@@ -64,7 +71,7 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         say(line)
     require_usable(engine, stack)
     resources.pin_harness(stack.settings)
-    stack.prepare(services_of(engine, stack.settings), say)
+    stack.prepare(needed_services(engine), say)
     for member in engine.members:
         require_known_clock(member, stack)
 
@@ -151,28 +158,33 @@ def require_known_clock(engine: Engine, stack: Stack) -> None:
     Raises:
         SetupError: it is not.
     """
-    clock = stack.broker_clock
-    if engine.stamped_by_broker and clock and clock.uncertainty_ms > MOST_UNCERTAIN_MS:
+    clock = stack.clocks.get(engine.stamped_by)
+    if clock and clock.uncertainty_ms > MOST_UNCERTAIN_MS:
         raise SetupError(
-            f"Lag of {engine.title} can't be measured: the broker stamps its views, and {clock}."
-            f" At most ± {MOST_UNCERTAIN_MS:.0f} ms are accepted. Run the harness nearer to the"
-            " broker."
+            f"Lag of {engine.title} can't be measured: {clock.title} stamps its views, and {clock}."
+            f" At most ± {MOST_UNCERTAIN_MS:.0f} ms are accepted. Run the harness nearer to"
+            f" {clock.title}."
         )
 
 
-def caveats_of_kafka(engine: Engine, stack: Stack) -> list[str]:
-    """Return warnings about a broker that the run did not start."""
-    if not stack.settings.kafka_bootstrap_servers:
-        return []
-    stamps = engine.stamped_by_broker and stack.broker_clock
-    return [
-        KAFKA_ELSEWHERE,
-        *(
-            [f"The broker stamps this engine's views; lag is corrected: {stamps}."]
-            if stamps
-            else []
-        ),
+def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
+    """Return warnings about services that the run did not start."""
+    settings = stack.settings
+    used = [
+        each for each in provided.configured(settings) if each.service in needed_services(engine)
     ]
+    measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
+    found = [
+        ELSEWHERE.format(each.title, each.setting)
+        + (RELAY if each.is_relayed else BLANK * (each.service not in measured))
+        for each in used
+    ]
+    for service, clock in stack.clocks.items():
+        if service == engine.stamped_by:
+            found.append(f"Lag is corrected by the clock that stamps the views: {clock}.")
+        elif service in engine.services:
+            found.append(f"Lag is by this machine's clock; {clock}.")
+    return found
 
 
 def check_writes(stack: Stack, while_waiting: Callable[[], None]) -> None:

@@ -52,7 +52,6 @@ class EngineRun:
         self.services = engine.services_in(stack.settings)
         self.delay = DelayProbe(engine, stack, folder, curves, had_outage)
         self.probes: list[Probe] = []  # those that have been started
-        self._loading = False
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
         self._loaded: Future[float] | None = None
 
@@ -68,7 +67,6 @@ class EngineRun:
     def begin_to_load(self) -> Future[float]:
         """Begin to load the demo, unless that has begun. The result is the seconds that it took."""
         if not self._loaded:
-            self._loading = True
             self._loaded = self._loader.submit(self._load_demo)
         return self._loaded
 
@@ -136,12 +134,6 @@ class EngineRun:
             if not refusal:
                 raise
             raise RacetrackError(refusal.line(self.engine.title)) from failure
-
-    def unload(self) -> None:
-        """Remove what the demo created outside the stack."""
-        if self._loading:
-            self._loading = False
-            self.engine.unload(self._stack)
 
     def join(self) -> None:
         """Wait until the demo is no longer being loaded. Call this after the stack was stopped."""

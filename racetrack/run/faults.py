@@ -18,6 +18,7 @@ from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault, FaultLog
 from racetrack.run.checks import ALWAYS
 from racetrack.run.engine_run import EngineRun
+from racetrack.stack import provided
 from racetrack.stack.contract import Cluster, Say, Stack
 
 How = Literal["kill", "pause", "delete", "drain", "cut"]
@@ -89,16 +90,15 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
                 f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
                 " service."
             )
-        if fault.target == "broker" and settings.kafka_bootstrap_servers:
-            raise UsageError(f"{fault.text!r}: the broker runs elsewhere, out of reach.")
+        if not provided.here([fault.target], settings):
+            raise UsageError(f"{fault.text!r}: the {fault.target} runs elsewhere, out of reach.")
         return (fault.target,)
-    services = member.services_in(settings)
-    if not services:
+    if member.runs_elsewhere(settings):
         raise UsageError(
             f"{fault.text!r}: {member.title} runs outside the stack, so it can't be killed or"
             " paused."
         )
-    return services
+    return member.services_in(settings)
 
 
 def _services_in_cluster(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from racetrack.config import for_record
 from racetrack.engines.contract import Engine
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord
-from racetrack.run.checks import caveats_of_kafka
+from racetrack.run.checks import caveats_of_elsewhere
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import Workload, find_workload
@@ -88,9 +88,10 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
 def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     """Write the description of one engine into its record."""
     settings = stack.settings
-    run.engine_services = engine.services_in(settings)
+    if not engine.runs_elsewhere(settings):  # otherwise its cost is unknown
+        run.engine_services = engine.services_in(settings)
     run.guarantee = engine.guarantee(settings)
-    run.caveats = (*engine.caveats(settings), *caveats_of_kafka(engine, stack))
+    run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))
     run.summary_after_ms = engine.summary_after_ms
     if engine.script_ending:
         run.workload_views = len(find_workload(settings.workload).views)

@@ -531,8 +531,6 @@ class Session:
             for run in self._runs:
                 at_last.callback(run.join)
             at_last.callback(self._stack.stop, self._screen.say)
-            for run in self._runs:
-                at_last.callback(run.unload)
             self._closing.close()
 
     def write_live_heaps(self) -> None:

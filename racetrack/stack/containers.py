@@ -1,7 +1,7 @@
 """Common to all container runtimes: names and addresses of services, and control groups of
 containers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,8 @@ import psutil
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.stack.contract import Endpoints, InternalEndpoints, Say
+from racetrack.stack.contract import Endpoints, InternalEndpoints, Say, ServiceClock
+from racetrack.stack.provided import Provided
 
 PROC = Path("/proc")
 # In docker-compose.yml and in kubernetes/, Redpanda is both the broker and the schema registry.
@@ -42,6 +43,12 @@ class ContainerStack:
 
     settings: Settings
     helper_programs: tuple[str, ...]
+    _provided: Provided
+
+    @property
+    def clocks(self) -> Mapping[str, ServiceClock]:
+        """Clocks of services that run elsewhere."""
+        return self._provided.clocks
 
     @property
     def data_in_memory(self) -> bool:

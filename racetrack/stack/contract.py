@@ -78,19 +78,20 @@ class Unmeasurable:
 
 
 @dataclass(frozen=True)
-class BrokerClock:
-    """Difference of the broker's clock from this machine's: `offset_ms` ± `uncertainty_ms`.
+class ServiceClock:
+    """Difference of a service's clock from this machine's: `offset_ms` ± `uncertainty_ms`.
 
-    The broker's clock is ahead if the offset is positive.
+    The service's clock is ahead if the offset is positive.
     """
 
+    title: str  # the service's name in a sentence, such as `the broker`
     offset_ms: float
     uncertainty_ms: float
 
     def __str__(self) -> str:
         ahead = "ahead of" if self.offset_ms >= 0 else "behind"
         return (
-            f"the broker's clock is {abs(self.offset_ms):.1f} ms {ahead} this machine's,"
+            f"{self.title}'s clock is {abs(self.offset_ms):.1f} ms {ahead} this machine's,"
             f" ± {self.uncertainty_ms:.1f} ms"
         )
 
@@ -165,8 +166,8 @@ class Stack(Protocol):
         """
 
     @property
-    def broker_clock(self) -> BrokerClock | None:
-        """Clock of a broker that runs elsewhere, since `prepare`; None if it runs here."""
+    def clocks(self) -> Mapping[str, ServiceClock]:
+        """Clocks of services that run elsewhere, by service, as measured by `prepare`."""
 
     @property
     def data_in_memory(self) -> bool:
@@ -181,10 +182,12 @@ class Stack(Protocol):
         """Addresses of an engine's inputs, as seen by the engine's service."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Remove what a killed run left behind; check that the services can be started.
+        """Remove what a killed run left behind; check that the services can be started, and that
+        those that run elsewhere can be used. `services` contains both.
 
         Raises:
-            SetupError: a component is missing and can't be installed.
+            SetupError: a component is missing and can't be installed, or a service that runs
+                elsewhere can't be used.
             BusyError: a stack of this name was left running, or a port is taken.
         """
 
@@ -282,7 +285,7 @@ class Stack(Protocol):
     def stop(self, say: Say) -> None:
         """Stop all services of this stack, whichever process started them, and remove their data.
 
-        Idempotent.
+        Remove also what the run created in services that run elsewhere. Idempotent.
         """
 
     @property

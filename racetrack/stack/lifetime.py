@@ -11,10 +11,10 @@ from pathlib import Path
 from racetrack.clock import attempts, utc_now
 from racetrack.config import REPO
 from racetrack.errors import BusyError
-from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.machine_lock import private_folder
 from racetrack.results.json_file import write_json
 from racetrack.stack.contract import RunningStack, Say
+from racetrack.stack.elsewhere import RUN_NAME
 
 CLEARS_WITHIN_S = 60.0  # usually 3 s; longer on a busy machine
 LOOK_EVERY_S = 0.05
@@ -38,11 +38,8 @@ class Watchdog:
         runtime: str,
         stack_name: str,
         clears_within_s: float = CLEARS_WITHIN_S,
-        kafka: KafkaEndpoint | None = None,
     ) -> None:
-        """`clears_within_s` limits the wait for the watchdog of a killed run. If `kafka` runs
-        elsewhere, the watchdog removes what begins with its prefix."""
-        self._kafka = kafka
+        """`clears_within_s` limits the wait for the watchdog of a killed run."""
         self._runtime, self._stack_name = runtime, stack_name
         self._clears_within_s = clears_within_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,8 +53,11 @@ class Watchdog:
         if self._process is None:
             os.close(self._lock(say))
 
-    def begin(self, run_folder: Path | None, say: Say) -> None:
-        """Start the watchdog process, which records its actions in `run_folder`.
+    def begin(
+        self, run_folder: Path | None, say: Say, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start the watchdog process, which records its actions in `run_folder`. `environment` has
+        the variables with which it removes what the run created in services elsewhere.
 
         Raises:
             BusyError: see `wait_for_last`.
@@ -78,7 +78,7 @@ class Watchdog:
                 stdout=subprocess.DEVNULL,
                 cwd=REPO,
                 pass_fds=[lock],
-                env={**os.environ, **(self._kafka.environment() if self._kafka else {})},
+                env={**os.environ, **(environment or {})},
                 # The watchdog must survive Ctrl-C, and `kill -9` of the harness's process group.
                 start_new_session=True,
             )
@@ -133,19 +133,28 @@ class UpFile:
     def write(self, runtime: str, engine: str, workload: str, services: Sequence[str]) -> None:
         """Record that the stack keeps running for this engine and workload with these services."""
         what = {"runtime": runtime, "engine": engine, "workload": workload}
-        write_json(self._file, {**what, "since": utc_now(), "expected": sorted(services)})
+        more = {"since": utc_now(), "expected": sorted(services), "run_name": RUN_NAME}
+        write_json(self._file, {**what, **more})
 
     def runtime(self) -> str | None:
         """Return the runtime of the recorded stack; None if there is no record."""
-        if not self._file.exists():
-            return None
-        return str(json.loads(self._file.read_text())["runtime"])
+        return self._recorded("runtime")
+
+    def run_name(self) -> str:
+        """Return the name of what the recorded stack's run created elsewhere; empty if there is no
+        record."""
+        return self._recorded("run_name") or ""
+
+    def _recorded(self, name: str) -> str | None:
+        return str(json.loads(self._file.read_text())[name]) if self._file.exists() else None
 
     def read(self, services: Mapping[str, Sequence[int]]) -> RunningStack | None:
         """Return the recorded stack if any service is alive; `services` are the live ones."""
         if not services or not self._file.exists():
             return None
-        return RunningStack(services=services, **json.loads(self._file.read_text()))
+        recorded = json.loads(self._file.read_text())
+        recorded.pop("run_name", None)
+        return RunningStack(services=services, **recorded)
 
 
 def require_not_running(up: RunningStack | None) -> None:

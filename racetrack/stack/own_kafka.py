@@ -1,4 +1,4 @@
-"""Topics and consumer groups that a run creates in a Kafka that runs elsewhere.
+"""A Kafka that runs elsewhere, and the topics and consumer groups that a run creates there.
 
 Their names begin with KAFKA_TOPIC_PREFIX. A run begins only if there is none, so all of them are
 its own at its end.
@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from racetrack import kafka_endpoint
+from racetrack.config import Settings
 from racetrack.errors import BusyError, SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack import own_kafka_check
+from racetrack.stack.elsewhere import Passed
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -28,8 +32,8 @@ class Removed:
 
     def lines(self, kafka: KafkaEndpoint) -> list[str]:
         """Return lines for the user; none if there was nothing to remove."""
-        done = f"  removed {self.count} topics and consumer groups from {kafka}"
-        left = f"  not removed from {kafka}: {', '.join(self.remaining)}. Remove them yourself."
+        done = f"removed {self.count} topics and consumer groups from {kafka}"
+        left = f"not removed from {kafka}: {', '.join(self.remaining)}. Remove them yourself."
         return [*([done] if self.count else []), *([left] if self.remaining else [])]
 
 
@@ -103,3 +107,32 @@ class OwnNames:
         names = [group.group_id for group in found]
         own = [name for name in names if name.startswith(self._kafka.topic_prefix)]
         return admin.delete_consumer_groups(own, request_timeout=ANSWER_S) if own else {}
+
+
+class _Broker:
+    """See `racetrack.stack.elsewhere.Elsewhere`."""
+
+    service, title, setting, is_relayed = "broker", "Kafka", "KAFKA_BOOTSTRAP_SERVERS", False
+
+    def address(self, settings: Settings) -> str:
+        return settings.kafka_bootstrap_servers
+
+    def check(self, settings: Settings) -> Passed:
+        kafka = _endpoint(settings)
+        passed = own_kafka_check.check(kafka)
+        OwnNames(kafka).require_none()
+        return passed
+
+    def remove(self, settings: Settings, run_name: str) -> Sequence[str]:  # noqa: ARG002
+        """Remove what begins with the prefix."""
+        kafka = _endpoint(settings)
+        return OwnNames(kafka).remove().lines(kafka)
+
+
+def _endpoint(settings: Settings) -> KafkaEndpoint:
+    if found := kafka_endpoint.elsewhere(settings):
+        return found
+    raise ValueError("KAFKA_BOOTSTRAP_SERVERS is empty")
+
+
+ELSEWHERE = _Broker()

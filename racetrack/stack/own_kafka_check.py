@@ -7,13 +7,13 @@ delete. Acknowledged writes also show the difference between the clocks.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from racetrack.errors import SetupError, UsageError
+from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.stack.contract import BrokerClock
+from racetrack.stack.contract import ServiceClock
+from racetrack.stack.elsewhere import Failure, Passed, measure_clock, refused
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -22,31 +22,10 @@ if TYPE_CHECKING:
 WITHIN_S = 10.0
 NAME = "racetrack-check"  # of the topic and of the consumer group
 GROUP = {"group.id": NAME, "enable.auto.commit": False}
-CLOCK_TRIES = 20
 # The broker's time is a whole number of milliseconds.
 ROUNDING_MS = 0.5
 BATCH_BYTES = 1_000_000  # largest batch of the generator's client
 RETENTION_MS = 3_600_000
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What Kafka refused: the setting to look at, its answer, and the remedy, a clause."""
-
-    setting: str
-    answer: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.setting}: {self.answer}. {self.remedy}."
-
-
-@dataclass(frozen=True)
-class Passed:
-    """Operations that succeeded, in the user's words, and the broker's clock."""
-
-    operations: tuple[str, ...]
-    clock: BrokerClock
 
 
 def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
@@ -60,15 +39,14 @@ def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
 
     try:
         found = _Check(kafka, time.monotonic() + within_s)
-    except KafkaException as refused:
+    except KafkaException as error:
         raise UsageError(
-            f"The settings KAFKA_… can't be used by librdkafka: {refused.args[0].str()}. Correct"
+            f"The settings KAFKA_… can't be used by librdkafka: {error.args[0].str()}. Correct"
             " them; KAFKA_CLIENT_… takes properties of librdkafka only."
         ) from None
     found.run()
-    if found.failures or found.clock is None:
-        lines = "\n".join(f"  {each}" for each in found.failures)
-        raise SetupError(f"Kafka at {kafka} can't be used for a run:\n{lines}")
+    if found.failures:
+        raise refused("Kafka", str(kafka), found.failures)
     return Passed(tuple(found.passed), found.clock)
 
 
@@ -82,7 +60,7 @@ class _Check:
         self._admin = AdminClient(self._client())
         self.failures: list[Failure] = []
         self.passed: list[str] = []
-        self.clock: BrokerClock | None = None
+        self.clock: ServiceClock | None = None
 
     def run(self) -> None:
         """Try all operations; skip those that need an earlier one that failed."""
@@ -118,8 +96,8 @@ class _Check:
         self._heard.clear()
         try:
             operation()
-        except KafkaException as refused:
-            self.failures.append(self._failure(what, refused.args[0], right))
+        except KafkaException as error:
+            self.failures.append(self._failure(what, error.args[0], right))
         except TimeoutError:
             self.failures.append(self._timed_out(what))
         except _Unfit as unfit:
@@ -169,19 +147,14 @@ class _Check:
     def _write(self) -> None:
         """Write some records one after the other, and compare the broker's clock with this
         machine's: the record that is acknowledged fastest gives the least uncertain difference."""
-        best: BrokerClock | None = None
         with _producer(self._client({"acks": "all", "retries": 0, "linger.ms": 0})) as write:
             # The first record waits for metadata, and the topic may still be without a leader.
             self._patiently(lambda: write(self._topic, self._left_s() / 2))
-            for _ in range(CLOCK_TRIES):
-                began_ms = time.time() * 1000
-                at_ms = write(self._topic, self._left_s())
-                ended_ms = time.time() * 1000
-                offset_ms = at_ms + ROUNDING_MS - (began_ms + ended_ms) / 2
-                tried = BrokerClock(offset_ms, (ended_ms - began_ms) / 2 + ROUNDING_MS)
-                if best is None or tried.uncertainty_ms < best.uncertainty_ms:
-                    best = tried
-        self.clock = best
+            self.clock = measure_clock(
+                "the broker",
+                lambda: write(self._topic, self._left_s()) + ROUNDING_MS,
+                ROUNDING_MS,
+            )
 
     def _patiently(self, operation: Callable[[], object]) -> None:
         """Repeat an operation while its error is temporary, as that of a new topic, or of the first

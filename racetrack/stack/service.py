@@ -87,7 +87,7 @@ class NativeService(Protocol):
 
     name: str
     parts: tuple[str, ...]  # required components, see racetrack/install
-    after: tuple[str, ...]  # services that must be ready before `launch` is called
+    after: tuple[str, ...]  # services that, if started, must be ready before `launch` is called
     ready_within_s: float
 
     def ports(self, settings: Settings) -> Mapping[str, int]:

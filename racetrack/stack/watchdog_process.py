@@ -30,14 +30,13 @@ CLEANUPS = {
     "kubernetes": "racetrack.stack.kubernetes.orphans",
 }
 OUTCOME = "the harness was killed"
-LIBRDKAFKA = "KAFKA_LIBRDKAFKA_CONFIG"  # see racetrack/kafka_endpoint.py
 
 
 def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     """Sleep until standard input is closed, then remove the stack of this name."""
     clear: Clear = importlib.import_module(CLEANUPS[runtime]).clear_at_once
     sys.stdin.buffer.read()
-    clear_and_report(clear, stack_name, run_folder, and_then=remove_from_kafka)
+    clear_and_report(clear, stack_name, run_folder, and_then=remove_elsewhere)
 
 
 def clear_and_report(
@@ -66,17 +65,16 @@ def clear_and_report(
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def remove_from_kafka() -> Sequence[str]:
-    """Remove the killed run's topics and consumer groups, if Kafka runs elsewhere. Return lines for
-    the user."""
-    if LIBRDKAFKA not in os.environ:
-        return ()
-    # Imported late, since most runs have a broker of their own.
-    from racetrack.kafka_endpoint import KafkaEndpoint
-    from racetrack.stack.own_kafka import OwnNames
+def remove_elsewhere() -> Sequence[str]:
+    """Remove what the killed run created in services that run elsewhere. Return lines for the
+    user."""
+    # Imported late, since it takes memory, and most runs use no such service.
+    from racetrack.stack import provided
 
-    kafka = KafkaEndpoint.from_environment(os.environ)
-    return [line.strip() for line in OwnNames(kafka).remove().lines(kafka)]
+    try:
+        return provided.remove_of_killed(os.environ)
+    except FAILURES as error:
+        return [f"not everything could be removed from services that run elsewhere: {error}"]
 
 
 def clear_all(

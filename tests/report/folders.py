@@ -2,6 +2,7 @@
 curves instead of running an engine. So what the tests read is always today's format."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -35,7 +36,7 @@ from racetrack.results.search import (
 from racetrack.results.verification import Verified
 from racetrack.run.experiment import Experiment
 from racetrack.run.session import Session
-from racetrack.stack.contract import DataFolder, Stack
+from racetrack.stack.contract import DataFolder, ServiceClock, Stack
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads.load_profile import LoadProfile
 from simulations import synthetic
@@ -250,6 +251,7 @@ class NoStack:
     settings: Any
     data_in_memory: bool = True
     unprepared: tuple[str, ...] = ()
+    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
 
     def data_folders(self) -> list[DataFolder]:
         return []
@@ -287,6 +289,9 @@ class NamedEngine:
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         return (SERVICE.get(self.name, self.name),)
+
+    def runs_elsewhere(self, settings: Settings) -> bool:
+        return False
 
 
 RIGHT = {

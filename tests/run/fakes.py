@@ -18,12 +18,12 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.run.checks import make_ready
 from racetrack.stack import applicability
 from racetrack.stack.contract import (
-    BrokerClock,
     Cluster,
     DataFolder,
     Endpoints,
     OnReady,
     Say,
+    ServiceClock,
     Stack,
     Unmeasurable,
     ignore,
@@ -47,7 +47,7 @@ class FakeStack:
         "127.0.0.1:0",
     )
     unmeasurable: Unmeasurable | None = None
-    broker_clock: BrokerClock | None = None
+    clocks: Mapping[str, ServiceClock] = {}
     unprepared: tuple[str, ...] = ()
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:
@@ -149,9 +149,6 @@ class FakeEngine(Engine):
 
     def load_demo(self, stack: Stack) -> None:
         _noted(stack).append(("load", "demo"))
-
-    def unload(self, stack: Stack) -> None:
-        _noted(stack).append(("unload", "demo"))
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         while not stop.wait(EVERY_S):

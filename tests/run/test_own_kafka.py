@@ -11,7 +11,7 @@ from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.run import checks, faults
-from racetrack.stack.contract import BrokerClock
+from racetrack.stack.contract import ServiceClock
 from racetrack.stack.own_kafka import Removed
 from racetrack.stack.runtime import open_stack
 from tests.run.fakes import FakeEngine, FakeStack
@@ -48,12 +48,12 @@ def test_containers_are_refused() -> None:
 
 def test_the_reader_learns_that_the_broker_is_unknown_and_how_clocks_differ() -> None:
     own = stack(OUTSIDE)
-    own.broker_clock = BrokerClock(-3.26, 0.84)
-    elsewhere, clock = checks.caveats_of_kafka(find_engine("flink"), own.as_stack())
+    own.clocks = {"broker": ServiceClock("the broker", -3.26, 0.84)}
+    elsewhere, clock = checks.caveats_of_elsewhere(find_engine("flink"), own.as_stack())
     assert "CPU and memory can't be measured from here, so they are blank" in elsewhere
     assert "the broker's clock is 3.3 ms behind this machine's, ± 0.8 ms" in clock
-    assert len(checks.caveats_of_kafka(find_engine("dh"), own.as_stack())) == 1
-    assert checks.caveats_of_kafka(find_engine("flink"), stack({}).as_stack()) == []
+    assert len(checks.caveats_of_elsewhere(find_engine("dh"), own.as_stack())) == 1
+    assert checks.caveats_of_elsewhere(find_engine("flink"), stack({}).as_stack()) == []
 
 
 def test_what_could_not_be_removed_is_listed() -> None:
@@ -64,7 +64,7 @@ def test_what_could_not_be_removed_is_listed() -> None:
     assert "not removed from a.example:9092: race-1.x (no right)" in left
 
 
-def test_without_a_kafka_elsewhere_there_is_nothing_to_check() -> None:
+def test_if_nothing_runs_elsewhere_there_is_nothing_to_check() -> None:
     result = CliRunner().invoke(cli.race, ["check"])
     assert result.exit_code == 2
-    assert "Set KAFKA_BOOTSTRAP_SERVERS" in result.output
+    assert "KAFKA_BOOTSTRAP_SERVERS" in result.output and "POSTGRES_URL" in result.output

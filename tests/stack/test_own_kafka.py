@@ -99,6 +99,7 @@ def test_each_missing_right_is_named(kafka: SecuredKafka, missing: str) -> None:
 
 def test_with_all_rights_the_check_passes_and_leaves_nothing(kafka: SecuredKafka) -> None:
     passed = check(own(kafka.settings()))
+    assert passed.clock
     assert abs(passed.clock.offset_ms) <= passed.clock.uncertainty_ms < 20
     assert kafka.topics() == set()
 
@@ -127,9 +128,10 @@ def test_a_far_broker_is_accepted_if_its_clock_is_known(
 ) -> None:
     with Relay(kafka.ports[RELAY], kafka.ports[FAR], delay_ms / 1000).running():
         clock = check(own(kafka.settings_over_relay())).clock
+    assert clock
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
-    stack = cast(Stack, SimpleNamespace(broker_clock=clock))
+    stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))
     require_known_clock(find_engine("cal"), stack)
     if is_accepted:
         require_known_clock(find_engine("flink"), stack)

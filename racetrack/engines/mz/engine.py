@@ -5,11 +5,9 @@ Elsewhere, the demo's objects are created in a schema of their own, which is dro
 the run. SQL that is specific to Materialize is only here and in scripts such as `scripts/demo.sql`.
 """
 
-import os
 import re
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -24,6 +22,7 @@ import psutil
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
+from racetrack.engines.mz.elsewhere import ELSEWHERE
 from racetrack.engines.mz.settings import MaterializeSettings
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tracer import only_more, value_in_sql
@@ -50,20 +49,11 @@ COPY (SUBSCRIBE (SELECT partition, total, max_received_at FROM {progress})
 VERSION = "SELECT mz_version()"
 # Without this option, psql would print Materialize's banner before the error of a failed statement.
 NO_BANNER = "--welcome_message=off"
-SCHEMAS = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname ~ '^racetrack_'"
-
-# Schema for the objects that this process creates elsewhere. The name is unique for each run, and
-# contains time and process id, so that leftover schemas can be attributed to a run.
-SCHEMA = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpid()}"
 
 IMAGE = (
     "Materialize ran in its container image, whose documentation states: “Not indicative of true"
     " Materialize performance. Services are bundled in a single container.” To measure another"
     " Materialize, set MZ_URL."
-)
-ELSEWHERE = (
-    "Materialize was not started by this run: it ran at MZ_URL, with its own version, workers and"
-    " memory, and may have been used by others at the same time."
 )
 NOT_KNOWN_TO_BE_HERE = (
     "Materialize may have run on another machine, since MZ_PID contains no processes. Then its"
@@ -83,6 +73,7 @@ class Materialize(Engine):
     script_ending = ".sql"
     version_part = "materialize"
     is_published = True
+    stamped_by = SERVICE  # `dt_ms` is by Materialize's clock
 
     def __init__(self, script: Path | None = None) -> None:
         """Create the engine. If `script` is given, it replaces the workload's script."""
@@ -92,17 +83,12 @@ class Materialize(Engine):
         """Return the workload's script, or the one that replaces it."""
         return self._script or super().script(settings)
 
-    def services_in(self, settings: Settings) -> tuple[str, ...]:
-        """Return the services of Materialize; none if it runs elsewhere."""
-        return () if _is_elsewhere(settings) else self.services
-
     def check(self, stack: Stack) -> None:
-        """Check that psql is installed, and that Materialize can be started or, elsewhere,
-        answers."""
+        """Check that psql is installed, and that Materialize can be started."""
         settings = MaterializeSettings.of(stack.settings)
         if shutil.which("psql") is None:
             raise SetupError("psql is not installed. On Debian: apt-get install postgresql-client.")
-        if not _is_elsewhere(settings):
+        if not self.runs_elsewhere(settings):
             if settings.mz_pid:
                 raise UsageError("MZ_PID is for a Materialize that runs elsewhere: set MZ_URL too.")
             if stack.runtime == "native" or settings.airgap:
@@ -120,28 +106,20 @@ class Materialize(Engine):
                 f"MZ_SCHEMA_REGISTRY_URL: {_registry(stack)} can't be used. Materialize requires a"
                 " URL without a path, such as http://host:8081."
             )
-        try:
-            _server(settings).execute("SELECT 1")
-        except RacetrackError as error:
-            raise UsageError(f"MZ_URL: {error}\nStart it, or set MZ_URL to where it is.") from error
-
-    def namespace(self, settings: Settings) -> str:
-        """Return the name of this run's schema if Materialize runs elsewhere."""
-        return SCHEMA if _is_elsewhere(settings) else ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """Return the processes of Materialize. Elsewhere, these are the processes in MZ_PID and
         their descendants."""
-        if not _is_elsewhere(stack.settings):
+        if not self.runs_elsewhere(stack.settings):
             return super().processes(stack)
         own = _own_processes(stack.settings)
         return {SERVICE: own} if own else {}
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql; if Materialize runs elsewhere, in a new schema."""
-        new = [f"CREATE SCHEMA {SCHEMA}", f"SET search_path = {SCHEMA}"]
+        elsewhere = self.runs_elsewhere(stack.settings)
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
-        before = new if _is_elsewhere(stack.settings) else []
+        before = ELSEWHERE.statements_before() if elsewhere else ()
         server = _server(stack.settings).with_option(NO_BANNER)
         script = self.script(stack.settings)
         server.run_script(script, stack.settings.stack_name, addresses, before)
@@ -150,8 +128,14 @@ class Materialize(Engine):
         """Return an iterator over the summary, queried once a second, and over each partition's
         progress whenever Materialize reports a change."""
         server, settings = _demo(stack.settings), stack.settings
+        clock = stack.clocks.get(SERVICE)
+        ahead_ms = clock.offset_ms if clock else 0.0
         return merge(
-            [partial(_progress, server, settings), partial(_summaries, server, settings)], stop
+            [
+                partial(_progress, server, settings),
+                partial(_summaries, server, settings, ahead_ms),
+            ],
+            stop,
         )
 
     def seen(
@@ -175,35 +159,11 @@ class Materialize(Engine):
         text = self.script(settings).read_text()
         return re.findall(r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", text, re.M)
 
-    def unload(self, stack: Stack) -> None:
-        """Drop this run's schema if Materialize runs elsewhere."""
-        if not _is_elsewhere(stack.settings):
-            return
-        drop = f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
-        server = _server(stack.settings)
-        try:
-            server.execute(drop)
-        except RacetrackError as error:
-            raise RacetrackError(
-                f"The demo's objects could not be removed: {error}\nRemove them yourself: {drop};"
-            ) from error
-
     def remarks(self, stack: Stack) -> list[str]:
         """If Materialize runs elsewhere, return remarks that name the schema with the demo's
         objects, and other schemas, which killed runs may have left behind."""
-        if not _is_elsewhere(stack.settings):
-            return []
-        server = _server(stack.settings)
-        schemas = sorted(row[0] for row in server.execute(SCHEMAS))
-        return [
-            f"its objects are in the schema {SCHEMA} at {server}, which will be dropped",
-            *(
-                f"there is also {schema}, of another run. If that run was killed, remove it:"
-                f" DROP SCHEMA {schema} CASCADE;"
-                for schema in schemas
-                if schema != SCHEMA
-            ),
-        ]
+        elsewhere = self.runs_elsewhere(stack.settings)
+        return ELSEWHERE.remarks(stack.settings) if elsewhere else []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
         """Return the versions that Materialize reports."""
@@ -212,13 +172,9 @@ class Materialize(Engine):
 
     def caveats(self, settings: Settings) -> list[str]:
         """Return warnings about how this Materialize was run."""
-        if not _is_elsewhere(settings):
+        if not self.runs_elsewhere(settings):
             return [IMAGE]
-        return (
-            [ELSEWHERE]
-            if MaterializeSettings.of(settings).mz_pid
-            else [ELSEWHERE, NOT_KNOWN_TO_BE_HERE]
-        )
+        return [] if MaterializeSettings.of(settings).mz_pid else [NOT_KNOWN_TO_BE_HERE]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of psql, and what to type there."""
@@ -270,14 +226,14 @@ def _progress(
 
 
 def _summaries(
-    server: Server, settings: Settings, stop: threading.Event
+    server: Server, settings: Settings, ahead_ms: float, stop: threading.Event
 ) -> Iterator[Summary | Progress]:
     query = SUMMARY.format(summary=find_workload(settings.workload).summary)
     for row in server.poll(query, ASK_EVERY_S, stop):
         total, _, dt_ms, max_received_at_ms = row
         if None in {total, dt_ms, max_received_at_ms}:
             raise RacetrackError(f"The summary contains a null: {row}")
-        yield Summary(now_ms(), int(total), int(max_received_at_ms), float(dt_ms))
+        yield Summary(now_ms(), int(total), int(max_received_at_ms), float(dt_ms) - ahead_ms)
 
 
 def _tracer_rows(
@@ -325,14 +281,10 @@ def merge(
         ending.set()
 
 
-def _is_elsewhere(settings: Settings) -> bool:
-    return bool(MaterializeSettings.of(settings).mz_url.get_secret_value())
-
-
 def _server(settings: Settings) -> Server:
     """Return the address of Materialize; in the stack, with a user that has all rights."""
-    if url := MaterializeSettings.of(settings).mz_url.get_secret_value():
-        return Server.at(url, "MZ_URL")
+    if ELSEWHERE.address(settings):
+        return ELSEWHERE.server(settings)
     where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"
     return Server.at(f"postgres://materialize@{where}/materialize?sslmode=disable", "")
 

@@ -2,30 +2,15 @@
 Materialize is one of the engines of the experiment of 2022."""
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field
 
-from racetrack.config import Count, Mebibytes, Port, Settings, text_that
+from racetrack.config import Count, Mebibytes, Port, PostgresUrl, Settings, text_that
 from racetrack.stack.applicability import Applicability
 
 ELSEWHERE = "this runtime does not start Materialize; MZ_URL is the address of a running one"
 SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
 HERE = dict.fromkeys(("MATERIALIZE_PORT", *SIZE), ELSEWHERE)
-
-
-def _url_of_materialize(secret: SecretStr) -> SecretStr:
-    """Check the URL. Errors do not quote it, since it may contain a password."""
-    if not (text := secret.get_secret_value()):
-        return secret
-    try:
-        url = urlsplit(text)
-        is_usable = url.scheme in ("postgres", "postgresql") and url.hostname and url.port != 0
-    except ValueError:  # the port is invalid
-        is_usable = False
-    if not is_usable:
-        raise ValueError("it is not a URL such as postgres://user:password@host:6875/materialize")
-    return secret
 
 
 class MaterializeSettings(Settings):
@@ -34,7 +19,7 @@ class MaterializeSettings(Settings):
     materialize_port: Port
     materialize_workers: Count
     materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]
-    mz_url: Annotated[SecretStr, AfterValidator(_url_of_materialize)]  # may contain a password
+    mz_url: PostgresUrl
     mz_kafka: Annotated[str, text_that(r"([\w.-]+:\d+)?", "host:port")]
     mz_schema_registry_url: Annotated[
         str,

@@ -7,8 +7,9 @@ are committed.
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
+from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tracer import only_more, value_in_sql
@@ -33,10 +35,10 @@ SUMMARY = "SELECT total, max_received_at FROM {view}"
 TRIGGERS = "\\if :triggers"  # marks a script that supports POSTGRES_TRIGGERS
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
+NOTHING_READ = f"{COMPUTED}, and no view was read during the measurement."
 ON_READING = (
-    f"{COMPUTED}, and no view was read during the measurement. The CPU time is only that of"
-    " inserting rows into tables and indexes, while engines that keep views up to date also compute"
-    " the views."
+    f"{NOTHING_READ} The CPU time is only that of inserting rows into tables and indexes, while"
+    " engines that keep views up to date also compute the views."
 )
 ON_TRACER = (
     f"{COMPUTED}. In this run only the tracer rows of traced views were read, at most once a"
@@ -96,12 +98,26 @@ class PostgreSQL(Engine):
         """Run the script in psql. The consumer starts when the script is committed."""
         triggers = "on" if PostgresSettings.of(stack.settings).postgres_triggers else "off"
         variables, script = {"triggers": triggers}, self.script(stack.settings)
-        _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
+        before = ELSEWHERE.statements_before() if self.runs_elsewhere(stack.settings) else ()
+        _server(stack.settings).run_script(script, stack.settings.stack_name, variables, before)
+
+    def remarks(self, stack: Stack) -> list[str]:
+        """If PostgreSQL runs elsewhere, return the schema of the demo's objects, and schemas that
+        earlier runs may have left."""
+        elsewhere = self.runs_elsewhere(stack.settings)
+        return ELSEWHERE.remarks(stack.settings) if elsewhere else []
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:
+        """Return the version of a PostgreSQL that runs elsewhere."""
+        if not self.runs_elsewhere(stack.settings):
+            return {}
+        ((version,),) = _server(stack.settings).execute("SHOW server_version")
+        return {self.version_part: str(version)}
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the current rows of the two progress views, then the notifications of each
         transaction."""
-        server, workload = _server(stack.settings), find_workload(stack.settings.workload)
+        server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
         views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
         with server.connect() as connection:
             for view in views:
@@ -125,15 +141,17 @@ class PostgreSQL(Engine):
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a connection for queries."""
-        return _server(access.settings).reader(self._made(access.settings))
+        server = replace(_server(access.settings), schema=access.namespace)
+        return server.reader(self._made(access.settings))
 
     def _made(self, settings: Settings) -> list[str]:
         """Return the names of the views and tables that the script creates."""
         return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
 
-    def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
-        """Return 0: a view is computed when it is read, so its time window ends at that moment."""
-        return 0
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Return 0: a view is computed when it is read, so its time window ends at that moment. If
+        PostgreSQL runs elsewhere, allow for the difference of its clock."""
+        return super().clock_slack_ms(settings) if self.runs_elsewhere(settings) else 0
 
     def caveats(self, settings: Settings) -> list[str]:
         """Return warnings about costs that PostgreSQL's figures omit or count twice."""
@@ -142,10 +160,19 @@ class PostgreSQL(Engine):
             *([ON_TRACER] if settings.tracer_events_per_second else []),
         ]
         kept = [ON_TRIGGERS] if PostgresSettings.of(settings).postgres_triggers else []
+        if self.runs_elsewhere(settings):
+            return [*(read or [NOTHING_READ]), *kept]
         return [*(read or [ON_READING]), *kept, SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of psql, and what to type there."""
+        if self.runs_elsewhere(stack.settings):
+            first = "; ".join(ELSEWHERE.statements_before())
+            return [
+                f"SQL: psql '{_server(stack.settings).conninfo}' -v triggers=off",
+                f"In it: {first};",
+                f"       \\i {self.script(stack.settings)}",
+            ]
         password = PostgresSettings.of(stack.settings).postgres_password.get_secret_value()
         return [
             f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
@@ -156,7 +183,7 @@ class PostgreSQL(Engine):
 def _answers(
     settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
-    with _server(settings).connect() as connection:
+    with _demo(settings).connect() as connection:
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
             for view in traced:
@@ -205,7 +232,14 @@ def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]
         raise RacetrackError(f"PostgreSQL no longer reports its progress: {error}") from error
 
 
+def _demo(settings: Settings) -> Server:
+    """Return the address of PostgreSQL, with the demo's schema as the search path."""
+    return replace(_server(settings), schema=ENGINE.namespace(settings))
+
+
 def _server(settings: Settings) -> Server:
+    if ELSEWHERE.address(settings):
+        return ELSEWHERE.server(settings)
     where = make_conninfo(
         host=settings.reach_address,
         port=PostgresSettings.of(settings).postgres_port,

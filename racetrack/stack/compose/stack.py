@@ -25,7 +25,6 @@ from racetrack.stack.containers import (
     shown,
 )
 from racetrack.stack.contract import (
-    BrokerClock,
     Cluster,
     DataFolder,
     OnReady,
@@ -34,6 +33,7 @@ from racetrack.stack.contract import (
     ignore,
 )
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
+from racetrack.stack.provided import Provided
 
 ROUNDS = 3
 # Services whose data is lost when their container ends, because it is on tmpfs or in memory.
@@ -51,7 +51,6 @@ class ComposeStack(ContainerStack):
 
     runtime = "compose"
     helper_programs = ("dockerd", "containerd", "docker-proxy")
-    broker_clock: BrokerClock | None = None
     cluster: Cluster | None = None
 
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:
@@ -65,6 +64,7 @@ class ComposeStack(ContainerStack):
         self._root = orphans.work_root(self._project.name)
         self._note = UpFile(self._root)
         self._watchdog = Watchdog(self.runtime, self._project.name)
+        self._provided = Provided(settings)
         self._started: _Started | None = None
 
     @property
@@ -86,8 +86,9 @@ class ComposeStack(ContainerStack):
         """
         self._watchdog.wait_for_last(say)
         self._clear_orphans(say)
+        started = self._provided.check(services, say)
         described = self._project.services()
-        wanted = {name: described[name] for name in each_once(services)}
+        wanted = {name: described[name] for name in each_once(started)}
         needed = {name: service.memory for name, service in wanted.items()}
         if self.unmeasurable:
             preparation.require_memory(needed, self._docker.memory_bytes, virtual=True)
@@ -110,7 +111,7 @@ class ComposeStack(ContainerStack):
                 as if they could.
         """
         wanted = each_once(services)
-        self._watchdog.begin(logs.parent if logs else None, say)
+        self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
         self._root.mkdir(mode=0o700, exist_ok=True)
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
@@ -232,7 +233,7 @@ class ComposeStack(ContainerStack):
     def stop(self, say: Say) -> None:
         """Remove the project's containers, networks and data, whatever started them. Idempotent."""
         self._watchdog.wait_for_last(say)
-        began = time.monotonic()
+        began, left_by = time.monotonic(), self._note.run_name()
         names = sorted({container.service for container in self._containers.all()})
         if self._started:
             self._started.live.clear()
@@ -249,6 +250,7 @@ class ComposeStack(ContainerStack):
             self._started.followers.close()
         if self._root.exists():
             shutil.rmtree(self._root)
+        self._provided.remove(say, left_by)
         self._watchdog.dismiss()
         if names:
             took_s = time.monotonic() - began

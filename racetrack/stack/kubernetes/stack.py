@@ -16,7 +16,6 @@ from racetrack.stack import applicability, resources
 from racetrack.stack.containers import ContainerStack, Live, called, each_once, shown
 from racetrack.stack.contract import (
     Accounting,
-    BrokerClock,
     DataFolder,
     OnReady,
     RunningStack,
@@ -36,6 +35,7 @@ from racetrack.stack.kubernetes.startup import (
     wait_until_ready,
 )
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
+from racetrack.stack.provided import Provided
 
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
@@ -49,7 +49,6 @@ class KubernetesStack(ContainerStack):
 
     runtime = "kubernetes"
     helper_programs = ("kube", "containerd", "etcd", "coredns")
-    broker_clock: BrokerClock | None = None
 
     def __init__(self, settings: Settings) -> None:
         """Connect to the cluster; start nothing.
@@ -64,6 +63,7 @@ class KubernetesStack(ContainerStack):
         self._root = orphans.work_root(settings.stack_name)
         self._note = UpFile(self._root)
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
+        self._provided = Provided(settings)
         self._started: _Started | None = None
 
     @property
@@ -95,7 +95,8 @@ class KubernetesStack(ContainerStack):
         self._watchdog.wait_for_last(say)
         require_not_running(self.running())
         self._clear_orphans(say)
-        wanted = manifests.of_services(self._kubectl, self.settings, each_once(services))
+        started = self._provided.check(services, say)
+        wanted = manifests.of_services(self._kubectl, self.settings, each_once(started))
         for each in wanted:
             for label in manifests.roles(each):
                 self._node_with(label)
@@ -109,7 +110,7 @@ class KubernetesStack(ContainerStack):
             ServiceError: a service did not start; the message ends with the last lines of its log.
         """
         wanted = each_once(services)
-        self._watchdog.begin(logs.parent if logs else None, say)
+        self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
         self._root.mkdir(mode=0o700, exist_ok=True)
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
@@ -243,7 +244,7 @@ class KubernetesStack(ContainerStack):
     def stop(self, say: Say) -> None:
         """Remove the namespace with everything in it, whatever started it. Idempotent."""
         self._watchdog.wait_for_last(say)
-        began = time.monotonic()
+        began, left_by = time.monotonic(), self._note.run_name()
         if self._started:
             self._started.live.clear()
         orphans.uncordon(self._kubectl)
@@ -252,6 +253,7 @@ class KubernetesStack(ContainerStack):
             self._started.logs.close()
         if self._root.exists():
             shutil.rmtree(self._root)
+        self._provided.remove(say, left_by)
         self._watchdog.dismiss()
         if was_there:
             took_s = time.monotonic() - began

@@ -10,13 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from racetrack import environment, install, kafka_endpoint
+from racetrack import environment, install
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.host import ProcessTree
-from racetrack.stack import net, own_kafka_check, processes, resources
+from racetrack.stack import net, processes, resources
 from racetrack.stack.contract import (
-    BrokerClock,
     Cluster,
     DataFolder,
     Endpoints,
@@ -24,12 +23,13 @@ from racetrack.stack.contract import (
     OnReady,
     RunningStack,
     Say,
+    ServiceClock,
     Unmeasurable,
     ignore,
 )
 from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 from racetrack.stack.native.startup import RunningService, wait_ready
-from racetrack.stack.own_kafka import OwnNames
+from racetrack.stack.provided import Provided
 from racetrack.stack.service import (
     CHECK_EVERY_S,
     Context,
@@ -59,7 +59,6 @@ class NativeStack:
 
     runtime = "native"
     unmeasurable: Unmeasurable | None = None
-    broker_clock: BrokerClock | None = None
     cluster: Cluster | None = None
 
     def __init__(
@@ -81,9 +80,13 @@ class NativeStack:
         self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
-        self._watchdog = Watchdog(
-            self.runtime, settings.stack_name, kafka=kafka_endpoint.elsewhere(settings)
-        )
+        self._watchdog = Watchdog(self.runtime, settings.stack_name)
+        self._provided = Provided(settings)
+
+    @property
+    def clocks(self) -> Mapping[str, ServiceClock]:
+        """Clocks of services that run elsewhere."""
+        return self._provided.clocks
 
     @property
     def data_in_memory(self) -> bool:
@@ -124,11 +127,7 @@ class NativeStack:
         require_not_running(self.running())
         if cleared := processes.clear(self.settings.stack_name):
             say(f"Cleared what a killed run left: {cleared}.")
-        if kafka := kafka_endpoint.elsewhere(self.settings):
-            self.broker_clock = own_kafka_check.check(kafka).clock
-            OwnNames(kafka).require_none()
-            say(f"Kafka at {kafka} can be used; {self.broker_clock}.")
-        wanted = [self._find(name) for name in services]
+        wanted = [self._find(name) for name in self._provided.check(services, say)]
         resources.require_free_ports(
             self.settings.bind_address, [w.ports(self.settings) for w in wanted]
         )
@@ -146,7 +145,7 @@ class NativeStack:
         wanted = [self._find(name) for name in services]
         needed = {part for service in wanted for part in service.parts}
         self._services = services
-        self._watchdog.begin(logs.parent if logs else None, say)
+        self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
         # mysqld drops root privileges and must still reach its folder, so other users may enter the
         # parent folder (but not list it).
         self._root.mkdir()
@@ -269,7 +268,7 @@ class NativeStack:
         """End all processes that carry this stack's mark, and remove its data. Idempotent."""
         self._stopping.set()
         self._watchdog.wait_for_last(say)
-        began = time.monotonic()
+        began, left_by = time.monotonic(), self._note.run_name()
         ended = [*self._dead, *(running.process for running in self._running.values())]
         self._dead.clear()
         self._running.clear()
@@ -282,9 +281,7 @@ class NativeStack:
                 )
                 process.kill()
             process.wait()  # otherwise it stays a zombie until this process ends
-        if kafka := kafka_endpoint.elsewhere(self.settings):
-            for line in OwnNames(kafka).remove().lines(kafka):
-                say(line)
+        self._provided.remove(say, left_by)
         self._watchdog.dismiss()
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
@@ -360,7 +357,7 @@ class NativeStack:
             for part in service.parts:
                 self._parts[part] = self._wait_for_part(self._coming[part])
             began = time.monotonic()
-            for name in service.after:
+            for name in ready.keys() & set(service.after):
                 self._wait_for(ready[name])
             self._launch(service)
         except _Cancelled:

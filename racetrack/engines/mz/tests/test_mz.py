@@ -8,7 +8,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -25,6 +25,7 @@ from racetrack.config import Settings, for_record, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
+from racetrack.engines.mz.elsewhere import ELSEWHERE
 from racetrack.engines.mz.tests.materialize import (
     STAND_IN,
     WELCOME,
@@ -33,13 +34,17 @@ from racetrack.engines.mz.tests.materialize import (
 )
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.errors import RacetrackError, UsageError
+from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
-from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
+from racetrack.run import checks
+from racetrack.stack.contract import Endpoints, InternalEndpoints, ServiceClock, Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from tests.e2e.loadgen_stack import free_ports
+from tests.relay import Relay
 from tests.run.fakes import ready
 from tests.waiting import wait_until
 
@@ -60,6 +65,7 @@ class NoStack:
         )
     )
     endpoints: Endpoints | None = None
+    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
 
     def log_of(self, service: str) -> Path:
         raise AssertionError(service)  # nothing reads Materialize's log
@@ -163,7 +169,7 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
         with pytest.raises(DemoError) as refused:
             engine.load_demo(attached)
     finally:
-        engine.unload(attached)
+        ELSEWHERE.remove(attached.settings, RUN_NAME)
     text = str(refused.value)
     server = Server.at(materialize.url, "MZ_URL")
     assert text.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
@@ -200,7 +206,7 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
             ):
                 engine.load_demo(where)
         finally:
-            engine.unload(where)
+            ELSEWHERE.remove(where.settings, RUN_NAME)
 
 
 def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
@@ -218,9 +224,9 @@ def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
         where = stack(MZ_URL=materialize.url, **given)
         try:
             engine.load_demo(where)
-            assert postgres.rows(f"SELECT variables FROM {mz.SCHEMA}.variables") == [(expected,)]
+            assert postgres.rows(f"SELECT variables FROM {RUN_NAME}.variables") == [(expected,)]
         finally:
-            engine.unload(where)
+            ELSEWHERE.remove(where.settings, RUN_NAME)
 
 
 def test_a_password_is_in_no_command_line_and_in_no_record(
@@ -244,7 +250,7 @@ def test_a_password_is_in_no_command_line_and_in_no_record(
     argv = psql.cmdline()
     psql.kill()
     loading.join()
-    engine.unload(attached)
+    ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert Path(argv[0]).name == "psql" and "scripts/demo.sql" in argv
     assert PASSWORD not in " ".join(argv)
     assert "psql's exit code -9" in str(refusal[0])
@@ -262,12 +268,12 @@ def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
     before = schemas(postgres)
     engine = mz.Materialize(script)
     engine.load_demo(attached)
-    assert schemas(postgres) - before == {mz.SCHEMA}
+    assert schemas(postgres) - before == {RUN_NAME}
     assert postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
     assert engine.versions(attached) == {"materialize": "v0 (of the tests)"}
-    engine.unload(attached)
+    ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert schemas(postgres) == before
-    engine.unload(attached)  # once more does no harm
+    ELSEWHERE.remove(attached.settings, RUN_NAME)  # once more does no harm
 
 
 def test_what_an_earlier_run_left_is_reported_and_left_alone(
@@ -280,10 +286,10 @@ def test_what_an_earlier_run_left_is_reported_and_left_alone(
     try:
         engine.load_demo(attached)
         own, other = engine.remarks(attached)
-        assert mz.SCHEMA in own and "will be dropped" in own and PASSWORD not in own
+        assert RUN_NAME in own and "will be dropped" in own and PASSWORD not in own
         assert f"DROP SCHEMA {old} CASCADE" in other
     finally:
-        engine.unload(attached)
+        ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert {old, "racetrackers"} <= schemas(postgres)
     postgres.rows(f"DROP SCHEMA {old}, racetrackers")
 
@@ -292,8 +298,8 @@ def test_a_clean_up_that_fails_reports_what_is_left(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
-    with pytest.raises(RacetrackError, match=f"DROP SCHEMA IF EXISTS {mz.SCHEMA} CASCADE"):
-        mz.Materialize().unload(gone)
+    (line,) = ELSEWHERE.remove(gone.settings, RUN_NAME)
+    assert f"DROP SCHEMA {RUN_NAME} CASCADE" in line and PASSWORD not in line
 
 
 # ---- Before anything starts ----------------------------------------------------------------------
@@ -321,6 +327,26 @@ def test_without_an_image_the_native_runtime_reports_what_to_do() -> None:
 def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("delay_ms", "is_accepted"), [(10, True), (30, False)])
+def test_a_far_materialize_is_accepted_if_its_clock_is_known(
+    postgres: Postgres, delay_ms: int, is_accepted: bool
+) -> None:
+    (port,) = free_ports(1)
+    with Relay(port, postgres.port, delay_ms / 1000).running():
+        url = postgres.url.replace(f":{postgres.port}/", f":{port}/")
+        clock = ELSEWHERE.check(load({"MZ_URL": url})).clock
+    assert clock and abs(clock.offset_ms) <= clock.uncertainty_ms
+    assert delay_ms <= clock.uncertainty_ms < delay_ms + 8
+    far = cast(Stack, NoStack(load({"MZ_URL": url}), clocks={"materialized": clock}))
+    if is_accepted:
+        checks.require_known_clock(mz.Materialize(), far)
+        assert str(clock) in checks.caveats_of_elsewhere(mz.Materialize(), far)[-1]
+    else:
+        with pytest.raises(SetupError, match=r"At most ± 20 ms are accepted"):
+            checks.require_known_clock(mz.Materialize(), far)
 
 
 # ---- Cost, and caveats -------------------------------------------------------------------------
@@ -418,7 +444,7 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     engine = mz.Materialize(script)
     try:
         engine.load_demo(attached)
-        rows = f"{mz.SCHEMA}.pageviews_progress"
+        rows = f"{RUN_NAME}.pageviews_progress"
         with probing(engine, attached, folder) as probe:
             time.sleep(0.5)
             assert probe.newest is None  # no row before the first pageview
@@ -429,7 +455,7 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
             postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
             assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
     finally:
-        engine.unload(attached)
+        ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert first and first.max_received_at_ms == received_ms
     assert 250 <= first.dt_ms <= first.timestamp_ms - received_ms + 1
     lines = (folder.path / "mz_sample_dt.log").read_text().splitlines()
@@ -466,7 +492,7 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
         with pytest.raises(NoSuchView):
             engine.read_view(attached, "pg_class")
     finally:
-        engine.unload(attached)
+        ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert [found.schema.field(name).type for name in found.column_names] == [
         pa.int64(),
         pa.decimal128(38, 2),
@@ -498,7 +524,7 @@ def test_progress_does_not_wait_for_a_slow_query(
     try:
         engine.load_demo(attached)
         updates = engine.updates(attached, stop)
-        rows = f"{mz.SCHEMA}.pageviews_progress"
+        rows = f"{RUN_NAME}.pageviews_progress"
         postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
         began = time.monotonic()
         first = next(updates)
@@ -507,5 +533,5 @@ def test_progress_does_not_wait_for_a_slow_query(
         stop.set()
         assert list(updates) is not None
     finally:
-        engine.unload(attached)
+        ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert isinstance(first, Progress) and isinstance(second, Summary)

@@ -10,9 +10,10 @@ channels that are named like the progress views, for example:
 - `pageviews_progress`: `<partition> <total> <max_received_at>`, for every partition of the batch;
 - `pageviews_summary`: `<total> <max_received_at>`.
 
-The environment contains the addresses of PostgreSQL, the broker and the registry
-(`racetrack/engines/pg/services/pgfeed.py`). The process creates READY_FILE once PostgreSQL
-and the broker have answered. Then it waits for the tables, and starts again if they are replaced.
+The environment contains the addresses of PostgreSQL (libpq's variables, or PGFEED_URL and
+PGFEED_SCHEMA), the broker and the registry (`racetrack/engines/pg/services/pgfeed.py`). The process
+creates READY_FILE once PostgreSQL and the broker have answered. Then it waits for the tables, and
+starts again if they are replaced.
 """
 
 import io
@@ -361,7 +362,9 @@ def main() -> None:
     avro = Avro(os.environ["SCHEMA_REGISTRY_URL"])
     batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
     AdminClient(kafka.librdkafka()).list_topics(timeout=ANSWER_WITHIN_S)
-    with psycopg.connect(autocommit=True) as connection:
+    with psycopg.connect(os.environ.get("PGFEED_URL", ""), autocommit=True) as connection:
+        if schema := os.environ.get("PGFEED_SCHEMA"):
+            connection.execute(f"SET search_path = {schema}".encode())
         Path(os.environ["READY_FILE"]).touch()
         while True:
             try:

@@ -3,23 +3,33 @@
 from collections.abc import Mapping
 
 from racetrack.config import Settings
+from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.shared.python_program import PythonProgram
 from racetrack.stack import net
+from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.services import registry
 
 
 def _environment(settings: Settings) -> Mapping[str, str]:
-    own = PostgresSettings.of(settings)
     return {
         "SCHEMA_REGISTRY_URL": registry.url(settings),
-        "PGHOST": net.host(settings),
+        **_database(PostgresSettings.of(settings)),
+        "POSTGRES_BATCH_MS": str(PostgresSettings.of(settings).postgres_batch_ms),
+    }
+
+
+def _database(own: PostgresSettings) -> Mapping[str, str]:
+    """Return the variables that describe where the tables are."""
+    if ELSEWHERE.address(own):
+        return {"PGFEED_URL": own.postgres_url.get_secret_value(), "PGFEED_SCHEMA": RUN_NAME}
+    return {
+        "PGHOST": net.host(own),
         "PGPORT": str(own.postgres_port),
         "PGUSER": postgres.USER,
         "PGDATABASE": postgres.DATABASE,
         "PGPASSWORD": own.postgres_password.get_secret_value(),
-        "POSTGRES_BATCH_MS": str(own.postgres_batch_ms),
     }
 
 

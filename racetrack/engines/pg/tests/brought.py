@@ -1,7 +1,8 @@
 """Fake messages from Kafka for the baseline, and the content of its views."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,7 @@ from racetrack.config import Settings
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.feed import plan
-from racetrack.stack.contract import Endpoints, Stack
+from racetrack.stack.contract import Endpoints, ServiceClock, Stack
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 10.0
@@ -67,6 +68,7 @@ class OnlySettings:
 
     settings: Settings
     endpoints: Endpoints | None = None
+    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
 
     def log_of(self, service: str) -> Path:
         raise AssertionError(service)  # nothing reads PostgreSQL's log

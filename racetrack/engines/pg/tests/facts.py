@@ -8,6 +8,9 @@ from tests.service_facts import Facts
 FACTS = Facts(
     launched=("pgfeed",),
     versions={name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")},
-    other_values={"POSTGRES_SHARED_BUFFERS": "123MB"},
+    other_values={
+        "POSTGRES_SHARED_BUFFERS": "123MB",
+        "POSTGRES_URL": "postgres://me@a.example/database",
+    },
     configured=postgres.configuration,
 )

@@ -55,7 +55,7 @@ def stack(**overrides: str) -> Any:
     """Return what an upsert engine uses of a stack."""
     return SimpleNamespace(
         settings=load(overrides),
-        broker_clock=None,
+        clocks={},
         endpoints=SimpleNamespace(kafka=KAFKA),
         internal_endpoints=SimpleNamespace(kafka=KAFKA, registry="http://127.0.0.1:54081"),
         log_of=lambda service: Path(f"/logs/{service}.log"),

@@ -39,7 +39,7 @@ FollowTracer = Callable[[KafkaEndpoint, Mapping[str, tracer.Rows], threading.Eve
 class UpsertEngine(Engine):
     """Engine that writes each view into a topic named `<engine>.<view>`."""
 
-    stamped_by_broker = True
+    stamped_by = "broker"
 
     def __init__(
         self, open_topics: OpenTopics = Topics, follow_tracer: FollowTracer = tracer.follow
@@ -149,7 +149,8 @@ class UpsertEngine(Engine):
 
 def _ahead_ms(stack: Stack) -> int:
     """Return how far the broker's clock, which stamps messages, is ahead of this machine's."""
-    return round(stack.broker_clock.offset_ms) if stack.broker_clock else 0
+    clock = stack.clocks.get("broker")
+    return round(clock.offset_ms) if clock else 0
 
 
 def _total_of(written: Written) -> int:

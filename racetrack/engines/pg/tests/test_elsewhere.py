@@ -1,0 +1,171 @@
+"""A PostgreSQL that the user provides: the demo is in a schema of its own, and leaves no trace."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from racetrack import cli
+from racetrack.config import load
+from racetrack.engines.pg import engine as pg
+from racetrack.engines.pg.elsewhere import ELSEWHERE
+from racetrack.engines.pg.services import pgfeed
+from racetrack.engines.pg.tests.brought import OnlySettings, bring, pageview
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
+from racetrack.errors import SetupError, UsageError
+from racetrack.run import checks, faults
+from racetrack.stack.contract import ServiceClock, Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
+from racetrack.stack.service import Context
+
+pytestmark = pytest.mark.slow
+
+
+def url(server: Postgres, user: str = "shop") -> str:
+    return f"postgres://{user}:{PASSWORD}@127.0.0.1:{server.port}/shop"
+
+
+@pytest.fixture
+def elsewhere(server: Postgres, stack: Stack) -> Iterator[Stack]:
+    """A stack whose PostgreSQL runs elsewhere; `stack` made the database."""
+    yield cast(Stack, OnlySettings(load({"POSTGRES_URL": url(server)})))
+
+
+def schemas(server: Postgres) -> set[str]:
+    with psycopg.connect(url(server), autocommit=True) as connection:
+        found = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+    return {name for (name,) in found}
+
+
+def test_only_the_consumer_is_started_and_the_cost_is_unknown(elsewhere: Stack) -> None:
+    settings = elsewhere.settings
+    assert checks.needed_services(pg.ENGINE)[-2:] == ["postgres", "pgfeed"]
+    assert checks.services_of(pg.ENGINE, settings)[-1] == "pgfeed"
+    assert "postgres" not in checks.services_of(pg.ENGINE, settings)
+    assert pg.ENGINE.processes(elsewhere) == {}
+    with pytest.raises(UsageError, match="runs outside the stack"):
+        faults.services_hit(faults.parse("kill:pg@1s"), pg.ENGINE, settings)
+
+
+def test_the_reader_learns_why_the_cost_is_blank_and_how_clocks_differ(elsewhere: Stack) -> None:
+    clock = ServiceClock("PostgreSQL", 7.04, 1.26)
+    stack = cast(Stack, OnlySettings(elsewhere.settings, clocks={"postgres": clock}))
+    blank, lag = checks.caveats_of_elsewhere(pg.ENGINE, stack)
+    assert "it ran at POSTGRES_URL" in blank and "so they are blank" in blank
+    assert "by this machine's clock" in lag and "7.0 ms ahead" in lag and "± 1.3 ms" in lag
+    assert PASSWORD not in " ".join([blank, lag])
+
+
+def test_the_demo_is_in_a_schema_of_its_own_and_leaves_nothing(
+    server: Postgres, elsewhere: Stack
+) -> None:
+    before = schemas(server)
+    pg.ENGINE.load_demo(elsewhere)
+    assert schemas(server) - before == {RUN_NAME}
+    options = f"-csearch_path={RUN_NAME}"
+    with psycopg.connect(url(server), autocommit=True, options=options) as connection:
+        bring(cast("psycopg.Connection[Any]", connection), pageview(0, "/products/3"))
+    (row,) = pg.ENGINE.read_view(elsewhere, "pageviews_by_item").to_pylist()
+    assert row["pageviews"] == 1
+    (remark,) = pg.ENGINE.remarks(elsewhere)
+    assert RUN_NAME in remark and PASSWORD not in remark
+    (line,) = ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert line.startswith(f"removed the schema {RUN_NAME} from 127.0.0.1:")
+    assert schemas(server) == before
+    assert ELSEWHERE.remove(elsewhere.settings, RUN_NAME) == ()
+
+
+def test_what_a_killed_run_left_is_removed_by_its_name_only(
+    server: Postgres, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = "racetrack_20260101_000000_1"
+    pg.ENGINE.load_demo(elsewhere)
+    with psycopg.connect(url(server), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {others}".encode())
+    provided = Provided(elsewhere.settings)
+    assert provided.environment() == {}
+    provided.check(["postgres", "pgfeed"], print)
+    variables = provided.environment()
+    assert variables[NAME] == RUN_NAME and variables[SERVICES] == '["postgres"]'
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (line,) = remove_of_killed(variables)
+    assert RUN_NAME in line and PASSWORD not in line
+    assert RUN_NAME not in schemas(server) and others in schemas(server)
+
+
+def test_what_is_locked_is_listed(server: Postgres, elsewhere: Stack) -> None:
+    pg.ENGINE.load_demo(elsewhere)
+    with psycopg.connect(url(server)) as busy:
+        busy.execute(f"LOCK TABLE {RUN_NAME}.feed_positions".encode())
+        (line,) = ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert "lock timeout" in line and f"DROP SCHEMA {RUN_NAME} CASCADE;" in line
+    assert len(ELSEWHERE.remove(elsewhere.settings, RUN_NAME)) == 1
+
+
+def test_the_consumer_gets_the_url_in_its_environment_only(
+    server: Postgres, tmp_path: Path, elsewhere: Stack
+) -> None:
+    launch = pgfeed.SERVICE.launch(Context(elsewhere.settings, tmp_path, {}))
+    assert launch.env["PGFEED_URL"] == url(server)
+    assert launch.env["PGFEED_SCHEMA"] == RUN_NAME
+    assert PASSWORD not in " ".join(launch.argv)
+
+
+# ---- The check ---------------------------------------------------------------------------------
+
+
+def test_the_command_lists_what_is_possible_and_leaves_nothing(
+    server: Postgres, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = schemas(server)
+    monkeypatch.setenv("POSTGRES_URL", url(server))
+    result = CliRunner().invoke(cli.race, ["check"])
+    assert result.exit_code == 0, result.output
+    for done in ("can log in", "can create a schema", "can create tables", "can remove the schema"):
+        assert done in result.output
+    assert re.search(r"PostgreSQL's clock is \d\.\d ms (ahead of|behind) this", result.output)
+    assert PASSWORD not in result.output
+    assert schemas(server) == before
+
+
+def test_a_user_without_the_right_is_refused(server: Postgres, stack: Stack) -> None:
+    server.rows(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
+    try:
+        with pytest.raises(SetupError) as refused:
+            ELSEWHERE.check(load({"POSTGRES_URL": url(server, "guest")}))
+    finally:
+        server.rows("DROP ROLE guest")
+    (why,) = str(refused.value).splitlines()[1:]
+    assert "POSTGRES_URL: can't create a schema: permission denied for database shop." in why
+    assert "GRANT CREATE ON DATABASE" in why and PASSWORD not in why
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "answer"),
+    [
+        (PASSWORD, "wrong", "password authentication failed"),
+        ("/shop$", "/none", 'database "none" does not exist'),
+        ("/shop$", "/shop?sslmode=require", "server does not support SSL"),
+        (r":\d+/", ":1/", "Connection refused"),
+    ],
+)
+def test_a_wrong_url_is_refused_with_the_servers_answer(
+    server: Postgres, stack: Stack, part: str, wrong: str, answer: str
+) -> None:
+    with pytest.raises(SetupError) as refused:
+        ELSEWHERE.check(load({"POSTGRES_URL": re.sub(part, wrong, url(server))}))
+    (why,) = str(refused.value).splitlines()[1:]
+    assert "POSTGRES_URL: can't log in: " in why and answer in why and "Check host" in why
+    assert PASSWORD not in str(refused.value)
+
+
+def test_what_is_no_url_is_refused_without_being_shown() -> None:
+    with pytest.raises(UsageError, match="POSTGRES_URL: it is not a URL") as refused:
+        load({"POSTGRES_URL": "mysql://me:secret@host/db"})
+    assert "secret" not in str(refused.value)

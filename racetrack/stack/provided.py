@@ -1,0 +1,86 @@
+"""The services of a run that the user provides: see `elsewhere.py`."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from racetrack import config, plugins
+from racetrack.config import Settings
+from racetrack.stack.contract import Say, ServiceClock
+from racetrack.stack.elsewhere import RUN_NAME, Elsewhere
+
+# Variable of the watchdog's process: a JSON list of services.
+SERVICES = "RACETRACK_ELSEWHERE"
+NAME = "RACETRACK_RUN_NAME"
+
+
+def every() -> Iterator[Elsewhere]:
+    """Yield all services that may run elsewhere."""
+    from racetrack.stack import own_kafka
+
+    yield own_kafka.ELSEWHERE
+    for module in plugins.of_all("elsewhere").values():
+        yield module.ELSEWHERE
+
+
+def configured(settings: Settings) -> list[Elsewhere]:
+    """Return the services for which the settings contain an address."""
+    return [each for each in every() if each.address(settings)]
+
+
+def here(services: Sequence[str], settings: Settings) -> list[str]:
+    """Return those of `services` that the stack starts."""
+    others = {each.service for each in configured(settings) if not each.is_relayed}
+    return [name for name in services if name not in others]
+
+
+class Provided:
+    """The provided services of one stack."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.clocks: dict[str, ServiceClock] = {}
+        self._settings = settings
+        self._used: list[Elsewhere] = []
+
+    def check(self, services: Sequence[str], say: Say) -> list[str]:
+        """Check those of `services` that run elsewhere, and measure their clocks. Return the
+        others, which the stack starts.
+
+        Raises:
+            SetupError, BusyError: see `Elsewhere.check`.
+        """
+        self._used = [each for each in configured(self._settings) if each.service in services]
+        for each in self._used:
+            passed = each.check(self._settings)
+            clock = ""
+            if passed.clock:
+                self.clocks[each.service] = passed.clock
+                clock = f"; {passed.clock}"
+            say(f"{each.title} at {each.address(self._settings)} can be used{clock}.")
+        return here(services, self._settings)
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables with which `remove_of_killed` removes what this run created. They
+        contain secrets."""
+        if not self._used:
+            return {}
+        names = [each.service for each in self._used]
+        return {**config.revealed(self._settings), SERVICES: json.dumps(names), NAME: RUN_NAME}
+
+    def remove(self, say: Say, left_by: str = "") -> None:
+        """Remove what this run created. In another process, such as that of `./race down`, remove
+        what the run of the name `left_by` created. Idempotent."""
+        used = self._used or configured(self._settings)
+        name = RUN_NAME if self._used else left_by
+        for each in used:
+            for line in each.remove(self._settings, name):
+                say(f"  {line}")
+
+
+def remove_of_killed(variables: Mapping[str, str]) -> list[str]:
+    """Remove what a killed run created; `variables` are those of `Provided.environment`. Return
+    lines for the user."""
+    if SERVICES not in variables:
+        return []
+    settings, names = config.load(), json.loads(variables[SERVICES])
+    used = (each for each in every() if each.service in names)
+    return [line for each in used for line in each.remove(settings, variables[NAME])]
