@@ -228,6 +228,18 @@ def difference(
     return Difference(of.label, to.label, ratio, _p_value(middle / math.sqrt(variance), freedom))
 
 
+def mean_of(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> Ratio | None:
+    """Return the geometric mean of a figure with its 95 % interval, from the same variance as in
+    `difference`; None if a value is not positive."""
+    one = _log_mean(side, key, rate, among)
+    if one is None:
+        return None
+    if not one.freedom:
+        return Ratio(math.exp(one.mean), None, None)
+    half = math.sqrt(one.variance) * t_quantile(one.freedom)
+    return Ratio(math.exp(one.mean), math.exp(one.mean - half), math.exp(one.mean + half))
+
+
 def _log_mean(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> _LogMean | None:
     of = side.figures[key, rate]
     if not of.values:

@@ -7,8 +7,9 @@ import numpy as np
 from racetrack.analysis.compare import Summary, summary
 from racetrack.analysis.comparison import AT_RATES, BASE, CAPACITY, MEMORY, Side
 from racetrack.analysis.conditions import Group
-from racetrack.results.comparison import ComparisonRecord, Piece
+from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.figures import VerdictKind
+from racetrack.results.repeats import Piece
 
 # With these verdicts, the figures do not describe how the engine performs at the rate.
 NOT_HELD = frozenset(
@@ -21,29 +22,34 @@ Figures = dict[tuple[str, int | None], Summary]
 def sides_of(record: ComparisonRecord) -> list[Side]:
     """Return a side for each engine, from its pieces with the outcome `ok`. Engines without figures
     are left out."""
-    found = []
-    for engine in record.engines:
-        pieces = [one for one in record.pieces if one.engine == engine and one.outcome == "ok"]
-        at_rates = [one for one in pieces if one.pageviews_per_s is not None]
-        saturated = [one for one in pieces if one.pageviews_per_s is None]
-        figures = _at_rates(at_rates)
-        overall = {
-            CAPACITY: [one.figures.get(CAPACITY.key) for one in saturated],
-            MEMORY: [_memory_gib(of) for of in _whole_repeats(at_rates, record.rates)],
-            BASE: [_base_pct(_cpu_by_rate(of)) for of in _whole_repeats(at_rates, record.rates)],
-        }
-        for metric, values in overall.items():
-            if known := [value for value in values if value is not None]:
-                figures[metric.key, None] = summary(known)
-        not_sustained = {
-            one.pageviews_per_s
-            for one in at_rates
-            if one.verdict in NOT_HELD and one.pageviews_per_s is not None
-        }
-        bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
-        if figures:
-            found.append(Side(engine, figures, frozenset(not_sustained), frozenset(bounds)))
-    return found
+    sides = [
+        side_of(engine, [one for one in record.pieces if one.engine == engine], record.rates)
+        for engine in record.engines
+    ]
+    return [side for side in sides if side.figures]
+
+
+def side_of(label: str, pieces: Sequence[Piece], rates: Sequence[int]) -> Side:
+    """Return a side from its pieces. Only those with the outcome `ok` count."""
+    pieces = [one for one in pieces if one.outcome == "ok"]
+    at_rates = [one for one in pieces if one.pageviews_per_s is not None]
+    saturated = [one for one in pieces if one.pageviews_per_s is None]
+    figures = _at_rates(at_rates)
+    overall = {
+        CAPACITY: [one.figures.get(CAPACITY.key) for one in saturated],
+        MEMORY: [_memory_gib(of) for of in _whole_repeats(at_rates, rates)],
+        BASE: [_base_pct(_cpu_by_rate(of)) for of in _whole_repeats(at_rates, rates)],
+    }
+    for metric, values in overall.items():
+        if known := [value for value in values if value is not None]:
+            figures[metric.key, None] = summary(known)
+    not_sustained = {
+        one.pageviews_per_s
+        for one in at_rates
+        if one.verdict in NOT_HELD and one.pageviews_per_s is not None
+    }
+    bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
+    return Side(label, figures, frozenset(not_sustained), frozenset(bounds))
 
 
 def _at_rates(pieces: Sequence[Piece]) -> Figures:

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "run": "run:run",
         "sweep": "sweep:sweep",
         "limit": "limit:limit",
+        "scale": "scale:scale",
         "vary": "vary:vary",
     },
     "Watch and steer": {
@@ -104,6 +105,7 @@ def race() -> None:
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          capacity, and the highest sustainable rate
+        ./race scale flink --replicas 1,2,4      how its capacity grows with replicas
         ./race report logs/*_sweep               tables and plots of runs
         ./race up dh                             start the stack and leave it running
         ./race down                              stop the running stack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from racetrack import plugins, terminal
+from racetrack import plugins
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
@@ -17,9 +17,8 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     given_in_environment,
     guarded,
-    load_settings,
 )
-from racetrack.machine_lock import machine_lock
+from racetrack.cli.repeats import SEED_OPTION, carry_out, outcome_code
 
 if TYPE_CHECKING:
     from racetrack.analysis.comparison import Side
@@ -78,9 +77,7 @@ def _complete(
     " work.",
 )
 @WORKLOAD_OPTION
-@click.option(
-    "--seed", type=int, help="Seed of the random order. By default a random one, which is printed."
-)
+@SEED_OPTION
 @click.option(
     "--resume",
     metavar="FOLDER",
@@ -153,21 +150,13 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
     from racetrack.report.baseline import place_warnings
     from racetrack.report.comparison import flat_pieces
     from racetrack.results.folder import shown
-    from racetrack.run.comparison import Comparison, begin, describe_plan, require_possible
+    from racetrack.run.comparison import Comparison, describe_plan
 
     screen = output.screen()
     with guarded(screen) as guard:
-        load_settings()
-        require_possible(plan)
-        for line in describe_plan(plan):
-            screen.say(line)
-        with machine_lock():
-            folder = resume or begin(plan)
-            try:
-                record = Comparison(folder, screen, guard).run()
-            except terminal.Interrupted:
-                screen.say(f"To go on later: ./race compare --resume {shown(folder)}")
-                raise
+        folder, record = carry_out(
+            plan, resume, screen, describe_plan, lambda at: Comparison(at, screen, guard).run()
+        )
         sides = sides_of(record)
         if gate.baseline:
             sides += recorded_sides(gate.baseline.groups, "before")
@@ -176,15 +165,7 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
         records = flat_pieces(record)
         _show(sides, record, records, screen, output)
         screen.say(f"\n{shown(folder)}")
-        return _outcome_code(record) or gate.exit_code(records, screen)
-
-
-def _outcome_code(record: "ComparisonRecord") -> int:
-    """Return the exit code: 1 if a piece failed, otherwise 5 if a piece is void, otherwise 0."""
-    from racetrack.analysis.outcome import exit_code
-
-    codes = {exit_code(piece.outcome) for piece in record.pieces}
-    return 1 if 1 in codes else max(codes, default=1)
+        return outcome_code(record) or gate.exit_code(records, screen)
 
 
 def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:

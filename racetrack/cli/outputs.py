@@ -191,10 +191,12 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
     from racetrack.analysis.conditions import parse
     from racetrack.cli.parameters import errors_to_exit_codes
     from racetrack.report.baseline import read_recorded
-    from racetrack.report.figures import BY_KEY, OF_LOADS, OF_SEARCHES
+    from racetrack.report.figures import BY_KEY, OF_LOADS, OF_SEARCHES, SHARE_OF_IDEAL
 
     try:
-        conditions = [parse(text, [*BY_KEY, *OF_LOADS, *OF_SEARCHES]) for text in texts]
+        conditions = [
+            parse(text, [*BY_KEY, *OF_LOADS, *OF_SEARCHES, SHARE_OF_IDEAL]) for text in texts
+        ]
     except ValueError as error:
         raise click.UsageError(f"--fail-if: {error}.") from error
     relative = [condition.text for condition in conditions if condition.is_relative]

@@ -124,6 +124,20 @@ class Rates(_Parsed[list[int]]):
         return [units.parse_rate(word) for word in text.split(",")]
 
 
+class Counts(_Parsed[list[int]]):
+    """Parameter type of a list of numbers above 0, separated by commas, such as `1,2,4`."""
+
+    name = "number,number..."
+
+    @staticmethod
+    def parse(text: str) -> list[int]:
+        """Parse a list of numbers."""
+        words = [word.strip() for word in text.split(",")]
+        if wrong := [word for word in words if not word.isdecimal() or int(word) < 1]:
+            raise ValueError(f"{wrong[0]!r} is not a whole number above 0; write 1,2,4")
+        return [int(word) for word in words]
+
+
 class Load(_Parsed["LoadProfile"]):
     """Parameter type of a load profile, such as `spike 5k 50k 10s`."""
 

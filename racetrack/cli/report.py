@@ -27,9 +27,9 @@ from racetrack.errors import UsageError
 )
 @output_options
 def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
-    """Report on FOLDERS of runs, sweeps and searches, or on all of them in a folder such as logs.
-    Prints tables, and writes report.html, report.csv, report.json and plots into a folder. Needs no
-    stack, only files.
+    """Report on FOLDERS of runs, sweeps, searches and scaling measurements, or on all of them in a
+    folder such as logs. Prints tables, and writes report.html, report.csv, report.json and plots
+    into a folder. Needs no stack, only files.
 
     \b
     Examples:
@@ -39,6 +39,7 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
         ./race report logs --json -
     """
     from racetrack.report.collect import collect, tables
+    from racetrack.report.comparison import flat_pieces
     from racetrack.report.export import Document, flat_record, flat_search
     from racetrack.report.tables import console, show
     from racetrack.report.write import write
@@ -55,7 +56,8 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
         runs = [flat_record(run) for run in collection.runs]
         searches = [flat_search(limit) for limit in collection.limits]
-        output.write(Document("report", [*runs, *searches]))
+        scaled = [piece for scale in collection.scales for piece in flat_pieces(scale.record)]
+        output.write(Document("report", [*runs, *searches, *scaled]))
 
 
 def _require_writable(out: Path) -> None:

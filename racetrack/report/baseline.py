@@ -16,9 +16,11 @@ from racetrack.errors import UsageError
 from racetrack.report.collect import collect
 from racetrack.report.comparison import flat_pieces
 from racetrack.report.export import FlatRecord, flat_record, flat_search
-from racetrack.results.comparison import FILE, ComparisonRecord
-from racetrack.results.folder import read_record
+from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.folder import read_plan
+from racetrack.results.repeats import side_label
 from racetrack.results.run import Machine
+from racetrack.results.scale import ScaleRecord
 
 # Key of a group: engine, and events per second or load profile; None for figures without a rate,
 # such as capacity.
@@ -74,10 +76,11 @@ def groups_of(records: Sequence[FlatRecord]) -> Groups:
 
 
 def _label(record: FlatRecord) -> str:
-    """Return the engine; with the others that shared the machine, since only runs of the same
-    engines are comparable."""
+    """Return the engine; with the others that shared the machine, and with its number of replicas
+    if it had several, since only runs with the same ones are comparable."""
     beside = str(record.get("beside") or "").split()
-    return BESIDE.join((str(record.get("engine", "")), *beside))
+    engine = side_label(str(record.get("engine", "")), int(record.get("replicas") or 1))
+    return BESIDE.join((engine, *beside))
 
 
 def _group(repeats: Sequence[FlatRecord]) -> Group:
@@ -116,8 +119,9 @@ def read_recorded(paths: Sequence[Path]) -> Recorded:
 
 def _content_of(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
     """Return the flat records of a path, or the content of a result file."""
-    if (path / FILE).is_file():
-        return flat_pieces(read_record(path / FILE, ComparisonRecord))
+    for model in (ComparisonRecord, ScaleRecord):
+        if (path / f"{model.model_fields['kind'].default}.json").is_file():
+            return flat_pieces(read_plan(path, model))
     if path.is_dir():
         collection = collect([path])
         runs = [flat_record(run) for run in collection.runs if run.counts]

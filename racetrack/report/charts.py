@@ -12,6 +12,8 @@ from racetrack.analysis import curves as curve_files
 from racetrack.analysis import lag, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import window_of
+from racetrack.analysis.scaling import scale_of
+from racetrack.report import scaling
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
 from racetrack.report.figures import BY_KEY
@@ -55,8 +57,8 @@ class Plot:
 def plots(
     collection: Collection, tables: Sequence[Table]
 ) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
-    """Draw all charts. Return them by run tag, `table<number>` or `limits<number>`; and, by run
-    tag, the reasons why charts are missing."""
+    """Draw all charts. Return them by run tag, `table<number>`, `limits<number>` or
+    `scale<number>`; and, by run tag, the reasons why charts are missing."""
     charts: dict[str, list[Chart]] = {}
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
@@ -67,6 +69,9 @@ def plots(
     for number, limits in enumerate(collection.limits_by_place.values(), start=1):
         one = limits_chart(limits, number)
         charts[f"limits{number}"] = [one] if one else []
+    for number, each in enumerate(collection.scales, start=1):
+        one = scaling.chart(scale_of(each.record), f"scale{number}")
+        charts[f"scale{number}"] = [one] if one else []
     for run in collection.runs:
         own, gaps[run.tag] = run_charts(run)
         session = replayed_session(run, collection.runs)

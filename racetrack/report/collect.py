@@ -17,6 +17,7 @@ from racetrack.report.figures import (
     runtime_of,
     warnings_of,
 )
+from racetrack.results import scale
 from racetrack.results.base import Scalar
 from racetrack.results.folder import (
     engine_folders,
@@ -26,6 +27,7 @@ from racetrack.results.folder import (
     tag_of,
 )
 from racetrack.results.run import RunRecord
+from racetrack.results.scale import ScaleRecord
 from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
 from racetrack.workloads.contract import run_label, workload_of
@@ -111,8 +113,8 @@ class Run:
         if self.is_session:
             return "It is a live session: its load changed, so it has no figures to compare."
         return (
-            "It belongs to a capacity search or a comparison and has no figures of its own (see"
-            " limit.json or comparison.json)."
+            "It belongs to a search, a comparison or a scaling measurement and has no figures of"
+            " its own (see limit.json, comparison.json or scale.json)."
         )
 
     @property
@@ -147,6 +149,19 @@ class Limit:
 
     path: Path
     record: LimitRecord
+
+    @property
+    def tag(self) -> str:
+        """Name of the folder."""
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class ScaleFolder:
+    """Folder of a scaling measurement, and its record."""
+
+    path: Path
+    record: ScaleRecord
 
     @property
     def tag(self) -> str:
@@ -194,6 +209,7 @@ class Collection:
     varied: tuple[str, ...]
     missing: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    scales: tuple[ScaleFolder, ...] = ()
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
@@ -213,12 +229,14 @@ class _Found:
 
     runs: dict[Path, Run] = field(default_factory=dict)
     limits: dict[Path, Limit] = field(default_factory=dict)
+    scales: dict[Path, ScaleFolder] = field(default_factory=dict)
     varied: dict[str, None] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def take(self, folder: Path) -> bool:
-        """Add the folder of a run, sweep or search; return False if it is none of these."""
+        """Add the folder of a run, a sweep, a search or a scaling measurement; return False if it
+        is none of these."""
         if (folder / "sweep.json").is_file():
             sweep = read_record(folder / "sweep.json", Sweep)
             varied_in, absent = _of_sweep(folder, sweep)
@@ -227,6 +245,9 @@ class _Found:
             self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
         elif (folder / "limit.json").is_file():
             self._take_limit(folder)
+        elif (folder / scale.FILE).is_file():
+            record = read_record(folder / scale.FILE, ScaleRecord)
+            self.scales[folder] = ScaleFolder(folder, record)
         elif (folder / "run.json").is_file():
             for path in engine_folders(folder):
                 if path not in self.runs:
@@ -279,8 +300,8 @@ def collect(folders: Sequence[Path]) -> Collection:
     for folder in map(Path.resolve, folders):
         if not (found.take(folder) or found.take_all_in(folder)):
             raise UsageError(
-                f"{folder} has no run.json, sweep.json or limit.json, and no folder with one. Name"
-                " folders of results, or the folder that contains them."
+                f"{folder} has no run.json, sweep.json, limit.json or scale.json, and no folder"
+                " with one. Name folders of results, or the folder that contains them."
             )
     return Collection(
         runs=found.unique_runs(),
@@ -288,6 +309,7 @@ def collect(folders: Sequence[Path]) -> Collection:
         varied=tuple(found.varied),
         missing=tuple(found.missing),
         left_out=tuple(found.left_out),
+        scales=tuple(found.scales.values()),
     )
 
 

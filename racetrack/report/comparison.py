@@ -28,6 +28,7 @@ from racetrack.analysis.comparison import (
 from racetrack.report.export import Document, FlatRecord, markdown_table
 from racetrack.report.figures import format_significant
 from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.repeats import RepeatedRuns
 from racetrack.terminal import as_text
 
 # Beginning of the sentence about the best side, by metric.
@@ -80,7 +81,7 @@ def _sentence(answer: Answer, sides: Sequence[Side]) -> str:
     text = f"{subject}{unclear}: {answer.metric.title} {_value(answer, best, least)}"
     runner = next(label for label in others if label not in answer.leaders)
     times = answer.between(best, runner)
-    factor = f", {_factor(times.ratio)} × `{runner}`" if times else ""
+    factor = f", {describe_factor(times.ratio)} × `{runner}`" if times else ""
     return f"{text}{factor}; {shown}."
 
 
@@ -96,11 +97,11 @@ def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
         if found is None:
             continue
         if found.is_shown:
-            parts.append(f"`{label}` uses {_factor(found.ratio)} × the CPU of `{first}`")
+            parts.append(f"`{label}` uses {describe_factor(found.ratio)} × the CPU of `{first}`")
         else:
             parts.append(
                 f"no difference found between the CPU of `{label}` and `{first}`"
-                f" ({_interval(found.ratio)})"
+                f" ({describe_interval(found.ratio)})"
             )
     return f"At {answer.rate:,}/s {'; '.join(parts)}."
 
@@ -109,7 +110,7 @@ def _no_difference(answer: Answer) -> str:
     best, *others = answer.order
     at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
     found = [one for label in others if (one := answer.between(label, best))]
-    shown = ", ".join(f"`{one.of}` {_interval(one.ratio)} × `{one.to}`" for one in found)
+    shown = ", ".join(f"`{one.of}` {describe_interval(one.ratio)} × `{one.to}`" for one in found)
     if any(one.p is None for one in found):
         return (
             f"A side with one run cannot show a difference in {answer.metric.title}{at}: {shown}."
@@ -134,19 +135,20 @@ def _named(labels: Sequence[str]) -> str:
     return " and ".join(f"`{label}`" for label in labels)
 
 
-def _factor(ratio: Ratio) -> str:
+def describe_factor(ratio: Ratio) -> str:
     """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`; with both ends if
     it is wide, since it is not symmetric then."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2g}"
     if ratio.high > WIDE * ratio.low:
-        return _interval(ratio)
+        return describe_interval(ratio)
     half = (ratio.high - ratio.low) / 2
     places = min(MOST_PLACES, max(0, -math.floor(math.log10(half)))) if half else MOST_PLACES
     return f"{ratio.ratio:.{places}f} ± {half:.{places}f}"
 
 
-def _interval(ratio: Ratio) -> str:
+def describe_interval(ratio: Ratio) -> str:
+    """Format a ratio with both ends of its interval."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2f}"
     return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
@@ -195,7 +197,7 @@ def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | N
     if key not in side.figures or key not in first.figures:
         return ""
     found = difference(side, first, *key, sides)
-    return _interval(found.ratio) if found else ""
+    return describe_interval(found.ratio) if found else ""
 
 
 def grid(rows: Sequence[Sequence[str]]) -> str:
@@ -268,28 +270,33 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
             " computes only on reads would do nothing otherwise; --no-reads turns that off."
         )
     lines += [f"{record.heap_rule}."] if record.heap_rule else []
-    lines += [
-        f"`{piece.engine}` gets further than its capacity says: {piece.remark}"
+    return [*lines, *describe_exceptions(record)]
+
+
+def describe_exceptions(record: RepeatedRuns) -> list[str]:
+    """Return lines on capacities that are lower bounds, failed windows, and caveats of engines."""
+    bounds = [
+        f"`{piece}` gets further than its capacity says: {piece.remark}"
         for piece in record.pieces
         if piece.is_lower_bound
     ]
-    failed = [piece for piece in record.pieces if piece.outcome != "ok"]
-    lines += [
-        f"Left out: `{piece.engine}`, repeat {piece.repeat}, {piece.load}: {piece.outcome}"
-        for piece in failed
+    failed = [
+        f"Left out: `{piece}`, repeat {piece.repeat}, {piece.load}: {piece.outcome}"
+        for piece in record.pieces
+        if piece.outcome != "ok"
     ]
-    for engine, caveats in record.caveats.items():
-        lines += [f"`{engine}`: {caveat}" for caveat in caveats]
-    return list(dict.fromkeys(lines))
+    caveats = [f"`{engine}`: {each}" for engine, of in record.caveats.items() for each in of]
+    return list(dict.fromkeys([*bounds, *failed, *caveats]))
 
 
-def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:
+def flat_pieces(record: RepeatedRuns) -> list[FlatRecord]:
     """Return each measured window as a flat record. `requested_pageviews_per_s` is None at
     saturation."""
     return [
         {
             "tag": piece.tag,
             "engine": piece.engine,
+            "replicas": piece.replicas,
             "workload": record.workload,
             "runtime": record.runtime,
             "machine": str(record.machine),

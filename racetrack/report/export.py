@@ -102,6 +102,7 @@ def flat_record(run: Run) -> FlatRecord:
         "run_id": run.record.run_id,
         "tag": run.tag,
         "engine": run.engine,
+        "replicas": run.record.settings.get("engine_replicas", 1),
         "beside": " ".join(run.record.beside),
         "workload": workload_of(run.record.settings),
         "runtime": run.place[0],
@@ -133,6 +134,7 @@ def flat_search(search: Limit) -> FlatRecord:
     return {
         "tag": search.tag,
         "engine": record.engine,
+        "replicas": record.settings.get("engine_replicas", 1),
         "workload": workload_of(record.settings),
         "runtime": runtime,
         "machine": machine,

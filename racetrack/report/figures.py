@@ -303,6 +303,9 @@ OF_SEARCHES = (
 )
 # Figures of runs with a load profile.
 OF_LOADS = ("max_backlog_events", "after_peak_s")
+# Figure of a number of replicas, in percent: the factor by which capacity grows, divided by the
+# factor by which replicas do.
+SHARE_OF_IDEAL = "share_of_ideal_pct"
 # Figures in tables, and figures by which engines are compared.
 SHOWN = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms", "lag_p99_ms")
 COMPARED = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")

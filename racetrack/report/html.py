@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
-from racetrack.report import searches, summary
+from racetrack.analysis.scaling import scale_of
+from racetrack.report import scaling, searches, summary
 from racetrack.report.charts import Plot
 from racetrack.report.collect import Collection, Run, Table, changed_settings
 from racetrack.report.draw import Floats, Line, for_page
@@ -25,6 +26,7 @@ from racetrack.report.tables import (
     graded_warnings,
 )
 from racetrack.results.figures import Answers, Quantiles, ViewLag
+from racetrack.results.scale import ScaleRecord
 from racetrack.results.verification import Verified, WrongRow
 
 MOST_STEPS = 5  # between two ticks of an axis
@@ -74,6 +76,10 @@ def page(
             }
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
+        scales=[
+            _scale(scale.record, plots.get(f"scale{number}", ()))
+            for number, scale in enumerate(collection.scales, start=1)
+        ],
         missing=[*collection.missing, *collection.left_out],
         runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
         shown=SHOWN,
@@ -118,6 +124,7 @@ def _title(collection: Collection) -> str:
         [
             *(run.engine for run in collection.runs),
             *(limit.record.engine for limit in collection.limits),
+            *(scale.record.engine for scale in collection.scales),
         ]
     )
     return f"Racetrack: {', '.join(engines)}"
@@ -138,6 +145,19 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
         "comparisons": _comparisons(table),
         "charts": [_chart(plot) for plot in plots],
         "failed": [(run.tag, run.why_not) for run in table.failed],
+    }
+
+
+def _scale(record: ScaleRecord, plots: Sequence[Plot]) -> dict[str, Any]:
+    scale = scale_of(record)
+    heading, *rows = scaling.table(scale)
+    return {
+        "place": scaling.place(record),
+        "answer": scaling.sentences(scale),
+        "charts": [_chart(plot) for plot in plots],
+        "heading": heading,
+        "rows": rows,
+        "conditions": scaling.describe_conditions(record),
     }
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from racetrack.errors import UsageError
 from racetrack.report.collect import Limit, Run, collect, place_of
 from racetrack.results import comparison
-from racetrack.results.comparison import ComparisonRecord, Piece
+from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.figures import LagAtMost, VerdictKind
 from racetrack.results.folder import read_record, read_run
+from racetrack.results.repeats import Piece
 from racetrack.results.run import RunRecord, Window
 from racetrack.results.search import PAGEVIEWS, SustainableRate
 

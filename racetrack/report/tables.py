@@ -11,12 +11,14 @@ from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Summary
 from racetrack.analysis.outcome import rate_missed
-from racetrack.report import searches
+from racetrack.analysis.scaling import scale_of
+from racetrack.report import scaling, searches
 from racetrack.report.collect import RULER, Collection, Comparison, Group, Limit, Run, Table
 from racetrack.report.figures import BY_KEY, SHOWN, Grade, format_significant, number
 from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
 from racetrack.results.figures import VerdictKind
 from racetrack.results.reference import Article
+from racetrack.results.scale import ScaleRecord
 from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
@@ -54,6 +56,8 @@ def show(out: Console, collection: Collection, tables: Sequence[Table]) -> None:
         _lines(out, warnings, "yellow")
         _failed(out, table)
     _limits(out, collection.limits_by_place)
+    for scale in collection.scales:
+        _scale(out, scale.record)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     _lines(out, [f"left out: {reason}" for reason in collection.left_out], "yellow")
 
@@ -221,6 +225,18 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
             )
         out.print(grid)
         _lines(out, searches.describe_agreement(each.record for each in limits))
+
+
+def _scale(out: Console, record: ScaleRecord) -> None:
+    scale = scale_of(record)
+    out.print(Text(f"\nScaling: {scaling.place(record)}", style="bold"))
+    _lines(out, scaling.sentences(scale))
+    heading, *rows = scaling.table(scale)
+    grid = _grid(*heading)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    out.print(grid)
+    _lines(out, scaling.describe_conditions(record))
 
 
 def _lines(out: Console, lines: Sequence[str], style: str = "") -> None:

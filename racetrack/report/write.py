@@ -72,6 +72,10 @@ def _json(collection: Collection, tables: Sequence[Table], created_at: str) -> d
             {**limit.record.model_dump(mode="json"), "tag": limit.tag}
             for limit in collection.limits
         ],
+        "scales": [
+            {**scale.record.model_dump(mode="json"), "tag": scale.tag}
+            for scale in collection.scales
+        ],
         "missing": collection.missing,
         "left_out": collection.left_out,
     }

@@ -1,4 +1,4 @@
-"""A run of a comparison, which measures several rates and then saturation on one fresh stack."""
+"""A run on one fresh stack that measures several windows, at rates and at saturation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report.figures import figures_of
-from racetrack.results.comparison import Piece, PlannedRun
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.repeats import Piece, PlannedRun
 from racetrack.results.run import Measured, RunArguments, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.run import loads, trials
@@ -80,11 +80,11 @@ class Phases:
         """Estimated duration of a probe."""
         return self.start_and_stop_s + PROBE_MOST_S
 
-    def saturating(self) -> PhaseDurations:
+    def saturating(self, warm_up_most_s: float = PROBE_MOST_S) -> PhaseDurations:
         """Return the phase durations that `Saturation` needs."""
         return PhaseDurations(
             look_s=2,
-            warm_up_most_s=PROBE_MOST_S,
+            warm_up_most_s=warm_up_most_s,
             warmth_bin_s=PROBE_S,
             saturation_s=self.saturation_s,
             batch_s=self.batch_s,
@@ -99,6 +99,7 @@ class Phases:
 @contextmanager
 def fresh_run(
     engine_name: str,
+    label: str,
     settings: Settings,
     phases: Phases,
     screen: Screen,
@@ -107,14 +108,15 @@ def fresh_run(
     prepare: Prepare,
     clock: Clock,
 ) -> Iterator["ComparedRun"]:
-    """Start a stack and load the demo; stop everything at the end of the context.
+    """Start a stack and load the demo; stop everything at the end of the context. `label` is the
+    end of the name of the run's folder.
 
     Raises:
         RacetrackError: a component of the stack failed.
         Interrupted: a signal was received.
     """
     engine, stack = prepare(engine_name, settings, screen.say)
-    folder = RunFolder.create(settings.logs_folder, engine_name, "compared")
+    folder = RunFolder.create(settings.logs_folder, engine_name, label)
     arguments = RunArguments(
         pageviews_per_s=int(settings.pageviews_per_second_start),
         wait_s=phases.settle_s,
@@ -135,7 +137,7 @@ def fresh_run(
 
 
 class ComparedRun:
-    """A run of a comparison. Each measured window becomes a piece of the comparison."""
+    """A run of a comparison or a scaling measurement. Each measured window becomes a piece."""
 
     def __init__(
         self,
@@ -176,21 +178,54 @@ class ComparedRun:
             self._load.set_rate(rate)
             self._session.watch(share * self._phases.warm_up_s, "warming up")
 
-        def repeated(once: Callable[[], Piece]) -> None:
-            def kept() -> Piece:
-                piece = once()
-                keep(piece)
-                return piece
-
-            repeat_while_void(kept, _why_void, self._screen, self._guard)
-
         for rate in rates:
             if rate in missing:
-                repeated(partial(self._at_rate, run, rate))
+                self._repeated(partial(self._at_rate, run, rate), keep)
         if None in missing:
             durations = self._phases.saturating()
             saturation = Saturation(self._load, self._folder.path, top, durations)
-            repeated(partial(self._at_saturation, run, saturation, keep))
+            self._repeated(partial(self._at_saturation, run, saturation, keep), keep)
+
+    def measure_capacity(
+        self, run: PlannedRun, missing: Sequence[int | None], keep: Keep, known: Piece | None
+    ) -> None:
+        """Warm up at saturation and measure the capacity, then the missing rates. A rate above the
+        capacity is not offered. `known` is the capacity of this run if it was measured before.
+
+        Raises:
+            RacetrackError: a component of the stack failed.
+        """
+        durations = self._phases.saturating(self._phases.warm_up_s)
+        saturation = Saturation(self._load, self._folder.path, self._load.start_per_s, durations)
+        saturation.warm_up()
+        capacity = known
+        if None in missing or not capacity:
+            capacity = self._repeated(partial(self._at_saturation, run, saturation, keep), keep)
+        per_s = capacity.figures["capacity_per_s"] or 0.0
+        for rate in missing:
+            if rate is None:
+                continue
+            if per_s < rate and not capacity.is_lower_bound:
+                keep(self._above_capacity(run, rate))
+            else:
+                self._repeated(partial(self._at_rate, run, rate), keep)
+
+    def _repeated(self, once: Callable[[], Piece], keep: Keep) -> Piece:
+        def kept() -> Piece:
+            piece = once()
+            keep(piece)
+            return piece
+
+        return repeat_while_void(kept, _why_void, self._screen, self._guard)
+
+    def _above_capacity(self, run: PlannedRun, per_s: int) -> Piece:
+        return Piece(
+            **dict(run),
+            pageviews_per_s=per_s,
+            tag=self._folder.tag,
+            verdict=str(VerdictKind.FELL_BEHIND),
+            remark="(not offered, since it is above the capacity)",
+        )
 
     def _at_rate(self, run: PlannedRun, per_s: int) -> Piece:
         if self._load.sample().waiting > BACKLOG_S * per_s:
@@ -215,8 +250,7 @@ class ComparedRun:
         record.results = figures.results_of(self._folder.path, record)
         found = figures_of(record)
         return Piece(
-            engine=run.engine,
-            repeat=run.repeat,
+            **dict(run),
             pageviews_per_s=per_s,
             tag=self._folder.tag,
             window=measured.window,
@@ -256,8 +290,7 @@ class ComparedRun:
         cpu_s = self._load.cpu_s_per_million(window, made)
         own = read_run(self._folder.path).engine_services
         return Piece(
-            engine=run.engine,
-            repeat=run.repeat,
+            **dict(run),
             pageviews_per_s=None,
             tag=self._folder.tag,
             window=window,

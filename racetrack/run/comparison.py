@@ -2,32 +2,21 @@
 saturation."""
 
 import random
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from racetrack import config, engines, host, terminal
+from racetrack import config, host, terminal
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings, load
-from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.results.comparison import FILE, ComparisonRecord, Piece, PlannedRun
-from racetrack.results.folder import named_folder, read_plan, write_record
-from racetrack.results.search import PAGEVIEWS
-from racetrack.run import loads
-from racetrack.run.checks import require_usable, services_of
-from racetrack.run.compared_run import (
-    ComparedRun,
-    OpenSession,
-    Phases,
-    Prepare,
-    fresh_run,
-    prepared,
-)
+from racetrack.config import load
+from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.folder import read_plan
+from racetrack.results.repeats import PlannedRun
+from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
+from racetrack.run.repeats import RunsOfPlan, random_order, random_seed
 from racetrack.run.session import Session
-from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 
@@ -85,7 +74,8 @@ def planned(arguments: Asked) -> ComparisonRecord:
         for name in arguments.engines
     }
     repeats = arguments.repeats or (QUICK_REPEATS if arguments.is_quick else REPEATS)
-    seed = random.randrange(10_000) if arguments.seed is None else arguments.seed  # noqa: S311
+    seed = random_seed() if arguments.seed is None else arguments.seed
+    replicas = settings.engine_replicas
     return ComparisonRecord(
         engines=arguments.engines,
         rates=tuple(sorted(arguments.rates or (QUICK_RATES if arguments.is_quick else ()))),
@@ -97,7 +87,7 @@ def planned(arguments: Asked) -> ComparisonRecord:
         heap_rule=_describe_heaps(heaps, arguments),
         machine=host.describe(),
         workload=settings.workload,
-        order=_order(arguments.engines, repeats, seed),
+        order=random_order([(name, replicas) for name in arguments.engines], repeats, seed),
     )
 
 
@@ -137,48 +127,6 @@ def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], arguments: Asked) ->
     return "; ".join(filter(None, (rule, f"set by the user: {own}" if own else "")))
 
 
-def _order(names: Sequence[str], repeats: int, seed: int) -> tuple[PlannedRun, ...]:
-    """Return the planned runs. Each repeat contains every engine once, in random order."""
-    rng = random.Random(seed)  # noqa: S311
-    return tuple(
-        PlannedRun(engine=name, repeat=repeat)
-        for repeat in range(1, repeats + 1)
-        for name in rng.sample(list(names), len(names))
-    )
-
-
-def settings_for(record: ComparisonRecord, engine: str, logs_folder: Path) -> Settings:
-    """Return the settings of an engine's runs, with bounded retention in the broker.
-
-    Raises:
-        UsageError: the settings can't be used.
-    """
-    overrides = {**record.settings[engine], "LOGS_FOLDER": str(logs_folder.resolve())}
-    return loads.settings_for(PAGEVIEWS, engines.find_engine(engine), load(overrides))
-
-
-def require_possible(record: ComparisonRecord) -> None:
-    """Check, before the first run, that every engine can run.
-
-    Raises:
-        UsageError, SetupError: an engine can't run.
-    """
-    for name in record.engines:
-        engine = engines.find_engine(name)
-        settings = settings_for(record, name, load().logs_folder)
-        stack = open_stack(settings, services_of(engine, settings), lambda _: None)
-        require_usable(engine, stack)
-        record.runtime = stack.runtime
-        record.caveats[name] = tuple(engine.caveats(settings))
-
-
-def begin(record: ComparisonRecord) -> Path:
-    """Create the folder of a comparison with its plan; return the folder."""
-    folder = named_folder(load().logs_folder, "compare")
-    write_record(folder / FILE, record)
-    return folder
-
-
 def left_s(record: ComparisonRecord) -> float:
     """Return the estimated time for the remaining measurements, in seconds."""
     phases, rates = phases_of(record), len(record.rates) or len(SHARES)
@@ -205,8 +153,7 @@ def describe_plan(record: ComparisonRecord) -> list[str]:
 
 
 class Comparison:
-    """Makes the remaining measurements of a comparison. Every piece is written into the record as
-    soon as it is measured."""
+    """Makes the remaining measurements of a comparison."""
 
     def __init__(
         self,
@@ -221,94 +168,55 @@ class Comparison:
     ) -> None:
         self.folder, self.record = folder, read_plan(folder, ComparisonRecord)
         self._screen, self._guard = screen, guard
-        self._open_session, self._prepare, self._clock = open_session, prepare, clock
-        self._phases = phases or phases_of(self.record)
+        self._runs = RunsOfPlan(
+            folder,
+            self.record,
+            phases or phases_of(self.record),
+            screen,
+            guard,
+            open_session,
+            prepare,
+            clock,
+        )
 
     def run(self) -> ComparisonRecord:
         """Find the rates by probes, unless they are given, and make the remaining measurements. If
         an engine fails, only its run ends.
 
         Raises:
-            RacetrackError: a probe failed, so there are no rates. Interrupted: a signal was
-            received. The comparison can be resumed; measurements made so far
-                are kept.
+            RacetrackError: a probe failed, so there are no rates.
+            Interrupted: a signal was received. The comparison can be resumed; measurements made so
+                far are kept.
         """
         if not self.record.rates:
             self._find_rates()
-        pending = [run for run in self.record.order if self.record.missing(run)]
-        for number, run in enumerate(pending, start=1):
-            minutes = left_s(self.record) / 60
-            self._screen.heading(
-                f"== run {number} of {len(pending)}: {run.engine}, repeat {run.repeat}; about"
-                f" {minutes:.0f} minutes left"
-            )
-            began_s = self._clock.monotonic()
-            try:
-                with self._fresh(run.engine) as fresh:
-                    fresh.measure(run, self.record.missing(run), self._rates_of(run), self.keep)
-            except (UsageError, SetupError, BusyError):
-                raise  # not the engine's fault
-            except RacetrackError as error:
-                self._screen.say(f"  {run.engine} failed: {error}")
-                self._fail(run, str(error))
-            finally:
-                self.record.minutes += (self._clock.monotonic() - began_s) / 60
-                self._write()
-            self._guard.rearm()
+        self._runs.make_missing(self._measure, lambda: left_s(self.record))
         return self.record
 
-    def _fresh(self, engine: str) -> AbstractContextManager[ComparedRun]:
-        settings = settings_for(self.record, engine, self.folder.parent)
-        make = (self._screen, self._guard, self._open_session, self._prepare, self._clock)
-        return fresh_run(engine, settings, self._phases, *make)
+    def _measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+        missing, rates = self.record.missing(run), self._rates_of(run)
+        fresh.measure(run, missing, rates, self._runs.keep)
 
     def _rates_of(self, run: PlannedRun) -> list[int]:
         """Return the rates in the order in which this run measures them, which is random."""
         rng = random.Random(f"{self.record.seed} {run.engine} {run.repeat}")  # noqa: S311
         return rng.sample(self.record.rates, len(self.record.rates))
 
-    def keep(self, piece: Piece) -> None:
-        """Add a piece to the record. It replaces an earlier void piece of the same window."""
-        same = (piece.engine, piece.repeat, piece.pageviews_per_s)
-        others = [
-            one
-            for one in self.record.pieces
-            if (one.engine, one.repeat, one.pageviews_per_s) != same
-        ]
-        self.record.pieces = (*others, piece)
-        self._write()
-        self._screen.say(f"  {_describe(piece)}")
-
-    def _fail(self, run: PlannedRun, why: str) -> None:
-        """Record the remaining pieces of a failed run as failed."""
-        for rate in self.record.missing(run):
-            self.keep(
-                Piece(
-                    engine=run.engine,
-                    repeat=run.repeat,
-                    pageviews_per_s=rate,
-                    tag="",
-                    outcome=why,
-                )
-            )
-
     def _find_rates(self) -> None:
         for name in self.record.engines:
             if name in self.record.probed_per_s:
                 continue
             self._screen.heading(f"== probe of {name}")
-            with self._fresh(name) as fresh:
+            first = next(run for run in self.record.order if run.engine == name)
+            with self._runs.fresh(first) as fresh:
                 per_s = fresh.probe()
             self.record.probed_per_s = {**self.record.probed_per_s, name: per_s}
-            self._write()
+            self._runs.write()
             self._screen.say(f"  {name} counted {per_s:,.0f}/s at saturation, before its warm-up")
             self._guard.rearm()
         least = min(self.record.probed_per_s.values())
         self.record.rates = tuple(sorted({rounded_down(share * least) for share in SHARES}))
-        self._write()
-
-    def _write(self) -> None:
-        write_record(self.folder / FILE, self.record)
+        self._runs.write()
 
 
 def rounded_down(per_s: float) -> int:
@@ -317,23 +225,3 @@ def rounded_down(per_s: float) -> int:
     whole = max(1, int(per_s))
     unit = 10 ** (len(str(whole)) - 1)
     return int(whole // unit * unit)
-
-
-def _describe(piece: Piece) -> str:
-    if piece.outcome != "ok":
-        return f"{piece.load}: {piece.outcome}"
-    of = piece.figures
-    if piece.pageviews_per_s is None:
-        least = "at least " if piece.is_lower_bound else ""
-        capacity = f"capacity {least}{of['capacity_per_s'] or 0:,.0f}/s"
-        return f"{piece.load}: {capacity} {piece.remark}".rstrip()
-    parts = [
-        f"{title} {value:,.{places}f} {unit}"
-        for title, key, places, unit in (
-            ("lag p50", "lag_p50_ms", 0, "ms"),
-            ("p99", "lag_p99_ms", 0, "ms"),
-            ("CPU", "cpu_s_per_million", 1, "CPU-s per million"),
-        )
-        if (value := of.get(key)) is not None
-    ]
-    return f"{piece.load}: {', '.join(parts)}; {piece.verdict}"

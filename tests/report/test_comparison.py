@@ -9,7 +9,8 @@ from racetrack.analysis.compare import summary
 from racetrack.analysis.comparison import Side
 from racetrack.analysis.sides import sides_of
 from racetrack.report.comparison import describe_conditions, flat_pieces, grid, sentences, table
-from racetrack.results.comparison import ComparisonRecord, Piece, PlannedRun
+from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.repeats import Piece, PlannedRun
 
 Values = Mapping[tuple[str, int | None], Sequence[float]]
 DH: Values = {

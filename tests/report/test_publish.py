@@ -19,8 +19,9 @@ from racetrack.report.material import gather
 from racetrack.report.publish import EngineName, publish
 from racetrack.report.ranking import ranking_page, read_results
 from racetrack.report.results_page import results_page
-from racetrack.results.comparison import ComparisonRecord, Piece
+from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.published import MOST_BYTES, schema
+from racetrack.results.repeats import Piece
 from racetrack.results.run import Window
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG, RunSpec, edit, run, search

@@ -151,7 +151,7 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Repor
             assert float(one["rss_max_gib"]) == process["rss_max"]["gib"]
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
-    plain = {"run_id", "tag", "engine", "beside", "workload", "runtime", "machine"}
+    plain = {"run_id", "tag", "engine", "replicas", "beside", "workload", "runtime", "machine"}
     plain |= {"load", "samples", "outcome", "verdict"}
     unit = re.compile(
         r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"

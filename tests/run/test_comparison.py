@@ -15,8 +15,9 @@ from racetrack.analysis.comparison import answers
 from racetrack.analysis.sides import sides_of
 from racetrack.config import load
 from racetrack.errors import UsageError
-from racetrack.results.comparison import FILE, ComparisonRecord, PlannedRun
+from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import RunFolder, read_plan, read_run
+from racetrack.results.repeats import PlannedRun
 from racetrack.run import comparison
 from racetrack.run.comparison import QUICK, Asked, Comparison, planned, rounded_down
 from racetrack.run.session import Session

@@ -1,0 +1,111 @@
+"""Models of plans that repeat runs on fresh stacks, and of the windows measured in these runs."""
+
+from pydantic import Field
+
+from racetrack.results.base import StrictModel
+from racetrack.results.run import Machine, Window
+
+VOID = "Void: "
+
+
+def side_label(engine: str, replicas: int) -> str:
+    """Return an engine with its number of replicas, if it has several: `flink × 4`."""
+    return f"{engine} × {replicas}" if replicas > 1 else engine
+
+
+class PlannedRun(StrictModel):
+    """A planned run on a fresh stack, which measures all rates and saturation."""
+
+    engine: str
+    repeat: int
+    replicas: int = Field(default=1, description="Replicas of the engine (`ENGINE_REPLICAS`).")
+
+    def __str__(self) -> str:
+        return side_label(self.engine, self.replicas)
+
+
+class Piece(PlannedRun):
+    """Result of one window of a run, at a rate or at saturation."""
+
+    pageviews_per_s: int | None = Field(description="Requested rate; null at saturation.")
+    tag: str = Field(description="Name of the run folder, next to the folder of the plan.")
+    window: Window | None = Field(
+        default=None, description="null if the run ended before the window."
+    )
+    outcome: str = Field(default="ok", description="`ok`, `Void: …`, or why there are no figures.")
+    verdict: str = Field(default="none", description="Verdict; `none` at saturation.")
+    figures: dict[str, float | None] = Field(
+        default_factory=dict, description="Figures of a flat record (docs/run-folder.md)."
+    )
+    is_lower_bound: bool = Field(
+        default=False, description="Whether the true capacity may be higher than the figure."
+    )
+    remark: str = Field(default="", description="Reason for a lower bound or a verdict.")
+
+    @property
+    def load(self) -> str:
+        """Requested rate as text, or `saturation`."""
+        return "saturation" if self.pageviews_per_s is None else f"{self.pageviews_per_s:,}/s"
+
+    def is_of(self, run: PlannedRun) -> bool:
+        """Return whether the window belongs to this planned run."""
+        mine = (self.engine, self.replicas, self.repeat)
+        return mine == (run.engine, run.replicas, run.repeat)
+
+
+class RepeatedRuns(StrictModel):
+    """A plan of repeated runs, and the windows measured so far. `settings` are the settings of each
+    engine that override those in `.env`."""
+
+    rates: tuple[int, ...] = Field(default=(), description="Rates that each run measures.")
+    repeats: int
+    is_quick: bool = False
+    seed: int = Field(description="Seed of the random order of runs and rates.")
+    settings: dict[str, dict[str, str]] = Field(default_factory=dict)
+    caveats: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="Caveats by engine."
+    )
+    runtime: str = "unknown runtime"
+    machine: Machine = Field(default_factory=Machine)
+    workload: str = ""
+    order: tuple[PlannedRun, ...] = Field(default=(), description="Planned runs in order.")
+    pieces: tuple[Piece, ...] = ()
+    minutes: float = Field(default=0.0, description="Time spent so far.")
+
+    @property
+    def label(self) -> str:
+        """End of the folder's name."""
+        raise NotImplementedError
+
+    @property
+    def run_label(self) -> str:
+        """End of the names of the runs' folders."""
+        raise NotImplementedError
+
+    @property
+    def file(self) -> str:
+        """Name of the file with this record."""
+        return f"{type(self).model_fields['kind'].default}.json"
+
+    def overrides(self, run: PlannedRun) -> dict[str, str]:
+        """Return the settings of a run that override those in `.env`."""
+        return {**self.settings[run.engine], "ENGINE_REPLICAS": str(run.replicas)}
+
+    def missing(self, run: PlannedRun) -> list[int | None]:
+        """Return which windows of a run have not been measured yet or were void: their rates, or
+        None for saturation."""
+        done = {
+            piece.pageviews_per_s
+            for piece in self.pieces
+            if piece.is_of(run) and not piece.outcome.startswith(VOID)
+        }
+        return [rate for rate in (*self.rates, None) if rate not in done]
+
+    def keep(self, piece: Piece) -> None:
+        """Add a piece. It replaces an earlier void piece of the same window."""
+        others = [
+            one
+            for one in self.pieces
+            if not (one.is_of(piece) and one.pageviews_per_s == piece.pageviews_per_s)
+        ]
+        self.pieces = (*others, piece)

@@ -1,0 +1,148 @@
+"""Scaling: the capacity of an engine with several numbers of replicas, and the least number that
+holds a rate. Numbers alternate on fresh stacks."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from racetrack import host, terminal
+from racetrack.clock import SYSTEM_CLOCK, Clock
+from racetrack.config import load
+from racetrack.report.scaling import describe_partitions
+from racetrack.results.folder import read_plan
+from racetrack.results.repeats import Piece, PlannedRun
+from racetrack.results.scale import ScaleRecord
+from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
+from racetrack.run.repeats import RunsOfPlan, random_order, random_seed
+from racetrack.run.session import Session
+from racetrack.terminal import Screen
+
+QUICK_REPEATS, REPEATS = 2, 3
+PHASES = Phases(
+    warm_up_s=120, settle_s=15, watch_s=60, saturated_for_s=60, saturation_s=120, batch_s=30
+)
+QUICK = Phases(
+    warm_up_s=20, settle_s=3, watch_s=10, saturated_for_s=20, saturation_s=20, batch_s=10
+)
+# With more partitions than this, replicas may have different numbers of partitions.
+MOST_PARTITIONS = 64
+PARTITIONS = "PAGEVIEWS_PARTITIONS"
+
+
+def phases_of(record: ScaleRecord) -> Phases:
+    """Return the durations of a scaling measurement."""
+    return QUICK if record.is_quick else PHASES
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Arguments of the command line. `given` contains the names of settings that the user has set
+    in the environment."""
+
+    engine: str
+    replicas: tuple[int, ...]
+    hold_per_s: int | None = None
+    repeats: int | None = None
+    is_quick: bool = False
+    workload: str | None = None
+    seed: int | None = None
+    given: frozenset[str] = frozenset()
+
+
+def planned(arguments: Asked) -> ScaleRecord:
+    """Return the plan of a scaling measurement: the settings, and the order of runs.
+
+    Raises:
+        UsageError: a setting can't be used.
+    """
+    fixed = {"WORKLOAD": arguments.workload} if arguments.workload else {}
+    replicas = tuple(sorted(set(arguments.replicas)))
+    partitions = load(fixed).pageviews_partitions
+    if PARTITIONS not in arguments.given:
+        partitions = shareable(partitions, replicas)
+    own = {**fixed, PARTITIONS: str(partitions)}
+    repeats = arguments.repeats or (QUICK_REPEATS if arguments.is_quick else REPEATS)
+    seed = random_seed() if arguments.seed is None else arguments.seed
+    return ScaleRecord(
+        engine=arguments.engine,
+        replicas=replicas,
+        partitions=partitions,
+        rates=(arguments.hold_per_s,) if arguments.hold_per_s else (),
+        repeats=repeats,
+        is_quick=arguments.is_quick,
+        seed=seed,
+        settings={arguments.engine: own},
+        machine=host.describe(),
+        workload=load(own).workload,
+        order=random_order([(arguments.engine, each) for each in replicas], repeats, seed),
+    )
+
+
+def shareable(partitions: int, replicas: tuple[int, ...]) -> int:
+    """Return the least number of partitions, at least `partitions`, of which each number of
+    replicas gets equal shares; at least one partition each if that number is too large."""
+    step = math.lcm(*replicas)
+    even = math.ceil(partitions / step) * step
+    return even if even <= MOST_PARTITIONS else max(partitions, *replicas)
+
+
+def left_s(record: ScaleRecord) -> float:
+    """Return the estimated time for the remaining measurements, in seconds."""
+    phases = phases_of(record)
+    run_s = phases.run_s(len(record.rates)) - phases.saturated_for_s  # warm-up is at saturation
+    return run_s * sum(bool(record.missing(run)) for run in record.order)
+
+
+def describe_plan(record: ScaleRecord) -> list[str]:
+    """Return lines on what a scaling measurement does and how long that takes."""
+    phases, counts = phases_of(record), ", ".join(map(str, record.replicas))
+    order = " ".join(str(run.replicas) for run in record.order)
+    minutes = f"{left_s(record) / 60:.0f} minutes, and longer if other programs disturb it"
+    saturated = f"saturation for {phases.saturation_s:g} s"
+    held = f", then {record.hold_per_s:,}/s for {phases.watch_s:g} s" if record.hold_per_s else ""
+    return [
+        f"Scaling {record.engine} to {counts} replicas takes about {minutes}:",
+        f"  {len(record.order)} runs on fresh stacks, with {order} replicas (seed {record.seed})",
+        f"  each run: at most {phases.warm_up_s:g} s of warm-up, {saturated}{held}",
+        f"  {describe_partitions(record)}",
+    ]
+
+
+class Scaling:
+    """Makes the remaining measurements of scaling."""
+
+    def __init__(
+        self,
+        folder: Path,
+        screen: Screen,
+        guard: terminal.Guard,
+        *,
+        open_session: OpenSession = Session,
+        prepare: Prepare = prepared,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.folder, self.record = folder, read_plan(folder, ScaleRecord)
+        phases = phases_of(self.record)
+        self._runs = RunsOfPlan(
+            folder, self.record, phases, screen, guard, open_session, prepare, clock
+        )
+
+    def run(self) -> ScaleRecord:
+        """Make the remaining measurements. If an engine fails, only its run ends.
+
+        Raises:
+            RacetrackError: a cause other than the engine prevented a run.
+            Interrupted: a signal was received. Measurements made so far are kept.
+        """
+        self._runs.make_missing(self._measure, lambda: left_s(self.record))
+        return self.record
+
+    def _measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+        missing = self.record.missing(run)
+        fresh.measure_capacity(run, missing, self._runs.keep, self._capacity_of(run))
+
+    def _capacity_of(self, run: PlannedRun) -> Piece | None:
+        if None in self.record.missing(run):
+            return None
+        mine = (piece for piece in self.record.pieces if piece.is_of(run))
+        return next((piece for piece in mine if piece.pageviews_per_s is None), None)

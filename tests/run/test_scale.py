@@ -1,0 +1,188 @@
+"""Scaling, whole, on a fake engine and clock: its plan, its pieces, the rate to
+hold, and resumption."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from racetrack import terminal
+from racetrack.analysis.scaling import scale_of
+from racetrack.config import Settings, load
+from racetrack.engines.contract import Engine
+from racetrack.errors import UsageError
+from racetrack.report.scaling import sentences
+from racetrack.results.folder import RunFolder, read_plan
+from racetrack.results.scale import FILE, ScaleRecord
+from racetrack.run import repeats
+from racetrack.run.scale import Asked, Scaling, describe_plan, left_s, planned, shareable
+from racetrack.run.session import Session
+from racetrack.stack.contract import Say, Stack
+from racetrack.terminal import Screen
+from simulations.fluid import SimulatedEngine
+from tests.run.fakes import FakeEngine, FakeStack
+from tests.run.fluid_session import FakeClock, FluidSession
+from tests.some_engines import CALIBRATION, EXAMPLE
+
+EXPONENT, OF_ONE = 0.8, 12_000.0
+Change = Callable[[FluidSession], None]
+
+
+class Fakes:
+    """Where scaling is measured; `change` is called with each session."""
+
+    def __init__(self, logs: Path) -> None:
+        self.clock, self.sessions, self.replicas = FakeClock(), list[FluidSession](), list[int]()
+        self.logs = logs
+        self.change: Change = lambda _: None
+
+    def session(self, _engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
+        rng = np.random.default_rng(len(self.sessions))
+        fluid = SimulatedEngine(per_s=OF_ONE * self.replicas[-1] ** EXPONENT, noise=0.02)
+        made = FluidSession(self.clock, fluid, rng, folder, CALIBRATION)
+        self.sessions.append(made)
+        self.change(made)
+        return cast(Session, made)
+
+    def prepare(self, name: str, settings: Settings, _: Say) -> tuple[Engine, Stack]:
+        self.replicas.append(settings.engine_replicas)
+        engine = FakeEngine()
+        engine.name, engine.services = name, (name,)
+        return engine, FakeStack(settings).as_stack()
+
+    def begin(self, hold_per_s: int | None = None) -> Path:
+        folder = self.logs / "scale"
+        folder.mkdir()
+        arguments = Asked(CALIBRATION, (1, 2, 4), hold_per_s, is_quick=True, seed=3)
+        (folder / FILE).write_text(planned(arguments).model_dump_json())
+        return folder
+
+    def carry_out(self, folder: Path) -> ScaleRecord:
+        screen, guard = Screen(Console(quiet=True)), terminal.Guard(print)
+        return Scaling(
+            folder,
+            screen,
+            guard,
+            open_session=self.session,
+            prepare=self.prepare,
+            clock=self.clock,
+        ).run()
+
+
+@pytest.fixture
+def fakes(tmp_path: Path) -> Fakes:
+    return Fakes(tmp_path)
+
+
+def test_the_programmed_factors_are_found(fakes: Fakes) -> None:
+    record = fakes.carry_out(fakes.begin())
+    assert [piece.outcome for piece in record.pieces] == ["ok"] * 6
+    assert fakes.replicas == [run.replicas for run in record.order]
+    for step in scale_of(record).steps[1:]:
+        assert step.factor and step.factor.low and step.factor.high
+        assert step.factor.ratio == pytest.approx(step.replicas**EXPONENT, rel=0.05)
+    assert record.label == f"{CALIBRATION}_scale"
+
+
+@pytest.mark.slow
+def test_the_least_number_that_holds_a_rate_is_found(fakes: Fakes) -> None:
+    record = fakes.carry_out(fakes.begin(hold_per_s=15_000))
+    answer = sentences(scale_of(record))[1]
+    assert answer.startswith("2 replicas are the fewest tried that hold 15,000/s: in 2 of 2 runs")
+    at_rate = [piece for piece in record.pieces if piece.pageviews_per_s]
+    assert all((piece.window is None) == (piece.replicas == 1) for piece in at_rate)
+    # A rate above the capacity is not offered.
+    assert all(session.set_to in ([], [15_000]) for session in fakes.sessions)
+
+
+@pytest.mark.slow
+def test_measurements_go_on_after_an_interruption(fakes: Fakes) -> None:
+    folder = fakes.begin(hold_per_s=15_000)
+
+    def interrupt(_: FluidSession) -> None:
+        if len(fakes.sessions) == 3:
+            raise terminal.Interrupted(signal.SIGINT)
+
+    fakes.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    before = read_plan(folder, ScaleRecord)
+    assert len(before.pieces) == 4
+    assert left_s(before) == pytest.approx(left_s(planned_of(before)) * 4 / 6)
+    fakes.change = lambda _: None
+    after = fakes.carry_out(folder)
+    assert after.pieces[:4] == before.pieces
+    assert len(after.pieces) == 12 and len(fakes.sessions) == 7
+
+
+def planned_of(record: ScaleRecord) -> ScaleRecord:
+    return record.model_copy(update={"pieces": ()})
+
+
+@pytest.mark.slow
+def test_a_capacity_that_was_measured_before_decides_about_the_rate(fakes: Fakes) -> None:
+    folder = fakes.begin(hold_per_s=15_000)
+    whole = fakes.carry_out(folder)
+    saturated = tuple(piece for piece in whole.pieces if piece.pageviews_per_s is None)
+    (folder / FILE).write_text(whole.model_copy(update={"pieces": saturated}).model_dump_json())
+    after = fakes.carry_out(folder)
+    assert after.pieces[:6] == saturated
+    assert len(after.pieces) == 12
+
+
+@pytest.mark.slow
+def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if fakes.replicas[-1] == 4:
+            session.dies_at_s = 5
+
+    fakes.change = dies
+    record = fakes.carry_out(fakes.begin(hold_per_s=15_000))
+    failed = {piece.replicas for piece in record.pieces if piece.outcome != "ok"}
+    assert failed == {4}
+    _, two, four = scale_of(record).steps
+    assert two.factor and two.factor.ratio == pytest.approx(2**EXPONENT, rel=0.05)
+    assert (four.capacity, four.factor, four.runs) == (None, None, 0)
+
+
+def test_the_plan_names_runs_minutes_and_partitions() -> None:
+    plan = planned(Asked(EXAMPLE, (4, 1, 2, 1), 50_000, seed=1))
+    assert plan.replicas == (1, 2, 4)
+    assert [len([run for run in plan.order if run.replicas == n]) for n in plan.replicas] == [3] * 3
+    assert plan.settings[EXAMPLE] == {"PAGEVIEWS_PARTITIONS": "8"}
+    text = "\n".join(describe_plan(plan))
+    assert f"Scaling {EXAMPLE} to 1, 2, 4 replicas takes about 5" in text
+    assert "then 50,000/s for 60 s" in text
+    assert "8 partitions, shared equally by the replicas" in text
+
+
+def test_the_users_number_of_partitions_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEVIEWS_PARTITIONS", "6")
+    given = frozenset({"PAGEVIEWS_PARTITIONS"})
+    plan = planned(Asked(EXAMPLE, (1, 2, 4), given=given))
+    assert plan.partitions == 6
+    assert "which 4 replicas can't share equally" in describe_plan(plan)[-1]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "replicas", "expected"),
+    [(6, (1, 2), 6), (6, (1, 2, 4, 8), 8), (6, (1, 3, 4), 12), (6, (5, 7, 8), 8), (1, (2,), 2)],
+)
+def test_partitions_can_be_shared_equally_if_possible(
+    partitions: int, replicas: tuple[int, ...], expected: int
+) -> None:
+    assert shareable(partitions, replicas) == expected
+
+
+def test_an_engine_that_can_not_be_scaled_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RUNTIME", "native")
+    assert load().runtime == "native"
+    with pytest.raises(UsageError, match=r"ENGINE_REPLICAS=.* can't be scaled"):
+        repeats.require_possible(planned(Asked(EXAMPLE, (1, 2))))
+    repeats.require_possible(planned(Asked(CALIBRATION, (1, 2))))
