@@ -296,6 +296,7 @@ start_control() {
     done
     # The first node forwards to Services.
     ip route add "$SERVICES" via "$(address_of 0)"
+    wait_for "the bridge" in_network_of control ip link show rig
     in_network_of control ip link set machine master rig up
     wait_for "the API server" kubectl get --raw /readyz
 }
