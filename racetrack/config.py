@@ -261,6 +261,18 @@ class Settings(BaseSettings):
     kafka_sasl_username: str
     kafka_sasl_password: SecretStr
     kafka_sasl_password_file: File
+    registry_url: Annotated[
+        str,
+        text_that(
+            r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?",
+            "a URL such as https://host:8443/apis/ccompat/v7",
+        ),
+    ]
+    registry_username: str
+    registry_password: SecretStr
+    registry_password_file: File
+    registry_ssl_ca_location: File
+
     # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
     kafka_client: Mapping[str, SecretStr] = Field(default_factory=dict)
 
@@ -309,6 +321,11 @@ class Settings(BaseSettings):
     def _kafka_settings_agree(self) -> Self:
         if why := _kafka_contradiction(self):
             raise ValueError(why)
+        if self.registry_url and not self.kafka_bootstrap_servers:
+            raise ValueError(
+                "REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS: a run's schemas are named by its"
+                " topics, which have a prefix only in a Kafka that runs elsewhere"
+            )
         return self
 
     @field_validator("redpanda_memory")

@@ -312,10 +312,10 @@ stop_high_value_users_sink = kp.produce(
     {**kafka_properties, "max.request.size": "9437184"},  # the broker's limit
     PREFIX + "high_value_users_sink",
     key_spec=kp.avro_spec(
-        "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]
+        PREFIX + "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]
     ),
     value_spec=kp.avro_spec(
-        "high_value_users_sink_value",
+        PREFIX + "high_value_users_sink_value",
         publish_schema=True,
         exclude_columns=["id"],
         column_properties={"lifetime_value.precision": "38", "lifetime_value.scale": "2"},
@@ -330,8 +330,8 @@ hvu_test = (
         {**value_columns_only, **one_by_one},
         PREFIX + "high_value_users_sink",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
-        key_spec=kc.avro_spec("high_value_users_sink_key"),
-        value_spec=kc.avro_spec("high_value_users_sink_value"),
+        key_spec=kc.avro_spec(PREFIX + "high_value_users_sink_key"),
+        value_spec=kc.avro_spec(PREFIX + "high_value_users_sink_value"),
         table_type=kc.TableType.blink(),
     )
     .last_by("id")

@@ -146,7 +146,7 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
     """Start it with all RIGHTS given, and end it at the end."""
     ports = dict(zip((SASL_SSL, SSL, ADMIN, CONTROLLER, FAR, RELAY), free_ports(6), strict=True))
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
-    _make_certificates(folder)
+    make_certificates(folder)
     (folder / "password").write_text(f"{PASSWORD}\n")
     jvm.properties(folder / "server.properties", _properties(folder, ports))
     java = [str(jvm.java()), "-Xmx256m", *jvm.only_warnings(), "-cp", jvm.class_path(part / "libs")]
@@ -242,7 +242,7 @@ def _properties(folder: Path, ports: Mapping[str, int]) -> dict[str, str]:
     }
 
 
-def _make_certificates(folder: Path) -> None:
+def make_certificates(folder: Path) -> None:
     """Make `ca.pem`, and for broker and client a certificate `.pem` with its key `.key`."""
 
     def openssl(*arguments: str) -> None:

@@ -43,6 +43,12 @@ CERTIFICATE = {
     "KAFKA_SSL_CERTIFICATE_LOCATION": "LICENSE",
     "KAFKA_SSL_KEY_LOCATION": "LICENSE",
 }
+REGISTRY = {
+    **OUTSIDE,
+    "REGISTRY_URL": "http://r.example",
+    "REGISTRY_USERNAME": "her",
+    "REGISTRY_PASSWORD": "word",
+}
 SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
 STACK = Facts(
     launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
@@ -93,6 +99,10 @@ STACK = Facts(
         "KAFKA_SSL_KEY_LOCATION": ".env",
         "KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
         "KAFKA_SASL_PASSWORD_FILE": "LICENSE",
+        "REGISTRY_URL": "https://r.example",
+        "REGISTRY_USERNAME": "me",
+        "REGISTRY_PASSWORD_FILE": ".env",
+        "REGISTRY_SSL_CA_LOCATION": "LICENSE",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
@@ -112,6 +122,8 @@ STACK = Facts(
         **{name: CERTIFICATE for name in in_env_files() if name.startswith("KAFKA_SSL_KEY_")},
         "KAFKA_SSL_CERTIFICATE_LOCATION": CERTIFICATE,
         **{name: SASL for name in in_env_files() if name.startswith("KAFKA_SASL_")},
+        **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
+        "REGISTRY_PASSWORD_FILE": {**REGISTRY, "REGISTRY_PASSWORD_FILE": "LICENSE"},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={

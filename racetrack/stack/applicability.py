@@ -30,6 +30,13 @@ KAFKA_ELSEWHERE = (
     "KAFKA_SASL_PASSWORD",
     "KAFKA_SASL_PASSWORD_FILE",
 )
+REGISTRY_ELSEWHERE = (
+    "REGISTRY_URL",
+    "REGISTRY_USERNAME",
+    "REGISTRY_PASSWORD",
+    "REGISTRY_PASSWORD_FILE",
+    "REGISTRY_SSL_CA_LOCATION",
+)
 
 
 @dataclass(frozen=True)
@@ -87,10 +94,10 @@ STACK = Applicability(
                 ),
                 REDPANDA,
             ),
-            **dict.fromkeys(KAFKA_ELSEWHERE, OWN_BROKER),
+            **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN_BROKER),
         },
         "airgap": {
-            **dict.fromkeys(KAFKA_ELSEWHERE, OWN_BROKER),
+            **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN_BROKER),
             "REDPANDA_SMP": KAFKA,
             "REDPANDA_MEMORY": KAFKA,
             "KAFKA_CONTROLLER_PORT": "it is not published",
@@ -105,6 +112,7 @@ STACK = Applicability(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
         ),
         **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
+        **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",
     },

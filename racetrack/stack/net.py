@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import ssl
 import urllib.error
 import urllib.request
 
@@ -12,8 +13,25 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.service import NotReady
 
 ANSWER_WITHIN_S = 5.0
-# Ignore the environment's proxies, because the services listen on this machine.
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def opener(ca_file: str = "", authorization: str = "") -> urllib.request.OpenerDirector:
+    """Return a client for `request`. It ignores the environment's proxies, because the stack's
+    services listen on this machine.
+
+    `ca_file` replaces the system's certificate authorities. `authorization` is the value of the
+    header of this name.
+    """
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if ca_file:
+        context = ssl.create_default_context(cafile=ca_file)
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    found = urllib.request.build_opener(*handlers)
+    found.addheaders = [("Authorization", authorization)] if authorization else []
+    return found
+
+
+_plain = opener()
 
 
 def host(settings: Settings) -> str:
@@ -71,7 +89,11 @@ def require_listener(settings: Settings, port: int, address: str = "") -> None:
 
 
 def request(
-    url: str, method: str = "GET", body: object = None, within_s: float = ANSWER_WITHIN_S
+    url: str,
+    method: str = "GET",
+    body: object = None,
+    within_s: float = ANSWER_WITHIN_S,
+    opener: urllib.request.OpenerDirector = _plain,
 ) -> tuple[int, bytes]:
     """Send an HTTP request with `body` as JSON; return (status, content) whatever the status.
 
@@ -83,7 +105,7 @@ def request(
         url, data, {"Content-Type": "application/json"}, method=method
     )
     try:
-        with _opener.open(outgoing, timeout=within_s) as answer:
+        with opener.open(outgoing, timeout=within_s) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:

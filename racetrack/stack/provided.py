@@ -15,9 +15,10 @@ NAME = "RACETRACK_RUN_NAME"
 
 def every() -> Iterator[Elsewhere]:
     """Yield all services that may run elsewhere."""
-    from racetrack.stack import own_kafka
+    from racetrack.stack import own_kafka, own_registry
 
     yield own_kafka.ELSEWHERE
+    yield own_registry.ELSEWHERE
     for module in plugins.of_all("elsewhere").values():
         yield module.ELSEWHERE
 

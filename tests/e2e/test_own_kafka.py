@@ -1,4 +1,5 @@
-"""Runs against a Kafka that the user provides, with TLS, a password, and rights on a prefix."""
+"""Runs against a Kafka that the user provides, with TLS, a password, and rights on a prefix; and
+against a registry behind TLS and a password."""
 
 import os
 import re
@@ -12,6 +13,8 @@ from tests.e2e.shared import Door, run_folder
 from tests.relay import Relay
 from tests.run_json import read_run
 from tests.secured_kafka import FAR, PREFIX, RELAY, SecuredKafka, secured_kafka
+from tests.secured_registry import PASSWORD as REGISTRY_PASSWORD
+from tests.secured_registry import SecuredRegistry, secured_registry
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -22,6 +25,12 @@ SECRET = re.compile(r'a \\*"secret')  # in whatever way quotation marks are esca
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
     with secured_kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredRegistry]:
+    with secured_registry(tmp_path_factory.mktemp("registry")) as running:
         yield running
 
 
@@ -46,14 +55,36 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert not SECRET.search(door.output)
 
 
-def test_a_killed_run_leaves_nothing(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", ["pg", "flink"])
+def test_a_run_with_a_registry_elsewhere_is_verified_and_leaves_nothing(
+    kafka: SecuredKafka, registry: SecuredRegistry, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**kafka.settings(), **registry.settings()}.items():
+        monkeypatch.setenv(name, value)
+    door = Door("run_experiment.sh", engine, "500", "5", "5", "1.0", "--verify")
+    door.until(r"^\[4/")
+    assert {name.startswith(PREFIX) for name in registry.subjects()} == {True}
+    assert door.wait() == 0, door.output
+    assert registry.subjects() == kafka.topics() == set()
+    folder = run_folder(door.output)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    text = door.output + "".join(path.read_text(errors="replace") for path in files)
+    assert REGISTRY_PASSWORD not in text
+    assert "Schema registry was not started by this run" in text
+
+
+def test_a_killed_run_leaves_nothing(
+    kafka: SecuredKafka, registry: SecuredRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in kafka.settings().items():
         monkeypatch.setenv(name, value)
-    door = Door("run_experiment.sh", "cal", "500", "20", "5", "1.0")
+    for name, value in registry.settings().items():
+        monkeypatch.setenv(name, value)
+    door = Door("run_experiment.sh", "pg", "500", "20", "5", "1.0")
     door.until(r"^\[4/")
-    assert kafka.topics()
+    assert kafka.topics() and registry.subjects()
     door.process.kill()
-    wait_until(lambda: not kafka.topics(), "clean-up", 30, every_s=0.2)
+    wait_until(lambda: not (kafka.topics() or registry.subjects()), "clean-up", 30, every_s=0.2)
     assert door.wait() == -9
 
 

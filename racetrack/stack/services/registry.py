@@ -1,7 +1,8 @@
 """The schema registry: Apicurio, in memory, behind nginx.
 
 Apicurio serves Confluent's API under a path. One engine's client drops the path of the registry's
-URL, so nginx serves the API at the root, as Redpanda does.
+URL, so nginx serves the API at the root, as Redpanda does. If the registry runs elsewhere, nginx
+alone is the service, as a relay (`own_registry.py`).
 """
 
 import json
@@ -9,10 +10,11 @@ import shlex
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from racetrack.config import Settings
 from racetrack.install.apt import own_loader
-from racetrack.stack import jvm, net
+from racetrack.stack import jvm, net, own_registry
 from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
 
@@ -22,6 +24,8 @@ PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
 BEHIND = "127.0.0.2"
 BEHIND_FILE = "apicurio.port"
 API = "/apis/ccompat/v7"
+HEADERS = {"Host": "$http_host"}
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"  # of Debian's package ca-certificates
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -60,15 +64,13 @@ class Registry:
 
     def launch(self, context: Context) -> Launch:
         """Return a launch of Apicurio with nginx as its child. If one ends, the other ends too."""
+        if context.settings.registry_url:
+            return Launch(argv=_relay(context), cwd=context.work)
         jar = _jar(context)
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
-        settings = context.settings
         proxy = nginx_command(
-            context.parts["nginx"],
-            context.work,
-            net.endpoint(settings.bind_address, settings.schema_registry_port),
-            _behind(context),
+            context, nginx_configuration(context.work, _listen(context), _behind(context))
         )
         both = f"{{ {shlex.join(proxy)}; kill $$; }} & exec {shlex.join(apicurio.argv)}"
         return Launch(argv=["sh", "-c", both], cwd=context.work, faster=archive)
@@ -77,10 +79,13 @@ class Registry:
         subjects(context.settings)
 
     def versions(self, context: Context) -> Mapping[str, str]:
+        nginx = (context.parts["nginx"] / "VERSION").read_text().strip()
+        if context.settings.registry_url:
+            return {"nginx": nginx}
         version = _jar(context).name.removeprefix("apicurio-registry-app-")
         return {
             "apicurio": version.removesuffix("-runner.jar"),
-            "nginx": (context.parts["nginx"] / "VERSION").read_text().strip(),
+            "nginx": nginx,
         }
 
 
@@ -125,19 +130,69 @@ def _jar(context: Context) -> Path:
     return next(context.parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
 
 
-def nginx_command(part: Path, work: Path, listen: str, upstream: str) -> list[str]:
-    """Write the configuration into `work` and return the command of nginx in the foreground.
+def _listen(context: Context) -> str:
+    settings = context.settings
+    return net.endpoint(settings.bind_address, settings.schema_registry_port)
 
-    `listen` and `upstream` are `host:port`.
-    """
+
+def _relay(context: Context) -> list[str]:
+    """Return the command of nginx as a relay to the registry that runs elsewhere."""
+    settings = context.settings
+    url = urlsplit(settings.registry_url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    # The registry's own API is beside Confluent's, at the root.
+    origin = f"{url.scheme}://apicurio"
+    return nginx_command(
+        context,
+        nginx_configuration(
+            context.work,
+            _listen(context),
+            f"{url.hostname}:{port}",
+            api=f"{origin}{url.path.rstrip('/')}",
+            origin=origin,
+            headers={"Host": url.netloc, "Authorization": own_registry.authorization(settings)},
+            tls=_tls(url.hostname or "", settings.registry_ssl_ca_location or AUTHORITIES),
+        ),
+    )
+
+
+def _tls(host: str, authorities: str) -> str:
+    return f"""
+    proxy_ssl_verify on;
+    proxy_ssl_verify_depth 5;
+    proxy_ssl_trusted_certificate {authorities};
+    proxy_ssl_server_name on;
+    proxy_ssl_name {host};"""
+
+
+def nginx_command(context: Context, configuration: str) -> list[str]:
+    """Write the configuration, and return the command of nginx in the foreground."""
+    part, work = context.parts["nginx"], context.work
     file = work / "nginx.conf"
-    file.write_text(nginx_configuration(work, listen, upstream))
+    file.touch(mode=0o600)  # it may contain a password
+    file.write_text(configuration)
     # Without -e nginx tries to open the log file whose path was compiled in.
     return [*own_loader(part, "usr/sbin/nginx"), "-e", "stderr", "-p", f"{work}/", "-c", str(file)]
 
 
-def nginx_configuration(work: Path, listen: str, upstream: str) -> str:
-    """Return the content of nginx.conf. Nothing is buffered, so nginx writes no files."""
+def nginx_configuration(
+    work: Path,
+    listen: str,
+    upstream: str,
+    api: str = f"http://apicurio{API}",
+    origin: str = "http://apicurio",
+    headers: Mapping[str, str] = HEADERS,
+    tls: str = "",
+) -> str:
+    """Return the content of nginx.conf. Nothing is buffered, so nginx writes no files.
+
+    `listen` and `upstream` are `host:port`. `api` is the URL of Confluent's API, and `origin` that
+    of the registry, with `apicurio` in place of the upstream's address. `headers` are sent with
+    each request; an empty value removes the header.
+    """
+    sent = "\n".join(
+        f"    proxy_set_header {name} {json.dumps(value)};" for name, value in headers.items()
+    )
     folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
     return f"""\
 daemon off;
@@ -155,13 +210,13 @@ http {{
     proxy_buffering off;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
-    proxy_set_header Host $http_host;
+{sent}{tls}
     upstream apicurio {{ server {upstream}; keepalive 8; }}
     server {{
         listen {listen};
         # $request_uri keeps a %2F in a subject's name encoded.
-        location / {{ proxy_pass http://apicurio{API}$request_uri; }}
-        location /apis/ {{ proxy_pass http://apicurio; }}
+        location / {{ proxy_pass {api}$request_uri; }}
+        location /apis/ {{ proxy_pass {origin}; }}
     }}
 }}
 """

@@ -54,8 +54,8 @@ class Sink:
         self._producer = open_producer(kafka.librdkafka({"message.max.bytes": MESSAGE_MAX_BYTES}))
         self._topic, self._send_every_s = kafka.topic(TOPIC), send_every_s
         self._avro = avro
-        self._key = avro.register(f"{TOPIC}-key", KEY)
-        self._value = avro.register(f"{TOPIC}-value", VALUE)
+        self._key = avro.register(f"{self._topic}-key", KEY)
+        self._value = avro.register(f"{self._topic}-value", VALUE)
         self._stale, self._due_s = True, 0.0
 
     def rows_have_changed(self) -> None:

@@ -1,0 +1,145 @@
+"""A real Apicurio Registry of the tests' own, behind TLS and a password.
+
+`python -m tests.secured_registry` starts it, and prints the settings for a run that uses it.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from racetrack import install
+from racetrack.install.apt import own_loader
+from racetrack.stack import jvm, net
+from racetrack.stack.service import NotReady
+from tests.e2e.loadgen_stack import free_ports
+from tests.secured_kafka import make_certificates
+from tests.waiting import wait_until
+
+USER, PASSWORD = "race", 'regi"stry $secret'
+API = "/apis/ccompat/v7"
+READY_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class SecuredRegistry:
+    """A registry that runs."""
+
+    port: int
+    behind_port: int  # without TLS and password
+    folder: Path
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of a run that uses it."""
+        return {
+            "REGISTRY_URL": f"https://localhost:{self.port}{API}",
+            "REGISTRY_USERNAME": USER,
+            "REGISTRY_PASSWORD_FILE": str(self.folder / "registry-password"),
+            "REGISTRY_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
+        }
+
+    def subjects(self) -> set[str]:
+        """Return the names of all schemas."""
+        found = net.get_json(f"http://127.0.0.1:{self.behind_port}{API}/subjects")
+        assert isinstance(found, list)
+        return set(found)
+
+    def register(self, subject: str) -> None:
+        """Register a schema under this name."""
+        url = f"http://127.0.0.1:{self.behind_port}{API}/subjects/{subject}/versions"
+        status, answer = net.request(url, "POST", {"schema": '"string"'})
+        assert status == 200, answer
+
+
+@contextmanager
+def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
+    """Start it, and end it at the end."""
+    parts = install.ensure(["registry", "nginx"], install.read_versions(), print)
+    port, behind_port = free_ports(2)
+    make_certificates(folder)
+    (folder / "registry-password").write_text(f"{PASSWORD}\n")
+    hashed = subprocess.run(
+        ["openssl", "passwd", "-apr1", "-stdin"],
+        input=PASSWORD,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (folder / "users").write_text(f"{USER}:{hashed}")
+    (folder / "nginx.conf").write_text(_nginx(folder, port, behind_port))
+    jar = next(parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
+    commands = [
+        [
+            str(jvm.java()),
+            "-Xmx128m",
+            "-Dquarkus.http.host=127.0.0.1",
+            f"-Dquarkus.http.port={behind_port}",
+            "-jar",
+            str(jar),
+        ],
+        [
+            *own_loader(parts["nginx"], "usr/sbin/nginx"),
+            *("-e", "stderr", "-p", f"{folder}/", "-c", str(folder / "nginx.conf")),
+        ],
+    ]
+    registry = SecuredRegistry(port, behind_port, folder)
+    with (folder / "registry.log").open("ab") as log:
+        running = [
+            subprocess.Popen(each, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
+            for each in commands
+        ]
+    try:
+        wait_until(lambda: _answers(registry), "the registry answers", READY_WITHIN_S)
+        yield registry
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+def _answers(registry: SecuredRegistry) -> bool:
+    try:
+        registry.subjects()
+    except NotReady:
+        return False
+    return True
+
+
+def _nginx(folder: Path, port: int, behind_port: int) -> str:
+    paths = "".join(
+        f"{name}_temp_path {folder}/nginx-{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    return f"""
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+events {{ worker_connections 512; }}
+http {{
+    access_log {folder}/access.log;
+    {paths}
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {folder}/broker.pem;
+        ssl_certificate_key {folder}/broker.key;
+        auth_basic "registry";
+        auth_basic_user_file {folder}/users;
+        location / {{ proxy_pass http://127.0.0.1:{behind_port}; }}
+    }}
+}}
+"""
+
+
+def main() -> None:
+    """Start it, print the settings, and end with the input."""
+    with tempfile.TemporaryDirectory() as name, secured_registry(Path(name)) as registry:
+        for setting, value in registry.settings().items():
+            print(f"export {setting}='{value}'", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
