@@ -72,7 +72,35 @@ class Gate:
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
     """Return the mean noise in an interval (epoch milliseconds); None if the rows do not cover
-    it."""
+    it. Of several machines, each figure is that of the worst one."""
+    machines = dict.fromkeys(row.machine for row in rows)
+    found = [
+        _of_machine([row for row in rows if row.machine == machine], start_ms, end_ms)
+        for machine in machines
+    ]
+    known = [each for each in found if each]
+    return _worst(known) if known and len(known) == len(found) else None
+
+
+def _worst(machines: Sequence[NoiseFigures]) -> NoiseFigures:
+    """Return each figure of the machine where it is worst: mostly the largest."""
+    cores = [each.core for each in machines if each.core]
+    speeds = [each.mhz for each in machines if each.mhz is not None]
+    worst = {
+        name: max(
+            (value for each in machines if (value := getattr(each, name)) is not None), default=None
+        )
+        for name in NoiseFigures.model_fields
+        if name not in ("core", "mhz", "seconds")
+    }
+    slowest = min(cores, key=lambda core: core.pct, default=None)
+    return machines[0].model_copy(
+        update={**worst, "core": slowest, "mhz": min(speeds, default=None)}
+    )
+
+
+def _of_machine(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
+    """Return the mean noise of one machine in an interval; None if the rows do not cover it."""
     if len(rows) < 2 or rows[0].at_ms > start_ms + REACH_MS or rows[-1].at_ms < end_ms - REACH_MS:
         return None
     ends_ms = np.clip([start_ms, end_ms], rows[0].at_ms, rows[-1].at_ms)

@@ -4,11 +4,14 @@
 """
 
 import csv
+import itertools
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from racetrack.results.folder import shared_file
 
@@ -16,6 +19,8 @@ _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
 )
 RESOURCES = ("cpu", "memory", "io")
+# Readings of a pod are at most this far apart, or it is gone.
+REACH_MS = 1_500
 _TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([\d.]+)")
 
 
@@ -68,6 +73,7 @@ class NoiseRow:
     mhz: float | None
     waited_s: Mapping[str, float | None]
     core_mib_per_s: float | None
+    machine: str = ""  # the harness's machine if empty
 
 
 @dataclass(frozen=True)
@@ -120,18 +126,85 @@ def delays(folder: Path, engine: str) -> list[Delay]:
 
 
 def usage(folder: Path) -> dict[str, list[Reading]]:
-    """Return the rows of `usage.csv`, by service."""
-    found: dict[str, list[Reading]] = {}
+    """Return the rows of `usage.csv`, by service; readings of pods are summed by service."""
+    found: dict[str, dict[str, list[Reading]]] = {}
     with shared_file(folder, "usage.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             numbers = (float(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib"))
-            found.setdefault(row["service"], []).append(Reading(int(row["at_ms"]), *numbers))
-    return found
+            pods = found.setdefault(row["service"], {})
+            pods.setdefault(row.get("pod", ""), []).append(Reading(int(row["at_ms"]), *numbers))
+    if all(list(pods) == [""] for pods in found.values()):
+        return {service: pods[""] for service, pods in found.items()}
+    return summed_pods(found)
+
+
+def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str, list[Reading]]:
+    """Return the sum of the pods of each service, by service, a reading each second. Pods are read
+    at different times, so the values between are interpolated. CPU time includes that of pods that
+    were replaced by one of the same name."""
+    times = [each.at_ms for pods in services.values() for of in pods.values() for each in of]
+    at_ms = np.arange(min(times), max(times) + 1, 1000)
+
+    def summed(pods: Mapping[str, list[Reading]]) -> list[Reading]:
+        cpu_s, user_s, rss_gib = np.zeros((3, len(at_ms)))
+        for of in pods.values():
+            read_ms = [each.at_ms for each in of]
+            cpu_s += np.interp(at_ms, read_ms, _never_falling([each.cpu_s for each in of]))
+            user_s += np.interp(at_ms, read_ms, _never_falling([each.cpu_user_s for each in of]))
+            # A pod has no memory before it is created and after it is gone.
+            rss = np.interp(at_ms, read_ms, [each.rss_gib for each in of])
+            rss_gib += np.where(
+                (at_ms >= read_ms[0] - REACH_MS) & (at_ms <= read_ms[-1] + REACH_MS), rss, 0.0
+            )
+        rows = zip(at_ms.tolist(), cpu_s.tolist(), user_s.tolist(), rss_gib.tolist(), strict=True)
+        return [Reading(*row) for row in rows]
+
+    return {service: summed(pods) for service, pods in services.items()}
+
+
+def _never_falling(counts: Sequence[float]) -> list[float]:
+    """Return cumulative counts that go on when a new process counts from zero."""
+    found, before = [0.0], 0.0
+    for last, count in itertools.pairwise([0.0, *counts]):
+        before += last if count < last else 0.0
+        found.append(before + count)
+    return found[1:]
 
 
 def noise(folder: Path) -> list[NoiseRow]:
-    """Return the rows of `noise.csv`; an empty list if the run has no such file."""
-    return [noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
+    """Return the rows of `noise.csv`; an empty list if the run has no such file.
+
+    On Kubernetes, the rows of `noise_nodes.csv` follow, of one machine after the other. CPU time of
+    services and harness on a machine is summed over its nodes and the harness, where these are on
+    the same machine."""
+    here = [noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
+    machines: dict[str, dict[str, list[NoiseRow]]] = {"": {"": here}}
+    for row in complete_rows(shared_file(folder, "noise_nodes.csv")):
+        nodes = machines.setdefault(row["machine"], {})
+        nodes.setdefault(row["node"], []).append(noise_row(row))
+    return [
+        replace(row, machine=machine)
+        for machine, nodes in machines.items()
+        for row in _joined(*nodes.values())
+    ]
+
+
+def _joined(rows: Sequence[NoiseRow], *others: Sequence[NoiseRow]) -> Sequence[NoiseRow]:
+    """Add what the services and agents in other rows of the same machine have used."""
+    at_ms = [row.at_ms for row in rows]
+    for other in others:
+        other_ms = [row.at_ms for row in other]
+        services_s = np.interp(at_ms, other_ms, [row.services_s or 0.0 for row in other])
+        harness_s = np.interp(at_ms, other_ms, [row.harness_s for row in other])
+        rows = [
+            replace(
+                row,
+                services_s=None if row.services_s is None else row.services_s + float(more_s),
+                harness_s=row.harness_s + float(agent_s),
+            )
+            for row, more_s, agent_s in zip(rows, services_s, harness_s, strict=True)
+        ]
+    return rows
 
 
 def noise_row(row: Mapping[str, str]) -> NoiseRow:

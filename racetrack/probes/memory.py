@@ -14,6 +14,7 @@ from pathlib import Path
 from racetrack.clock import now_ms, wait_until
 from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
+from racetrack.stack.contract import NodeAgent
 
 PROC = Path("/proc")
 MEMORY_CSV, MEMORY_COLUMNS = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
@@ -54,8 +55,13 @@ class MemoryFile:
     """`memory.csv`: `at_ms,service,pss_gib,tmpfs_gib,took_ms`, a row per service and sample.
     Unknown values are empty fields; `took_ms` is how long the measurement took."""
 
-    def __init__(self, folder: RunFolder, folders_of: Callable[[str], Sequence[Path]]) -> None:
-        self._folders_of = folders_of
+    def __init__(
+        self,
+        folder: RunFolder,
+        folders_of: Callable[[str], Sequence[Path]],
+        agents: Sequence[NodeAgent] = (),
+    ) -> None:
+        self._folders_of, self._agents = folders_of, agents
         self._csv = folder.open_for_lines(MEMORY_CSV)
         self._csv.write(MEMORY_COLUMNS)
 
@@ -66,14 +72,37 @@ class MemoryFile:
         self._csv.close()
 
     def sample(self, processes: Mapping[str, Sequence[int]]) -> None:
-        """Measure and write the memory of these services. Don't call this while CPU is measured:
-        the kernel walks the page tables, which takes 10 to 45 ms of CPU per GiB."""
+        """Measure and write the memory of these services and of those on nodes with agents. Don't
+        call this while CPU is measured: the kernel walks the page tables, which takes 10 to 45 ms
+        of CPU per GiB."""
         for name, pids in processes.items():
             at_ms, began = now_ms(), time.monotonic()
-            used = memory_of(pids, self._folders_of(name))
-            took_ms = 1000 * (time.monotonic() - began)
-            gib = [_gib(used.pss), _gib(used.tmpfs)]
-            self._csv.write(f"{at_ms},{name},{','.join(gib)},{took_ms:.1f}\n")
+            self._write(at_ms, name, memory_of(pids, self._folders_of(name)), began)
+        at_ms, began = now_ms(), time.monotonic()
+        for name, used in _memory_on_nodes(self._agents).items():
+            self._write(at_ms, name, used, began)
+
+    def _write(self, at_ms: int, service: str, used: ServiceMemory, began: float) -> None:
+        took_ms = 1000 * (time.monotonic() - began)
+        gib = [_gib(used.pss), _gib(used.tmpfs)]
+        self._csv.write(f"{at_ms},{service},{','.join(gib)},{took_ms:.1f}\n")
+
+
+def _memory_on_nodes(agents: Sequence[NodeAgent]) -> dict[str, ServiceMemory]:
+    """Return the memory of each service, summed over the nodes; none if one can't be reached."""
+    found: dict[str, ServiceMemory] = {}
+    try:
+        for agent in agents:
+            for name, (pss, tmpfs) in agent.memory().items():
+                so_far = found.get(name, ServiceMemory(0, 0))
+                found[name] = ServiceMemory(_sum(so_far.pss, pss), _sum(so_far.tmpfs, tmpfs))
+    except OSError:
+        return {}
+    return found
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 def _gib(used: int | None) -> str:

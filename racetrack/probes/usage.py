@@ -66,10 +66,17 @@ def harness_cpu_s() -> float:
 
 class Meter:
     """Resources used by services since they first started, including the CPU time of processes that
-    were killed inside `killing`."""
+    were killed inside `killing`.
 
-    def __init__(self, processes: Callable[[], Mapping[str, Sequence[int]]]) -> None:
-        self._processes = processes
+    `processes` returns the services' processes on this machine, and `elsewhere` the usage of the
+    services on other machines."""
+
+    def __init__(
+        self,
+        processes: Callable[[], Mapping[str, Sequence[int]]],
+        elsewhere: Callable[[], Mapping[str, Usage]] = dict,
+    ) -> None:
+        self._processes, self._elsewhere = processes, elsewhere
         self._pids: Mapping[str, Sequence[int]] = {}
         self._listed_s = -LIST_PROCESSES_EVERY_S
         self._dead: dict[str, Usage] = {}
@@ -77,12 +84,17 @@ class Meter:
 
     def read(self) -> dict[str, Usage]:
         """Return the usage of each service; the memory of a service without a process is 0."""
+        return {**self.read_here(), **self._elsewhere()}
+
+    def read_here(self) -> dict[str, Usage]:
+        """Return the usage of each service on this machine."""
         with self._lock:
             self._list_processes()
             return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
 
     def cpu_s(self, excluding: Container[str] = ()) -> float:
-        """Return the total CPU seconds of all services except those in `excluding`."""
+        """Return the total CPU seconds of all services on this machine except those in
+        `excluding`."""
         with self._lock:
             self._list_processes()
             live = [pid for name, of in self._pids.items() if name not in excluding for pid in of]
@@ -132,6 +144,7 @@ class UsageProbe(Probe):
     if that is shorter. All figures of CPU and resident memory come from this file."""
 
     name = "CPU and memory"
+    columns = COLUMNS
 
     def __init__(self, meter: Meter, every_s: float, folder: RunFolder) -> None:
         super().__init__()
@@ -143,10 +156,14 @@ class UsageProbe(Probe):
         """Sample at fixed times, so that delays do not add up."""
         due_s = time.monotonic()
         with self._csv:
-            self._csv.write(COLUMNS + "\n")
+            self._csv.write(self.columns + "\n")
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 self._write()
                 due_s += self._every_s
+            self._write_rest()
+
+    def _write_rest(self) -> None:
+        """Write at the end what has not been written yet: nothing."""
 
     def _write(self) -> None:
         at_ms, used = now_ms(), self._meter.read()

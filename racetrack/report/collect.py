@@ -59,7 +59,7 @@ RAW_FILES = {
     "usage.csv": "CPU and memory",
     "top_samples.log": "CPU by top",
 }
-OF_TOP = ("top_samples.log",)  # a live session has no samples of top
+OF_TOP = ("top_samples.log",)  # live sessions and runs on Kubernetes have no samples of top
 # Engines with these verdicts are not compared: they did not keep up, or the rate was not delivered.
 NOT_COMPARED = ("fell behind", "generator-bound", "broker-bound")
 SPREAD_PCT = 20.0
@@ -354,7 +354,8 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
     if not run.measured:
         return []
     delay = f"{run.engine}_sample_dt.log"
-    shared = {name: of for name, of in RAW_FILES.items() if not (run.live and name in OF_TOP)}
+    no_top = run.live or (run.results and not run.results.top)
+    shared = {name: of for name, of in RAW_FILES.items() if not (no_top and name in OF_TOP)}
     needed = {**shared, delay: "the delay dt_ms"}
     files = {**{name: shared_file(folder, name) for name in shared}, delay: folder / delay}
     absent = [f"{name} ({of})" for name, of in needed.items() if not files[name].is_file()]

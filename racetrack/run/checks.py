@@ -153,17 +153,24 @@ MOST_UNCERTAIN_MS = 20.0
 
 
 def require_known_clock(engine: Engine, stack: Stack) -> None:
-    """Check that the clock that stamps the engine's views is known exactly enough.
+    """Check that the clocks that stamp events and the engine's views are known exactly enough.
 
     Raises:
-        SetupError: it is not.
+        SetupError: one is not.
     """
     clock = stack.clocks.get(engine.stamped_by)
+    due = stack.clocks.get("loadgen")
     if clock and clock.uncertainty_ms > MOST_UNCERTAIN_MS:
         raise SetupError(
             f"Lag of {engine.title} can't be measured: {clock.title} stamps its views, and {clock}."
             f" At most ± {MOST_UNCERTAIN_MS:.0f} ms are accepted. Run the harness nearer to"
             f" {clock.title}."
+        )
+    if due and abs(due.offset_ms) + due.uncertainty_ms > MOST_UNCERTAIN_MS:
+        raise SetupError(
+            f"Lag can't be measured: the load generator stamps events, and {due}. Offset and"
+            f" uncertainty may be {MOST_UNCERTAIN_MS:.0f} ms together. Synchronize both clocks"
+            " (chrony), or run the harness nearer to the node."
         )
 
 
@@ -179,11 +186,19 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
         + (RELAY if each.is_relayed else BLANK * (each.service not in measured))
         for each in used
     ]
+    return [*found, *caveats_of_clocks(engine, stack)]
+
+
+def caveats_of_clocks(engine: Engine, stack: Stack) -> list[str]:
+    """Return what the clocks of services on other machines mean for the figures of an engine."""
+    found = []
     for service, clock in stack.clocks.items():
         if service == engine.stamped_by:
             found.append(f"Lag is corrected by the clock that stamps the views: {clock}.")
         elif service in engine.services:
             found.append(f"Lag is by this machine's clock; {clock}.")
+        elif service == "loadgen":
+            found.append(f"The load generator stamps events: {clock}.")
     return found
 
 

@@ -6,6 +6,7 @@ from racetrack.engines.contract import Engine
 from racetrack.probes.base import HadOutage, Probe
 from racetrack.probes.cdc import PurchasesProbe, SchemasProbe
 from racetrack.probes.loadgen import ArrivalsProbe
+from racetrack.probes.nodes import NodesProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.usage import CgroupProbe, Meter, UsageProbe
 from racetrack.probes.views import ReadsProbe, ViewsProbe
@@ -45,13 +46,17 @@ def usage_probes(
 ) -> list[Probe]:
     """Return the probes of the services' resource usage and of the machine's noise. If the engine's
     processes are unknown, the CPU time of other programs is not measured."""
-    found: list[Probe] = [UsageProbe(meter, every_s, folder)]
+    found: list[Probe] = []
     kept_apart = accounts(engine, stack)
+    if stack.agents:
+        found.append(NodesProbe(stack.agents, meter, folder))
+    else:
+        found.append(UsageProbe(meter, every_s, folder))
     if kept_apart:
         found.append(CgroupProbe(kept_apart, every_s, folder))
     if not stack.unmeasurable:
         services = ServicesMeter(meter, kept_apart, stack.helpers)
-        known = services if engine.processes(stack) else None
+        known = services if engine.processes(stack) or stack.agents else None
         found.append(NoiseProbe(known, HarnessMeter(meter.pids), folder))
     return found
 

@@ -16,7 +16,7 @@ from racetrack.analysis import recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.probes import memory, top
+from racetrack.probes import memory, nodes, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
 from racetrack.probes.cdc import ConnectorProbe
@@ -29,7 +29,13 @@ from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
 from racetrack.run import probe_set
-from racetrack.run.checks import SpaceWatch, check_writes, services_of
+from racetrack.run.checks import (
+    SpaceWatch,
+    caveats_of_clocks,
+    check_writes,
+    require_known_clock,
+    services_of,
+)
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from racetrack.run.load_driver import FILE as LOAD_FILE
@@ -98,7 +104,7 @@ class Session:
         self._curves = self._curves_of(folder)
         self._outages = ExpectedOutages()
         self._runs = tuple(map(self._engine_run, engine.members))
-        self._meter = Meter(self._processes)
+        self._meter = Meter(self._processes, nodes.usage_now(lambda: stack.agents))
         self.control = ServiceControl(
             self._runs, stack=stack, outages=self._outages, meter=self._meter
         )
@@ -144,6 +150,12 @@ class Session:
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as record:
             record.versions |= self._stack.versions()
+        for run in self._runs:
+            require_known_clock(run.engine, self._stack)
+            if self._stack.agents:  # otherwise these caveats are already recorded
+                with self._folder.recording_of(run.engine.name) as record:
+                    clocks = caveats_of_clocks(run.engine, self._stack)
+                    record.caveats = (*record.caveats, *clocks)
         if unprepared := self._stack.unprepared:
             for run in self._runs:
                 with self._folder.recording_of(run.engine.name) as record:
@@ -404,15 +416,18 @@ class Session:
 
             start_ms, before = now_ms(), cpu_times(self._meter)
             changing = self._meter.pids if self._recorded else None
-            top.take(
-                processes,
-                samples,
-                self._sample_every_s,
-                self._folder,
-                self._stack.settings.stack_name,
-                check_and_report,
-                changing,
-            )
+            if processes:
+                top.take(
+                    processes,
+                    samples,
+                    self._sample_every_s,
+                    self._folder,
+                    self._stack.settings.stack_name,
+                    check_and_report,
+                    changing,
+                )
+            else:  # all of them run on other machines
+                self._let_pass(samples * self._sample_every_s)
             end_ms, after = now_ms(), cpu_times(self._meter)
         return Measured(
             window=Window(start_ms=start_ms, end_ms=end_ms),
@@ -423,7 +438,7 @@ class Session:
     def sample_memory(self) -> None:
         """Write the PSS of each service. Reading it takes CPU, so not while CPU is measured."""
         if self._memory is None:
-            file = MemoryFile(self._folder, self._stack.folders_in_memory)
+            file = MemoryFile(self._folder, self._stack.folders_in_memory, self._stack.agents)
             self._memory = self._closing.enter_context(file)
         self._memory.sample(self._processes())
 

@@ -135,6 +135,57 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True)
+class PodUsage:
+    """Resources that a pod has used since it was created, and its memory now.
+
+    Its CPU was limited in `periods`, and used up in `throttled` of them.
+    """
+
+    service: str
+    pod: str
+    uid: str
+    cpu_s: float
+    cpu_user_s: float
+    rss_bytes: int
+    memory_bytes: int  # with page cache and tmpfs
+    periods: int
+    throttled: int
+    throttled_s: float
+
+
+@dataclass(frozen=True)
+class NodeSample:
+    """State of a node and of its pods at `at_ms`, epoch milliseconds by the node's clock."""
+
+    number: int
+    at_ms: float
+    machine: str  # nodes with the same value share a machine; empty if it is the harness's
+    pods: Sequence[PodUsage]
+    noise: Mapping[str, float | None]  # columns of `noise.csv`, and `helpers_s`
+
+
+class NodeAgent(Protocol):
+    """Program on a node that samples the services' pods there once a second.
+
+    All methods raise OSError while the node can't be reached.
+    """
+
+    node: str
+
+    def clock(self) -> ServiceClock:
+        """Return the offset of the node's clock. Its uncertainty is half the round trip."""
+
+    def sample(self) -> NodeSample:
+        """Return a sample of this moment."""
+
+    def after(self, number: int) -> Sequence[NodeSample]:
+        """Return the samples after number `number`, even if the connection was lost since."""
+
+    def memory(self) -> Mapping[str, tuple[int | None, int | None]]:
+        """Return by service: proportional set size, and files on tmpfs, in bytes."""
+
+
+@dataclass(frozen=True)
 class RunningStack:
     """A stack that `./race up` left running."""
 
@@ -167,7 +218,15 @@ class Stack(Protocol):
 
     @property
     def clocks(self) -> Mapping[str, ServiceClock]:
-        """Clocks of services that run elsewhere, by service, as measured by `prepare`."""
+        """Clocks of services on other machines, as measured by `prepare` or `start`, by service."""
+
+    @property
+    def agents(self) -> Sequence[NodeAgent]:
+        """Agents on the services' nodes, since `start`.
+
+        Empty if the services' processes can be measured from this process. If there are agents,
+        `pids` returns nothing, and `accounting` None.
+        """
 
     @property
     def data_in_memory(self) -> bool:

@@ -59,7 +59,7 @@ def open_stack(
         say("Runtime native: KAFKA_BOOTSTRAP_SERVERS is set.")
         return _native(settings)
     if settings.runtime == "kubernetes":
-        return _on_kubernetes(settings, services, to_play=to_play)
+        return _on_kubernetes(settings, services)
     from racetrack.stack.compose.engine import NoDocker
 
     try:
@@ -98,12 +98,10 @@ def _native(settings: Settings) -> Stack:
     return NativeStack(settings)
 
 
-def _on_kubernetes(settings: Settings, services: Sequence[str], *, to_play: bool) -> Stack:
+def _on_kubernetes(settings: Settings, services: Sequence[str]) -> Stack:
     stack = _kubernetes(settings)
     if missing := ", ".join(stack.missing(services)):
         raise _NotThere(f"There is no Kubernetes manifest of {missing}")
-    if stack.unmeasurable and not to_play:
-        raise _NotMeasured(stack.unmeasurable)
     return stack
 
 

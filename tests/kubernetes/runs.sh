@@ -20,7 +20,7 @@ REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$REPO/racetrack/install/bootstrap.sh"
 RIG="$REPO/tests/kubernetes/rig.sh"
-SHARED=(mysql redpanda loadgen debezium)
+SHARED=(serve mysql redpanda loadgen debezium)
 VERSION=0.1.0
 GONE_WITHIN_S=150
 POLL_S=1

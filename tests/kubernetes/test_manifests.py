@@ -72,6 +72,29 @@ def test_what_all_pods_have_in_common(folder: Path) -> None:
 
 
 @every_folder
+def test_the_agent_only_reads_its_node(folder: Path) -> None:
+    (agent,) = (each for each in rendered(folder) if each["kind"] == "DaemonSet")
+    spec = agent["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["automountServiceAccountToken"] is False
+    assert container["image"] == image_name("serve")
+    assert "privileged" not in container["securityContext"]
+    (program,) = (volume["name"] for volume in spec["volumes"] if "configMap" in volume)
+    assert {each["name"] for each in container["volumeMounts"] if not each.get("readOnly")} == {
+        program
+    }
+
+
+@every_folder
+def test_there_is_an_agent_on_each_node_with_a_role(folder: Path) -> None:
+    (agent,) = (each for each in rendered(folder) if each["kind"] == "DaemonSet")
+    affinity = agent["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (terms,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"].values()
+    labels = [term["matchExpressions"][0]["key"] for term in terms]
+    assert labels == [f"role.racetrack.dev/{role}" for role in sorted(ROLES)]
+
+
+@every_folder
 def test_a_pod_goes_to_a_node_of_its_role(folder: Path) -> None:
     for pod in pods(folder):
         role = pod["metadata"]["labels"]["racetrack.dev/role"]

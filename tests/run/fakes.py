@@ -21,6 +21,7 @@ from racetrack.stack.contract import (
     Cluster,
     DataFolder,
     Endpoints,
+    NodeAgent,
     OnReady,
     Say,
     ServiceClock,
@@ -48,6 +49,7 @@ class FakeStack:
     )
     unmeasurable: Unmeasurable | None = None
     clocks: Mapping[str, ServiceClock] = {}
+    agents: Sequence[NodeAgent] = ()
     unprepared: tuple[str, ...] = ()
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:

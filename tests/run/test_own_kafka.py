@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from racetrack import cli
 from racetrack.config import load
 from racetrack.engines import find_engine
-from racetrack.errors import UsageError
+from racetrack.errors import SetupError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.run import checks, faults
 from racetrack.stack.contract import ServiceClock
@@ -54,6 +54,22 @@ def test_the_reader_learns_that_the_broker_is_unknown_and_how_clocks_differ() ->
     assert "the broker's clock is 3.3 ms behind this machine's, ± 0.8 ms" in clock
     assert len(checks.caveats_of_elsewhere(find_engine("dh"), own.as_stack())) == 1
     assert checks.caveats_of_elsewhere(find_engine("flink"), stack({}).as_stack()) == []
+
+
+@pytest.mark.parametrize(("offset_ms", "uncertainty_ms"), [(-15.0, 6.0), (0.0, 21.0)])
+def test_a_generator_whose_clock_is_off_is_refused(offset_ms: float, uncertainty_ms: float) -> None:
+    far = stack({})
+    checks.require_known_clock(find_engine("dh"), far.as_stack())
+    far.clocks = {"loadgen": ServiceClock("the load generator", offset_ms, uncertainty_ms)}
+    with pytest.raises(SetupError, match=r"the load generator stamps events.*chrony"):
+        checks.require_known_clock(find_engine("dh"), far.as_stack())
+
+
+def test_the_reader_learns_how_exactly_the_generators_clock_is_known() -> None:
+    far = stack({})
+    far.clocks = {"loadgen": ServiceClock("the load generator", 1.0, 0.5)}
+    (clock,) = checks.caveats_of_clocks(find_engine("dh"), far.as_stack())
+    assert "the load generator's clock is 1.0 ms ahead of this machine's, ± 0.5 ms" in clock
 
 
 def test_what_could_not_be_removed_is_listed() -> None:

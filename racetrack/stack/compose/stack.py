@@ -27,6 +27,7 @@ from racetrack.stack.containers import (
 from racetrack.stack.contract import (
     Cluster,
     DataFolder,
+    NodeAgent,
     OnReady,
     RunningStack,
     Say,
@@ -51,6 +52,7 @@ class ComposeStack(ContainerStack):
 
     runtime = "compose"
     helper_programs = ("dockerd", "containerd", "docker-proxy")
+    agents: Sequence[NodeAgent] = ()
     cluster: Cluster | None = None
 
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:

@@ -50,7 +50,8 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
 
 def namespace(name: str) -> Object:
     """Return the namespace of a stack."""
-    labels = {STARTED_BY: HARNESS}
+    # The agents see the processes of their node.
+    labels = {STARTED_BY: HARNESS, "pod-security.kubernetes.io/enforce": "privileged"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
@@ -110,7 +111,7 @@ def workloads(objects: Sequence[Object]) -> list[Workload]:
 
 def roles(each: Object) -> list[str]:
     """Return the labels that a node needs to run these pods."""
-    return list(each["spec"].get("template", {}).get("spec", {}).get("nodeSelector", {}))
+    return list(each.get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector", {}))
 
 
 def _engine_folders(services: Sequence[str]) -> list[Path]:
@@ -123,7 +124,7 @@ def _engine_folders(services: Sequence[str]) -> list[Path]:
 
 
 def _containers(each: Object) -> list[Object]:
-    pod = each["spec"].get("template", {}).get("spec", {})
+    pod = each.get("spec", {}).get("template", {}).get("spec", {})
     return [*pod.get("initContainers", []), *pod.get("containers", [])]
 
 

@@ -1,13 +1,9 @@
-"""Pods of a stack: their state, and their processes if these can be seen on this machine."""
+"""State of the pods of a stack."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import psutil
-
-from racetrack.stack.containers import PROC, CGroup, Live, NotVisible
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import SERVICE
 
@@ -23,7 +19,6 @@ FINAL = (
 )
 MEMORY_RAN_OUT = "OOMKilled"
 OTHERS = "it waits for other services"
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -50,49 +45,6 @@ def read(kubectl: Kubectl) -> list[Pod]:
 def read_all(described: Iterable[Mapping[str, Any]]) -> list[Pod]:
     """Return the pods that the cluster describes."""
     return [_read(each) for each in described]
-
-
-def is_here(node: Mapping[str, Any], boot_id: Path = BOOT_ID) -> bool:
-    """Return whether a node runs on this machine, so that its processes can be seen."""
-    return bool(node["status"]["nodeInfo"]["bootID"] == boot_id.read_text().strip())
-
-
-def live(container_id: str, proc: Path = PROC) -> Live:
-    """Return the processes of a running container.
-
-    Raises:
-        NotVisible: they can't be seen on this machine.
-    """
-    found = [process for process in psutil.process_iter() if _is_in(process, container_id, proc)]
-    if not found:
-        raise NotVisible(
-            f"The processes of container {container_id[:12]} can't be seen here, although its node"
-            " runs on this machine. Run Racetrack as root, outside of containers."
-        )
-    main = min(found, key=lambda process: (process.create_time(), process.pid))
-    return Live(container_id, main, CGroup.of(main.pid, container_id))
-
-
-@dataclass(frozen=True)
-class Sum:
-    """Accounting of a service with several pods."""
-
-    groups: Sequence[CGroup]
-
-    def cpu_s(self) -> float:
-        """Return the CPU seconds that all pods have used."""
-        return sum(group.cpu_s() for group in self.groups)
-
-    def memory_bytes(self) -> int:
-        """Return the memory that all pods use now."""
-        return sum(group.memory_bytes() for group in self.groups)
-
-
-def _is_in(process: psutil.Process, container_id: str, proc: Path) -> bool:
-    try:
-        return container_id in (proc / str(process.pid) / "cgroup").read_text()
-    except OSError:  # it has ended
-        return False
 
 
 def _read(described: Mapping[str, Any]) -> Pod:

@@ -1,21 +1,17 @@
 """Kubernetes stack: services as pods of one namespace, which is removed with all of them."""
 
-import contextlib
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.stack import applicability, resources
-from racetrack.stack.containers import ContainerStack, Live, called, each_once, shown
+from racetrack.stack import applicability
+from racetrack.stack.containers import ContainerStack, called, each_once, shown
 from racetrack.stack.contract import (
-    Accounting,
     DataFolder,
     OnReady,
     RunningStack,
@@ -23,7 +19,8 @@ from racetrack.stack.contract import (
     Unmeasurable,
     ignore,
 )
-from racetrack.stack.kubernetes import manifests, orphans, pods
+from racetrack.stack.kubernetes import agents, manifests, orphans, pods
+from racetrack.stack.kubernetes.agents import Agent
 from racetrack.stack.kubernetes.disruptions import Disruptions
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import ROLE, Workload
@@ -39,7 +36,6 @@ from racetrack.stack.provided import Provided
 
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
-REMEDY = "Enlarge it (sizeLimit in the service's manifest)"
 # Services that lose their data with their pods.
 LOSE_DATA = ("mysql", "redpanda", "redis", "debezium", "loadgen")
 
@@ -49,6 +45,7 @@ class KubernetesStack(ContainerStack):
 
     runtime = "kubernetes"
     helper_programs = ("kube", "containerd", "etcd", "coredns")
+    unmeasurable: Unmeasurable | None = None
 
     def __init__(self, settings: Settings) -> None:
         """Connect to the cluster; start nothing.
@@ -67,15 +64,9 @@ class KubernetesStack(ContainerStack):
         self._started: _Started | None = None
 
     @property
-    def unmeasurable(self) -> Unmeasurable | None:
-        """Reason why processes of pods can't be seen here: their nodes are other machines."""
-        away = [_name(node) for node in self._nodes if _roles(node) and not pods.is_here(node)]
-        if not away:
-            return None
-        return Unmeasurable(
-            f"Pods run on other machines ({', '.join(away)}), so their processes can't be seen",
-            "Use a cluster whose nodes run on this machine",
-        )
+    def agents(self) -> Sequence[Agent]:
+        """Agents on the nodes of the pods."""
+        return self._started.agents if self._started else ()
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that have no manifest."""
@@ -114,36 +105,27 @@ class KubernetesStack(ContainerStack):
         self._root.mkdir(mode=0o700, exist_ok=True)
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
-        objects = manifests.of_services(self._kubectl, self.settings, wanted)
+        objects = manifests.of_services(self._kubectl, self.settings, [*wanted, agents.NAME])
         self._started = _Started(Logs(self._kubectl, logs), manifests.workloads(objects))
         self._create(objects)
         self._await(self._started.workloads, say, _both(services, on_ready))
+        self._connect_agents()
 
-    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """Return the live processes of each service's pods; see the contract."""
-        return {
-            name: [pid for each in self._live(name) for pid in each.pids()] for name in services
-        }
+    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:  # noqa: ARG002
+        """Return nothing: the agents measure the pods, which may run on other machines."""
+        return {}
 
-    def accounting(self, service: str) -> Accounting | None:
-        """Return the control groups of the service's pods, if they can be seen here."""
-        groups = [each.group for each in self._live(service)]
-        return pods.Sum(groups) if groups else None
+    def accounting(self, service: str) -> None:  # noqa: ARG002
+        """Return None: the agents measure the pods."""
+        return
 
-    def folders_in_memory(self, service: str) -> list[Path]:
-        """Return the tmpfs mounts of the service's containers."""
-        mains = [each.main.pid for each in self._live(service) if each.runs()]
-        return [folder for pid in mains for folder in resources.tmpfs_of(pid)]
+    def folders_in_memory(self, service: str) -> list[Path]:  # noqa: ARG002
+        """Return an empty list: the agents measure what pods have in memory."""
+        return []
 
     def data_folders(self) -> list[DataFolder]:
-        """Return the tmpfs mounts of all live containers that can be seen here."""
-        found = list(self._started.pods.values()) if self._started else []
-        services = {pod.service for pod in found}
-        return [
-            DataFolder(folder, f"{folder} of {shown(name)}", REMEDY)
-            for name in sorted(services)
-            for folder in self.folders_in_memory(name)
-        ]
+        """Return an empty list: the pods' folders may be on other machines."""
+        return []
 
     def log_of(self, service: str) -> Path:
         """Return the file that receives the output of the service's first pod."""
@@ -159,11 +141,12 @@ class KubernetesStack(ContainerStack):
 
     def died(self) -> Mapping[str, str]:
         """Return the services of which a pod's main process ended, with the end of its log."""
+        on_node = {agent.node: agent for agent in self.agents}
         return {
             shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
             f"{self._up.logs.tail(pod)}"
             for pod in list(self._up.pods.values())
-            if (live := self._up.live.get(pod.name)) and not live.runs()
+            if pod.node in on_node and on_node[pod.node].has_ended(pod.container_id)
         }
 
     def survives_kill(self, service: str) -> bool:
@@ -183,27 +166,22 @@ class KubernetesStack(ContainerStack):
             raise RacetrackError(f"{lost[0]} can't be killed in a pod: its data would be lost.")
         doomed = self._workloads(services)
         names = [name for each in doomed for name in each.pods]
-        for service in services:
-            self.pause(service)
+        running = self._uids(services)
+        self._signal("STOP", running)
         for each in doomed:
             self._kubectl.run("scale", "statefulset", each.name, "--replicas=0")
         wait_until_ending(self._kubectl, names)
-        running = [process for name in services for process in self._processes(name)]
         self._forget(names)
-        for process in running:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        self._signal("KILL", running)
         wait_until_gone(self._kubectl, names)
 
     def pause(self, service: str) -> None:
         """Stop all processes of the service's pods; their connections stay open."""
-        for process in self._processes(service):
-            process.suspend()
+        self._signal("STOP", self._uids([service]))
 
     def resume(self, service: str) -> None:
         """Continue a paused service."""
-        for process in self._processes(service):
-            process.resume()
+        self._signal("CONT", self._uids([service]))
 
     def restart(self, service: str) -> None:
         """Create the pods of a killed service; return when all are ready.
@@ -228,7 +206,6 @@ class KubernetesStack(ContainerStack):
         """Forget pods that are about to end, so that their end is not unexpected."""
         for name in names:
             self._up.pods.pop(name, None)
-            self._up.live.pop(name, None)
 
     def _workloads(self, services: Sequence[str]) -> list[Workload]:
         names = [called(service) for service in services]
@@ -245,8 +222,8 @@ class KubernetesStack(ContainerStack):
         """Remove the namespace with everything in it, whatever started it. Idempotent."""
         self._watchdog.wait_for_last(say)
         began, left_by = time.monotonic(), self._note.run_name()
-        if self._started:
-            self._started.live.clear()
+        for agent in self.agents:
+            agent.close()
         orphans.uncordon(self._kubectl)
         was_there = orphans.remove_namespace(self._kubectl)
         if self._started:
@@ -271,10 +248,8 @@ class KubernetesStack(ContainerStack):
             return None
         found = [pod for pod in pods.read(self._kubectl) if pod.is_ready]
         self._adopt_addresses()
-        services: dict[str, list[int]] = {}
-        for pod in found:
-            seen = [] if self.unmeasurable else pods.live(pod.container_id).pids()
-            services.setdefault(shown(pod.service), []).extend(seen)
+        services: dict[str, list[int]]
+        services = {shown(pod.service): [] for pod in found if pod.service != agents.NAME}
         return self._note.read(services)
 
     @property
@@ -283,20 +258,45 @@ class KubernetesStack(ContainerStack):
             raise RacetrackError("This stack has not been started.")
         return self._started
 
-    def _live(self, service: str) -> list[Live]:
-        name, live = called(service), self._up.live
-        found = [pod.name for pod in list(self._up.pods.values()) if pod.service == name]
-        return [live[pod] for pod in found if pod in live]
-
     def _await(self, workloads: Sequence[Workload], say: Say, on_ready: OnReady = ignore) -> None:
         """Wait until all pods of these workloads are ready, and know them from then on."""
         for pod in wait_until_ready(self._kubectl, self._up.logs, workloads, say, on_ready):
-            if not self.unmeasurable:
-                self._up.live[pod.name] = pods.live(pod.container_id)
             self._up.pods[pod.name] = pod
 
-    def _processes(self, service: str) -> list[psutil.Process]:
-        return [psutil.Process(pid) for pid in self.pids([service])[service]]
+    def _connect_agents(self) -> None:
+        """Connect to the agents, and compare the clocks of the broker and the generator.
+
+        Raises:
+            ClusterFailed: the agent on a node can't be reached.
+        """
+        up = self._up
+        nodes = {pod.service: pod.node for pod in up.pods.values()}
+        with_role = {_name(node) for node in self._nodes if _has_role(node)}
+        found = agents.wait_until_there(self._kubectl, with_role)
+        up.agent_pods = {pod.node: pod.name for pod in found}
+        (service,) = self._kubectl.get("services", f"--selector={manifests.SERVICE}={agents.NAME}")
+        port = int(service["spec"]["ports"][0]["nodePort"])
+        addresses = {_name(node): _address(node) for node in self._nodes}
+        service_of = agents.by_prefix(list(nodes))
+        up.agents = [Agent(pod.node, (addresses[pod.node], port), service_of) for pod in found]
+        clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
+        for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
+            if called(name) in nodes:  # otherwise it runs outside of the cluster
+                self._provided.clocks[name] = replace(clocks[nodes[called(name)]], title=title)
+
+    def _uids(self, services: Sequence[str]) -> dict[str, list[str]]:
+        """Return the uids of the services' pods, by node."""
+        names = [shown(called(name)) for name in services]
+        return {
+            agent.node: [uid for name in names for uid in agent.uids(name)] for agent in self.agents
+        }
+
+    def _signal(self, name: str, uids: Mapping[str, Sequence[str]]) -> None:
+        """Let the agents send a signal to all processes of these pods, given by node."""
+        for node, of in uids.items():
+            if of:
+                program = ("python", "/agent/agent.py", name)
+                self._kubectl.run("exec", self._up.agent_pods[node], "--", *program, *of)
 
     def _clear_orphans(self, say: Say) -> None:
         if orphans.clear_at_once(self.settings.stack_name):
@@ -338,13 +338,13 @@ class KubernetesStack(ContainerStack):
 
 @dataclass
 class _Started:
-    """What is known of a started stack: its pods, and their processes if they can be seen here,
-    both by the pods' names."""
+    """What is known of a started stack: its pods by name, and the agents' pods by node."""
 
     logs: Logs
     workloads: list[Workload]
     pods: dict[str, Pod] = field(default_factory=dict)
-    live: dict[str, Live] = field(default_factory=dict)
+    agents: list[Agent] = field(default_factory=list)
+    agent_pods: dict[str, str] = field(default_factory=dict)
 
 
 def _both(services: Sequence[str], on_ready: OnReady) -> Callable[[str], None]:
@@ -367,8 +367,8 @@ def _name(node: Mapping[str, Any]) -> str:
     return str(node["metadata"]["name"])
 
 
-def _roles(node: Mapping[str, Any]) -> list[str]:
-    return [label for label in node["metadata"]["labels"] if label.startswith(ROLE)]
+def _has_role(node: Mapping[str, Any]) -> bool:
+    return any(label.startswith(ROLE) for label in node["metadata"]["labels"])
 
 
 def _address(node: Mapping[str, Any]) -> str:

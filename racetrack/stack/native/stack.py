@@ -20,6 +20,7 @@ from racetrack.stack.contract import (
     DataFolder,
     Endpoints,
     InternalEndpoints,
+    NodeAgent,
     OnReady,
     RunningStack,
     Say,
@@ -59,6 +60,7 @@ class NativeStack:
 
     runtime = "native"
     unmeasurable: Unmeasurable | None = None
+    agents: Sequence[NodeAgent] = ()
     cluster: Cluster | None = None
 
     def __init__(

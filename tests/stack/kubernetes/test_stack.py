@@ -34,7 +34,7 @@ sys.exit(f"no answer to {{asked}}")
 """
 
 
-def node(name: str, *roles: str, boot_id: str = "") -> dict[str, Any]:
+def node(name: str, *roles: str) -> dict[str, Any]:
     return {
         "metadata": {
             "name": name,
@@ -44,7 +44,6 @@ def node(name: str, *roles: str, boot_id: str = "") -> dict[str, Any]:
         "status": {
             "conditions": [{"type": "Ready", "status": "True"}],
             "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
-            "nodeInfo": {"bootID": boot_id or pods.BOOT_ID.read_text().strip()},
         },
     }
 
@@ -141,15 +140,6 @@ def test_one_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
     with pytest.raises(BusyError, match="namespace test-it was not created by Racetrack"):
         stack().prepare(SERVICES, print)
     assert not any(asked.startswith("delete") for asked in cluster.asked())
-
-
-def test_nodes_elsewhere_are_not_measured(cluster: Cluster) -> None:
-    cluster.has("nodes", node("here", "broker"), node("away", "engine", boot_id="another"))
-    settings = load({"RUNTIME": "kubernetes"})
-    assert stack().unmeasurable
-    with pytest.raises(SetupError, match=r"Pods run on other machines \(away\)"):
-        runtime.open_stack(settings, SERVICES, print)
-    assert runtime.open_stack(settings, SERVICES, print, to_play=True).runtime == "kubernetes"
 
 
 def test_a_service_without_a_manifest(cluster: Cluster) -> None:

@@ -1,0 +1,194 @@
+"""The agent reads both versions of control groups, and keeps samples while nobody reads them."""
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.stack.kubernetes.agents import Agent, by_prefix
+from tests.kubernetes.agent_nodes import CGROUPFS, SYSTEMD, UID, V1, V2, groups, proc, write
+from tests.kubernetes.agent_nodes import agent as load_agent
+from tests.kubernetes.agent_serving import served
+from tests.waiting import wait_until
+
+BOTH = pytest.mark.parametrize("files", [V1, V2], ids=["v1", "v2"])
+agent = load_agent()
+
+
+@BOTH
+@pytest.mark.parametrize("pod", [CGROUPFS, SYSTEMD], ids=["cgroupfs", "systemd"])
+def test_the_usage_of_a_pod(tmp_path: Path, files: dict[str, str], pod: str) -> None:
+    used = agent.Groups(groups(tmp_path, files, pod), proc(tmp_path)).usage(UID)
+    assert used == {
+        "cpu_s": 2.5,
+        "cpu_user_s": 1.875,
+        "rss_bytes": 3 * 10 * agent.PAGE_BYTES,
+        "memory_bytes": 7_000_000,
+        "periods": 90,
+        "throttled": 7,
+        "throttled_s": 0.75,
+        "groups": ["c0ffee", "pause"],
+    }
+
+
+@BOTH
+def test_memory_counts_mapped_files_once(tmp_path: Path, files: dict[str, str]) -> None:
+    memory = agent.Groups(groups(tmp_path, files), proc(tmp_path)).memory(UID)
+    assert memory == {"pss": 3 * 200 * 1024, "tmpfs": 3_000_000 - 3 * 100 * 1024}
+
+
+@BOTH
+def test_a_pod_that_is_gone_has_no_usage(tmp_path: Path, files: dict[str, str]) -> None:
+    root = groups(tmp_path, files)
+    found = agent.Groups(root, proc(tmp_path))
+    assert found.usage(UID)
+    for path in sorted(root.rglob("*"), reverse=True):
+        if UID in str(path):
+            path.rmdir() if path.is_dir() else path.unlink()
+    assert found.usage(UID) is None
+    assert found.memory(UID) is None
+
+
+def test_hierarchies_that_share_a_mount(tmp_path: Path) -> None:
+    """Debian mounts `cpu` and `cpuacct` together."""
+    shared = {name.replace("cpuacct/", "cpu,cpuacct/"): of for name, of in V1.items()}
+    shared = {name.replace("cpu/", "cpu,cpuacct/"): of for name, of in shared.items()}
+    assert agent.Groups(groups(tmp_path, shared), proc(tmp_path)).usage(UID)["throttled"] == 7
+
+
+def test_the_noise_of_a_node(tmp_path: Path) -> None:
+    noise = agent.Noise(proc(tmp_path), tmp_path).read()
+    per_s = agent.TICKS_PER_S
+    assert noise["machine_s"] - noise["busy_s"] == pytest.approx((500 + 30 + 20) / per_s)
+    assert noise["steal_s"] == 20 / per_s
+    assert noise["programs_s"] == 400 / per_s  # without the kernel's thread
+    assert noise["helpers_s"] == 70 / per_s
+    assert (noise["load_1_min"], noise["mhz"]) == (1.5, None)
+    assert (noise["waited_for_cpu_s"], noise["waited_for_io_s"]) == (2.5, None)
+    assert noise["core_mib_per_s"] > 0
+
+
+def test_where_not_all_programs_can_be_seen_their_time_is_unknown(tmp_path: Path) -> None:
+    assert agent.Noise(proc(tmp_path, kthreadd=False), tmp_path).read()["programs_s"] is None
+
+
+def sampler(tmp_path: Path) -> Any:
+    write(
+        tmp_path,
+        {
+            f"pods/race_kstreams-0_{UID}/kstreams/0.log": "",
+            "pods/race_agent-x7x2p_1-2/agent/0.log": "",
+            "pods/other_kstreams-0_3-4/kstreams/0.log": "",
+            "pods/race_kstreams-1_5-6/wait/0.log": "",  # it has no control group yet
+        },
+    )
+    node = proc(tmp_path)
+    parts = agent.Groups(groups(tmp_path, V1), node), agent.Noise(node, tmp_path)
+    return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods")
+
+
+def test_a_sample_has_the_pods_of_the_namespace_without_the_agent(tmp_path: Path) -> None:
+    sample = sampler(tmp_path).sample()
+    assert [(pod["pod"], pod["uid"]) for pod in sample["pods"]] == [("kstreams-0", UID)]
+    assert sample["noise"]["services_s"] == 2.5
+
+
+def test_the_time_of_pods_that_are_gone_stays_in_the_sum(tmp_path: Path) -> None:
+    samples = sampler(tmp_path)
+    samples.sample()
+    (tmp_path / f"pods/race_kstreams-0_{UID}").rename(tmp_path / "pods/race_kstreams-0_8-9")
+    later = samples.sample()
+    assert later["pods"] == []
+    assert later["noise"]["services_s"] == 2.5
+
+
+def client(port: int) -> Agent:
+    return Agent("node1", ("127.0.0.1", port), by_prefix(["kstreams", "redpanda"]))
+
+
+def test_a_lost_connection_costs_no_sample(tmp_path: Path) -> None:
+    samples = sampler(tmp_path)
+    turns = threading.Semaphore(2)
+
+    def wait(_seconds: float) -> None:
+        turns.acquire()
+
+    threading.Thread(target=samples.keep_sampling, args=[wait], daemon=True).start()
+    with served(samples) as port:
+        reader = client(port)
+        wait_until(lambda: len(reader.after(0)) == 3, "samples")
+        first = reader.after(0)
+        assert not reader.after(first[-1].number)
+        reader.close()  # as a network does
+    with pytest.raises(OSError, match="refused"):
+        reader.after(first[-1].number)
+    turns.release(2)
+    with served(samples, port):
+        wait_until(lambda: len(samples.after(first[-1].number)) == 2, "samples")
+        wait_until(lambda: len(again(reader, first[-1].number)) == 2, "the connection")
+        assert [each.number for each in reader.after(0)[:3]] == [each.number for each in first]
+
+
+def again(reader: Agent, number: int) -> list[Any]:
+    try:
+        return reader.after(number)
+    except OSError:
+        return []
+
+
+def test_samples_in_the_harness(tmp_path: Path) -> None:
+    with served(sampler(tmp_path)) as port:
+        reader = client(port)
+        sample = reader.sample()
+        assert sample.machine == ""  # this machine's
+        (pod,) = sample.pods
+        assert (pod.service, pod.pod, pod.cpu_s, pod.throttled) == (
+            "kstreams",
+            "kstreams-0",
+            2.5,
+            7,
+        )
+        assert reader.uids("kstreams") == [UID]
+        assert not reader.has_ended("c0ffee")
+        assert reader.has_ended("decaf")
+        assert reader.memory() == {"kstreams": (3 * 200 * 1024, 3_000_000 - 3 * 100 * 1024)}
+
+
+def test_a_machine_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "boot_id").write_text("another\n")
+    with served(sampler(tmp_path)) as port:
+        reader = Agent("n", ("127.0.0.1", port), by_prefix([]), tmp_path / "boot_id")
+        sample = reader.sample()
+        assert len(sample.machine) == 36
+        assert sample.pods == []
+
+
+def test_the_clock_of_a_node(tmp_path: Path) -> None:
+    with served(sampler(tmp_path)) as port:
+        clock = client(port).clock()
+    assert abs(clock.offset_ms) <= clock.uncertainty_ms + 1
+    assert str(clock).startswith("node node1's clock is ")
+
+
+def test_the_longest_name_of_a_service_is_its_own() -> None:
+    service_of = by_prefix(["flink", "flink-taskmanager", "redpanda"])
+    assert service_of("flink-taskmanager-1") == "flink-taskmanager"
+    assert service_of("flink-0") == "flink"
+    assert service_of("redpanda-0") == "broker"
+    assert service_of("agent-x7x2p") is None
+
+
+def test_signals_reach_all_processes_of_a_pod(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        files = {**V1, "cpuacct/POD/c0ffee/cgroup.procs": f"{child.pid}\n"}
+        files["cpuacct/POD/pause/cgroup.procs"] = ""
+        found = agent.Groups(groups(tmp_path, files))
+        agent.send("STOP", [UID], found)
+        _, status = os.waitpid(child.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        agent.send("KILL", [UID], found)
+        assert child.wait() == -signal.SIGKILL
