@@ -375,7 +375,7 @@ def test_a_bound_shorter_than_two_update_intervals_is_reported_as_the_effective_
 def test_a_search_of_another_schema_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "old_limit").mkdir()
     (tmp_path / "old_limit" / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
-    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 4"):
+    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads \d+\."):
         collect([tmp_path / "old_limit"])
 
 
