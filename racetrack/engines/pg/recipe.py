@@ -19,6 +19,7 @@ POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)
 # The feeder, and the modules of the harness that it imports.
 FEED = (
     "racetrack/__init__.py",
+    "racetrack/clock.py",
     "racetrack/environment.py",
     "racetrack/errors.py",
     "racetrack/kafka_endpoint.py",
