@@ -279,8 +279,8 @@ byId("ranking").tHead.rows[0].replaceChildren(...COLUMNS.map((column) => {
   });
   return element("th", { scope: "col", role: "columnheader", "data-key": column.key }, button);
 }));
-const chosen = new URLSearchParams(location.hash.slice(1));
-for (const name of ["workload", "machine", "metric", "rate"]) state[name] = chosen.get(name) ?? state[name];
-(chosen.get("hidden") || "").split(" ").filter(Boolean).forEach((path) => state.hidden.add(path));
+const linked = new URLSearchParams(location.hash.slice(1));
+for (const name of ["workload", "machine", "metric", "rate"]) state[name] = linked.get(name) ?? state[name];
+(linked.get("hidden") || "").split(" ").filter(Boolean).forEach((path) => state.hidden.add(path));
 if (RESULTS.length) show();
 else byId("means").textContent = "There are no results yet: ./race publish FOLDER…";
