@@ -19,6 +19,8 @@ from tests.some_engines import EXAMPLE
 pytestmark = pytest.mark.e2e
 
 OWN = find_engine(EXAMPLE).services
+# Percent of a core. The same code used 1.9 to 3.7 % on a machine whose cores change their speed.
+HARNESS_MOST_PCT = 4
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +119,9 @@ def test_it_decides_whether_the_engine_kept_up(folder: Path) -> None:
 
 def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
     used_pct = read_run(folder)["results"]["noise"]["harness_cpu_pct"]
-    if used_pct >= 3:
+    if used_pct >= HARNESS_MOST_PCT:
         skip_if_busy(folder)  # where all is slow since the cores are taken, so is the harness
-    assert used_pct < 3
+    assert used_pct < HARNESS_MOST_PCT
 
 
 def test_run_json_reports_what_ran_where_and_when(folder: Path) -> None:
