@@ -27,7 +27,7 @@ from racetrack.analysis.comparison import (
 )
 from racetrack.report.export import Document, FlatRecord, markdown_table
 from racetrack.report.figures import format_significant
-from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.comparison import QUICK, ComparisonRecord
 from racetrack.results.repeats import RepeatedRuns
 from racetrack.terminal import as_text
 
@@ -260,10 +260,7 @@ def describe_conditions(record: ComparisonRecord) -> list[str]:
     how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
     lines = [f"{how}; order by seed {record.seed}."]
     if record.is_quick:
-        lines.append(
-            "Quick: windows are short and begin soon after the start, so an engine that warms up"
-            " slowly costs more in them, and gets less far, than without --quick."
-        )
+        lines.append(QUICK)
     if record.reads_per_s:
         lines.append(
             f"A client read the views {record.reads_per_s} times a second, since an engine that"

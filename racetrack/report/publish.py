@@ -22,6 +22,7 @@ from racetrack.report.figures import (
 )
 from racetrack.report.material import Material, Sample, Throughput, gather
 from racetrack.results.base import Scalar
+from racetrack.results.comparison import QUICK
 from racetrack.results.figures import LagAtMost
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
@@ -195,6 +196,7 @@ def _version(material: Material, name: EngineName) -> str:
 
 def _caveats(material: Material) -> tuple[str, ...]:
     found = [text for of in material.records.values() for text in (*view_caveats(of), *of.caveats)]
+    found += [QUICK for comparison in material.comparisons if comparison.is_quick]
     return tuple(dict.fromkeys(found))
 
 

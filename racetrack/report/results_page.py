@@ -149,7 +149,9 @@ def _verdicts(figures: RateFigures) -> str:
 
 
 def _caveats(results: Sequence[EngineResult]) -> str:
-    lines = [f"- {_name(of)}: {text}\n" for of in results for text in of.caveats]
+    texts = dict.fromkeys(text for of in results for text in of.caveats)
+    concerned = {text: [_name(of) for of in results if text in of.caveats] for text in texts}
+    lines = [f"- {', '.join(names)}: {text}\n" for text, names in concerned.items()]
     lines += [
         f"- {_name(of)}: the script does not create {', '.join(of.views.absent)}.\n"
         for of in results

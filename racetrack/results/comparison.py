@@ -7,6 +7,11 @@ from pydantic import Field
 from racetrack.results.repeats import RepeatedRuns
 
 FILE = "comparison.json"
+# Caveat of results from `--quick`.
+QUICK = (
+    "Quick: windows are short and begin soon after the start, so an engine that warms up slowly"
+    " costs more in them, and gets less far, than without --quick."
+)
 
 
 class ComparisonRecord(RepeatedRuns):

@@ -19,7 +19,7 @@ from racetrack.report.material import gather
 from racetrack.report.publish import EngineName, publish
 from racetrack.report.ranking import ranking_page, read_results
 from racetrack.report.results_page import results_page
-from racetrack.results.comparison import ComparisonRecord
+from racetrack.results.comparison import QUICK, ComparisonRecord
 from racetrack.results.published import MOST_BYTES, schema
 from racetrack.results.repeats import Piece
 from racetrack.results.run import Window
@@ -275,6 +275,9 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
         "./race compare steady swift --quick --rates 1000,4000 --repeats 2"
     ]
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
+    assert QUICK in result["caveats"]
+    page = results_page(read_results(tmp_path / "results"), "results")
+    assert page.count(f"- Steady Stream: {QUICK}") == 1
 
 
 def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path: Path) -> None:

@@ -90,10 +90,13 @@ const answer = ([word, key, what]) => {
   return element("li", {}, element("b", {}, `${word}${at}: ${alike.join(" or ")}${alike.length > 1 ? ", not decided" : ""}.`),
     ` ${what}: ${figures.join(", ")}.`);
 };
-// What a reader must know before comparing, such as views that are computed only when they are read.
-const caveat = (result) => {
-  const first = (result.caveats || [])[0];
-  return first ? element("li", { class: "muted" }, `${nameOf(result)}: ${first}`) : null;
+// What a reader must know before comparing: the first caveat of each engine, such as views that are
+// computed only when they are read.
+const caveats = () => {
+  const names = {};
+  const firsts = (result) => (result.caveats || []).filter((text, index) => !index || text.startsWith("Quick:"));
+  chosen().forEach((result) => firsts(result).forEach((text) => { (names[text] = names[text] || []).push(nameOf(result)); }));
+  return Object.entries(names).map(([text, of]) => element("li", { class: "muted" }, `${of.join(", ")}: ${text}`));
 };
 const unverified = () => {
   const names = chosen().filter((result) => !result.views.runs).map(nameOf);
@@ -259,7 +262,7 @@ const show = () => {
   render();
 };
 const render = () => {
-  byId("answers").replaceChildren(...[...ANSWERS.map(answer), ...chosen().map(caveat), unverified()].filter(Boolean));
+  byId("answers").replaceChildren(...[...ANSWERS.map(answer), ...caveats(), unverified()].filter(Boolean));
   showTable();
   showCharts();
   const hidden = [...state.hidden].join(" ");
