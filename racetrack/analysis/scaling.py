@@ -39,7 +39,7 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """Whether these replicas hold the rate; None if the runs do not decide it."""
+        """True if these replicas hold the rate, False if not, None if the runs do not decide it."""
         if max(self.held, self.failed) < SURE_RUNS or min(self.held, self.failed) > 0:
             return None
         return self.held > 0

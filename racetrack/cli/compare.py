@@ -127,9 +127,9 @@ def compare(
         sys.exit(_compare_recorded(names, output, gate))
     from racetrack.results.comparison import ComparisonRecord
     from racetrack.results.folder import read_plan
-    from racetrack.run.comparison import Asked, planned
+    from racetrack.run.comparison import ComparisonArguments, planned
 
-    arguments = Asked(
+    arguments = ComparisonArguments(
         engines=tuple(engines),
         rates=tuple(rates or ()),
         repeats=repeats,

@@ -93,13 +93,13 @@ def scale(
         raise click.UsageError("--replicas: name at least two numbers, such as 1,2,4.")
     from racetrack.results.folder import read_plan
     from racetrack.results.scale import ScaleRecord
-    from racetrack.run.scale import Asked, planned
+    from racetrack.run.scale import ScaleArguments, planned
 
     with errors_to_exit_codes():
         if resume:
             plan = read_plan(resume, ScaleRecord)
         else:
-            arguments = Asked(
+            arguments = ScaleArguments(
                 engine=engine or "",
                 replicas=tuple(replicas),
                 hold_per_s=hold,

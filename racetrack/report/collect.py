@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from racetrack import config as settings
 from racetrack.analysis.compare import CostLine, Ratio, Summary, fit_cost, ratio, summary
@@ -50,8 +51,9 @@ PLACE_ONLY = (
     "core_speed_min_pct",
 )
 # Versions of the harness. They are shown with a run's details, but do not separate runs.
-RULER = ("racetrack", "python")
+HARNESS_VERSIONS = ("racetrack", "python")
 WINDOW = "window"
+Record = TypeVar("Record")
 # Raw files of every run, and the figures computed from each.
 RAW_FILES = {
     "curves.csv": "lag, throughput and verdict",
@@ -144,29 +146,24 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Limit:
+class _RecordFolder(Generic[Record]):
+    """A folder and its record."""
+
+    path: Path
+    record: Record
+
+    @property
+    def tag(self) -> str:
+        """Name of the folder."""
+        return self.path.name
+
+
+class Limit(_RecordFolder[LimitRecord]):
     """Folder of a capacity search, and its result."""
 
-    path: Path
-    record: LimitRecord
 
-    @property
-    def tag(self) -> str:
-        """Name of the folder."""
-        return self.path.name
-
-
-@dataclass(frozen=True)
-class ScaleFolder:
+class ScaleFolder(_RecordFolder[ScaleRecord]):
     """Folder of a scaling measurement, and its record."""
-
-    path: Path
-    record: ScaleRecord
-
-    @property
-    def tag(self) -> str:
-        """Name of the folder."""
-        return self.path.name
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
@@ -341,7 +338,11 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
     run = read_run(path)
     applicable = {key: str(value) for key, value in settings_of(run).items()}
-    versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
+    versions = {
+        f"{key} version": value
+        for key, value in run.versions.items()
+        if key not in HARNESS_VERSIONS
+    }
     disturbed = {**_faults(run), **_load(run)}
     config = {**applicable, **versions, **_window(run), **disturbed, **varied}
     graded = {grade: tuple(of) for grade, of in warnings_of(run).items()}

@@ -13,7 +13,15 @@ from racetrack.analysis.compare import CONFIDENCE, Summary
 from racetrack.analysis.outcome import rate_missed
 from racetrack.analysis.scaling import scale_of
 from racetrack.report import scaling, searches
-from racetrack.report.collect import RULER, Collection, Comparison, Group, Limit, Run, Table
+from racetrack.report.collect import (
+    HARNESS_VERSIONS,
+    Collection,
+    Comparison,
+    Group,
+    Limit,
+    Run,
+    Table,
+)
 from racetrack.report.figures import BY_KEY, SHOWN, Grade, format_significant, number
 from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
 from racetrack.results.figures import VerdictKind
@@ -305,7 +313,7 @@ def _article_footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:
         f"{name} {version}"
         for run in runs
         for name, version in run.record.versions.items()
-        if name not in RULER
+        if name not in HARNESS_VERSIONS
     }
     if versions:
         yield f"versions here: {', '.join(sorted(versions))}."

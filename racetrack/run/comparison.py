@@ -15,7 +15,7 @@ from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.folder import read_plan
 from racetrack.results.repeats import PlannedRun
 from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
-from racetrack.run.repeats import RunsOfPlan, random_order, random_seed
+from racetrack.run.repeats import PlanArguments, RunsOfPlan, random_order
 from racetrack.run.session import Session
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
@@ -25,7 +25,6 @@ SHARES = (0.1, 0.25, 0.5)
 # Rates of a quick comparison, which has no time for probes. Engines sustain them on two cores soon
 # after their start.
 QUICK_RATES = (1_000, 5_000)
-QUICK_REPEATS, REPEATS = 2, 3
 READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
 # The heap of every engine is this share of the machine's memory, in steps of HEAP_STEP_MIB. The
 # broker uses a sixth of the memory. The rest is for memory outside of heaps and for other services.
@@ -45,27 +44,21 @@ def phases_of(record: ComparisonRecord) -> Phases:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Arguments of the command line. `given` contains the names of settings that the user has set
-    in the environment."""
+class ComparisonArguments(PlanArguments):
+    """Arguments of the command line for a comparison."""
 
     engines: tuple[str, ...]
     rates: tuple[int, ...] = ()
-    repeats: int | None = None
-    is_quick: bool = False
     reads: bool = True
-    workload: str | None = None
-    seed: int | None = None
-    given: frozenset[str] = frozenset()
 
 
-def planned(arguments: Asked) -> ComparisonRecord:
+def planned(arguments: ComparisonArguments) -> ComparisonRecord:
     """Return the plan of a comparison: the settings of each engine, and the order of runs.
 
     Raises:
         UsageError: an engine or a setting can't be used.
     """
-    fixed = {"WORKLOAD": arguments.workload} if arguments.workload else {}
+    fixed = arguments.settings
     settings = load(fixed)
     read = _reads(settings.workload) if arguments.reads else {}
     heaps = {name: _heaps(name) for name in arguments.engines}
@@ -73,8 +66,7 @@ def planned(arguments: Asked) -> ComparisonRecord:
         name: {**fixed, **_not_given({**read, **heaps[name]}, arguments)}
         for name in arguments.engines
     }
-    repeats = arguments.repeats or (QUICK_REPEATS if arguments.is_quick else REPEATS)
-    seed = random_seed() if arguments.seed is None else arguments.seed
+    repeats, seed = arguments.choose_repeats(), arguments.choose_seed()
     replicas = settings.engine_replicas
     return ComparisonRecord(
         engines=arguments.engines,
@@ -91,7 +83,7 @@ def planned(arguments: Asked) -> ComparisonRecord:
     )
 
 
-def _not_given(settings: Mapping[str, str], arguments: Asked) -> dict[str, str]:
+def _not_given(settings: Mapping[str, str], arguments: ComparisonArguments) -> dict[str, str]:
     """Return the settings that the user has not set."""
     return {name: value for name, value in settings.items() if name not in arguments.given}
 
@@ -119,7 +111,7 @@ def _heaps(engine: str) -> dict[str, str]:
     }
 
 
-def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], arguments: Asked) -> str:
+def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], arguments: ComparisonArguments) -> str:
     every = {name: value for each in heaps.values() for name, value in each.items()}
     sized = ", ".join(f"{name}={value}" for name, value in _not_given(every, arguments).items())
     own = ", ".join(name for name in every if name in arguments.given)

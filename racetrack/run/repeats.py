@@ -4,6 +4,7 @@ them."""
 import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack import engines, terminal
@@ -20,6 +21,32 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
 Measure = Callable[[ComparedRun, PlannedRun], None]
+QUICK_REPEATS, REPEATS = 2, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanArguments:
+    """Arguments of the command line that all plans have. `given` contains the names of settings
+    that the user has set in the environment."""
+
+    repeats: int | None = None
+    is_quick: bool = False
+    workload: str | None = None
+    seed: int | None = None
+    given: frozenset[str] = frozenset()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Settings that the arguments contain."""
+        return {"WORKLOAD": self.workload} if self.workload else {}
+
+    def choose_repeats(self) -> int:
+        """Return the number of repeats, by default QUICK_REPEATS or REPEATS."""
+        return self.repeats or (QUICK_REPEATS if self.is_quick else REPEATS)
+
+    def choose_seed(self) -> int:
+        """Return the seed of the random order, by default a random one."""
+        return random.randrange(10_000) if self.seed is None else self.seed  # noqa: S311
 
 
 def random_order(
@@ -33,11 +60,6 @@ def random_order(
         for repeat in range(1, repeats + 1)
         for engine, replicas in rng.sample(list(sides), len(sides))
     )
-
-
-def random_seed() -> int:
-    """Return a seed for the random order."""
-    return random.randrange(10_000)  # noqa: S311
 
 
 def settings_for(record: RepeatedRuns, run: PlannedRun, logs_folder: Path) -> Settings:

@@ -13,11 +13,10 @@ from racetrack.results.folder import read_plan
 from racetrack.results.repeats import Piece, PlannedRun
 from racetrack.results.scale import ScaleRecord
 from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
-from racetrack.run.repeats import RunsOfPlan, random_order, random_seed
+from racetrack.run.repeats import PlanArguments, RunsOfPlan, random_order
 from racetrack.run.session import Session
 from racetrack.terminal import Screen
 
-QUICK_REPEATS, REPEATS = 2, 3
 PHASES = Phases(
     warm_up_s=120, settle_s=15, watch_s=60, saturated_for_s=60, saturation_s=120, batch_s=30
 )
@@ -35,34 +34,27 @@ def phases_of(record: ScaleRecord) -> Phases:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Arguments of the command line. `given` contains the names of settings that the user has set
-    in the environment."""
+class ScaleArguments(PlanArguments):
+    """Arguments of the command line for a scaling measurement."""
 
     engine: str
     replicas: tuple[int, ...]
     hold_per_s: int | None = None
-    repeats: int | None = None
-    is_quick: bool = False
-    workload: str | None = None
-    seed: int | None = None
-    given: frozenset[str] = frozenset()
 
 
-def planned(arguments: Asked) -> ScaleRecord:
+def planned(arguments: ScaleArguments) -> ScaleRecord:
     """Return the plan of a scaling measurement: the settings, and the order of runs.
 
     Raises:
         UsageError: a setting can't be used.
     """
-    fixed = {"WORKLOAD": arguments.workload} if arguments.workload else {}
+    fixed = arguments.settings
     replicas = tuple(sorted(set(arguments.replicas)))
     partitions = load(fixed).pageviews_partitions
     if PARTITIONS not in arguments.given:
         partitions = shareable(partitions, replicas)
     own = {**fixed, PARTITIONS: str(partitions)}
-    repeats = arguments.repeats or (QUICK_REPEATS if arguments.is_quick else REPEATS)
-    seed = random_seed() if arguments.seed is None else arguments.seed
+    repeats, seed = arguments.choose_repeats(), arguments.choose_seed()
     return ScaleRecord(
         engine=arguments.engine,
         replicas=replicas,

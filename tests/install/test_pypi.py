@@ -1,4 +1,4 @@
-"""What comes from PyPI is checked by hash, reached as pip is configured, and works afterwards."""
+"""Packages from PyPI are checked by hash, downloaded as pip is configured, and can be imported."""
 
 import hashlib
 import re

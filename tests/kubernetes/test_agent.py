@@ -1,4 +1,4 @@
-"""The agent reads both versions of control groups, and keeps samples while nobody reads them."""
+"""The agent reads both versions of control groups, and keeps samples until they are fetched."""
 
 import os
 import signal

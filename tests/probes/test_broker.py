@@ -1,5 +1,5 @@
-"""What the broker says of a topic's end offsets, and what is no answer. The client is fake: a
-real one says such things too seldom to wait for."""
+"""End offsets of a topic, and answers of the broker without them. The client is fake, since a real
+broker gives such answers too rarely."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace

@@ -70,7 +70,7 @@ def probe_of(
 
 
 def failure_of(probe: ConnectorProbe) -> str:
-    """What ends the run; it is checked as a session does."""
+    """Return the error that ends the run, checking the probe as a session does."""
     probe.start()
     give_up = time.monotonic() + WITHIN_S
     try:

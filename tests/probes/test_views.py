@@ -1,5 +1,5 @@
-"""What an engine says of its views is written down as it comes; one that was killed is followed
-again."""
+"""Updates of an engine's views are recorded as they arrive, and again after the engine was
+killed."""
 
 import threading
 import time

@@ -19,7 +19,7 @@ from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import RunFolder, read_plan, read_run
 from racetrack.results.repeats import PlannedRun
 from racetrack.run import comparison
-from racetrack.run.comparison import QUICK, Asked, Comparison, planned, rounded_down
+from racetrack.run.comparison import QUICK, Comparison, ComparisonArguments, planned, rounded_down
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
@@ -204,21 +204,26 @@ def test_found_rates_have_one_digit(per_s: float, rate: int) -> None:
 
 
 def test_the_plan_has_every_engine_once_a_repeat_in_random_order() -> None:
-    plan = planned(Asked(engines=TWO, seed=3))
+    plan = planned(ComparisonArguments(engines=TWO, seed=3))
     assert len(plan.order) == 6
     for repeat in (1, 2, 3):
         assert {run.engine for run in plan.order if run.repeat == repeat} == set(TWO)
-    assert planned(Asked(engines=TWO, seed=3)).order == plan.order
-    assert any(planned(Asked(engines=TWO, seed=seed)).order != plan.order for seed in range(9))
+    assert planned(ComparisonArguments(engines=TWO, seed=3)).order == plan.order
+    assert any(
+        planned(ComparisonArguments(engines=TWO, seed=seed)).order != plan.order
+        for seed in range(9)
+    )
 
 
 def test_heaps_and_reads_are_set_by_one_rule_unless_the_user_has_set_them() -> None:
-    plan = planned(Asked(engines=("dh", "flink")))
+    plan = planned(ComparisonArguments(engines=("dh", "flink")))
     heap = plan.settings["dh"]["DEEPHAVEN_HEAP"]
     assert plan.settings["flink"]["FLINK_HEAP"] == heap
     assert f"FLINK_HEAP={heap}" in plan.heap_rule
     assert plan.reads_per_s == 2
-    own = planned(Asked(engines=("dh",), given=frozenset({"DEEPHAVEN_HEAP"}), reads=False))
+    own = planned(
+        ComparisonArguments(engines=("dh",), given=frozenset({"DEEPHAVEN_HEAP"}), reads=False)
+    )
     assert own.settings["dh"] == {}
     assert own.heap_rule == "set by the user: DEEPHAVEN_HEAP"
     assert own.reads_per_s == load().reads_per_second

@@ -19,7 +19,7 @@ from racetrack.report.scaling import sentences
 from racetrack.results.folder import RunFolder, read_plan
 from racetrack.results.scale import FILE, ScaleRecord
 from racetrack.run import repeats
-from racetrack.run.scale import Asked, Scaling, describe_plan, left_s, planned, shareable
+from racetrack.run.scale import ScaleArguments, Scaling, describe_plan, left_s, planned, shareable
 from racetrack.run.session import Session
 from racetrack.stack.contract import Say, Stack
 from racetrack.terminal import Screen
@@ -57,7 +57,7 @@ class Fakes:
     def begin(self, hold_per_s: int | None = None) -> Path:
         folder = self.logs / "scale"
         folder.mkdir()
-        arguments = Asked(CALIBRATION, (1, 2, 4), hold_per_s, is_quick=True, seed=3)
+        arguments = ScaleArguments(CALIBRATION, (1, 2, 4), hold_per_s, is_quick=True, seed=3)
         (folder / FILE).write_text(planned(arguments).model_dump_json())
         return folder
 
@@ -150,7 +150,7 @@ def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
 
 
 def test_the_plan_names_runs_minutes_and_partitions() -> None:
-    plan = planned(Asked(EXAMPLE, (4, 1, 2, 1), 50_000, seed=1))
+    plan = planned(ScaleArguments(EXAMPLE, (4, 1, 2, 1), 50_000, seed=1))
     assert plan.replicas == (1, 2, 4)
     assert [len([run for run in plan.order if run.replicas == n]) for n in plan.replicas] == [3] * 3
     assert plan.settings[EXAMPLE] == {"PAGEVIEWS_PARTITIONS": "8"}
@@ -163,7 +163,7 @@ def test_the_plan_names_runs_minutes_and_partitions() -> None:
 def test_the_users_number_of_partitions_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEVIEWS_PARTITIONS", "6")
     given = frozenset({"PAGEVIEWS_PARTITIONS"})
-    plan = planned(Asked(EXAMPLE, (1, 2, 4), given=given))
+    plan = planned(ScaleArguments(EXAMPLE, (1, 2, 4), given=given))
     assert plan.partitions == 6
     assert "which 4 replicas can't share equally" in describe_plan(plan)[-1]
 
@@ -184,5 +184,5 @@ def test_an_engine_that_can_not_be_scaled_is_refused_before_anything_starts(
     monkeypatch.setenv("RUNTIME", "native")
     assert load().runtime == "native"
     with pytest.raises(UsageError, match=r"ENGINE_REPLICAS=.* can't be scaled"):
-        repeats.require_possible(planned(Asked(EXAMPLE, (1, 2))))
-    repeats.require_possible(planned(Asked(CALIBRATION, (1, 2))))
+        repeats.require_possible(planned(ScaleArguments(EXAMPLE, (1, 2))))
+    repeats.require_possible(planned(ScaleArguments(CALIBRATION, (1, 2))))

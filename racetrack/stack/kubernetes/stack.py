@@ -338,7 +338,7 @@ class KubernetesStack(ContainerStack):
 
 @dataclass
 class _Started:
-    """What is known of a started stack: its pods by name, and the agents' pods by node."""
+    """A started stack: its pods by name, and the agents' pods by node."""
 
     logs: Logs
     workloads: list[Workload]

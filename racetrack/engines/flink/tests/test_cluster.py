@@ -1,4 +1,4 @@
-"""How Flink's processes find each other when each has a pod of its own."""
+"""Addresses by which Flink's processes find each other if each runs in its own pod."""
 
 from pathlib import Path
 

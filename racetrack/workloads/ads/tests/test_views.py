@@ -1,5 +1,5 @@
-"""What the views should hold, by the SQL that is compared with: on synthetic events, against
-what plain Python makes of them."""
+"""The reference SQL of the views, on synthetic events, compared with the same computation in plain
+Python."""
 
 import random
 from collections import Counter
