@@ -14,7 +14,7 @@ from pathlib import Path
 from racetrack.clock import now_ms, wait_until
 from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
-from racetrack.stack.contract import NodeAgent
+from racetrack.stack.contract import NodeAgent, sum_known
 
 PROC = Path("/proc")
 MEMORY_CSV, MEMORY_COLUMNS = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
@@ -95,14 +95,12 @@ def _memory_on_nodes(agents: Sequence[NodeAgent]) -> dict[str, ServiceMemory]:
         for agent in agents:
             for name, (pss, tmpfs) in agent.memory().items():
                 so_far = found.get(name, ServiceMemory(0, 0))
-                found[name] = ServiceMemory(_sum(so_far.pss, pss), _sum(so_far.tmpfs, tmpfs))
+                found[name] = ServiceMemory(
+                    sum_known(so_far.pss, pss), sum_known(so_far.tmpfs, tmpfs)
+                )
     except OSError:
         return {}
     return found
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
 
 
 def _gib(used: int | None) -> str:

@@ -96,7 +96,7 @@ class NodesProbe(UsageProbe):
             super().run()
 
     def _write_rest(self) -> None:
-        with suppress(RacetrackError):
+        with suppress(RacetrackError):  # if a node is lost, `_write` has already raised it
             self._read_nodes()
 
     def _write(self) -> None:

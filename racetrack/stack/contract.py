@@ -164,6 +164,11 @@ class NodeSample:
     noise: Mapping[str, float | None]  # columns of `noise.csv`, and `helpers_s`
 
 
+def sum_known(one: int | None, other: int | None) -> int | None:
+    """Return the sum of two figures of nodes; None if one is unknown."""
+    return None if one is None or other is None else one + other
+
+
 class NodeAgent(Protocol):
     """Program on a node that samples the services' pods there once a second.
 

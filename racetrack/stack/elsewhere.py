@@ -84,11 +84,11 @@ def measure_clock(title: str, read_ms: Callable[[], float], rounding_ms: float) 
     best: ServiceClock | None = None
     give_up_s = time.monotonic() + CLOCK_WITHIN_S
     for _ in range(CLOCK_TRIES):
-        began_ms = time.time() * 1000
+        began_ms, began_s = time.time() * 1000, time.monotonic()
         at_ms = read_ms()
-        ended_ms = time.time() * 1000
-        offset_ms = at_ms - (began_ms + ended_ms) / 2
-        tried = ServiceClock(title, offset_ms, (ended_ms - began_ms) / 2 + rounding_ms)
+        half_trip_ms = (time.monotonic() - began_s) * 1000 / 2
+        offset_ms = at_ms - (began_ms + half_trip_ms)
+        tried = ServiceClock(title, offset_ms, half_trip_ms + rounding_ms)
         if best is None or tried.uncertainty_ms < best.uncertainty_ms:
             best = tried
         if time.monotonic() > give_up_s:

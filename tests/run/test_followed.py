@@ -1,4 +1,4 @@
-"""What is followed of a run depends on the settings, and on what the engine has."""
+"""The probes of a run depend on the settings and on the engine."""
 
 from pathlib import Path
 from typing import cast

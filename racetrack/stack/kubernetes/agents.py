@@ -11,7 +11,7 @@ from typing import Any
 
 from racetrack.clock import wait_until
 from racetrack.stack.containers import shown
-from racetrack.stack.contract import NodeSample, PodUsage, ServiceClock
+from racetrack.stack.contract import NodeSample, PodUsage, ServiceClock, sum_known
 from racetrack.stack.elsewhere import measure_clock
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
@@ -71,7 +71,7 @@ class Agent:
         for pod, of in self._ask("memory").items():
             if service := self._service_of(pod):
                 pss, tmpfs = found.get(service, (0, 0))
-                found[service] = _sum(pss, of["pss"]), _sum(tmpfs, of["tmpfs"])
+                found[service] = sum_known(pss, of["pss"]), sum_known(tmpfs, of["tmpfs"])
         return found
 
     def has_ended(self, container_id: str) -> bool:
@@ -213,7 +213,3 @@ def by_prefix(services: Sequence[str]) -> Callable[[str], str | None]:
         return found and shown(found)
 
     return service_of
-
-
-def _sum(before: int | None, more: int | None) -> int | None:
-    return None if before is None or more is None else before + more
