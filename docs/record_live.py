@@ -38,19 +38,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="length; default: 60")
     parser.add_argument("--rate", default="2k", help="first rate; default: 2k")
     parser.add_argument("--out", type=Path, default=REPO / "docs" / "live.webp")
-    asked = parser.parse_args()
-    command = ["./race", "live", *asked.engines, "--rate", asked.rate, "--port", "0"]
+    arguments = parser.parse_args()
+    command = ["./race", "live", *arguments.engines, "--rate", arguments.rate, "--port", "0"]
     with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) as session:
         try:
-            frames = record(address_in(session), asked.engines[1], asked.seconds)
+            frames = record(address_in(session), arguments.engines[1], arguments.seconds)
         finally:
             session.send_signal(signal.SIGINT)
             session.communicate()
     if session.returncode:
         print(f"The session ended with exit code {session.returncode}.", file=sys.stderr)
         return 1
-    frames[-1].save(asked.out.with_suffix(".png"), optimize=True)
-    return save([smaller(frame) for frame in frames], asked.out)
+    frames[-1].save(arguments.out.with_suffix(".png"), optimize=True)
+    return save([smaller(frame) for frame in frames], arguments.out)
 
 
 def address_in(session: "subprocess.Popen[str]") -> str:
