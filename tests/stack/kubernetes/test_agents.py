@@ -1,4 +1,4 @@
-"""A stack whose agent is the real program, in a made-up cluster of one node."""
+"""A stack whose agent is the real program, in a simulated cluster of one node."""
 
 import json
 from collections.abc import Iterator
@@ -84,9 +84,9 @@ def test_a_container_without_processes_has_ended(
 def test_a_service_is_paused_by_the_agent(started: KubernetesStack, cluster: Cluster) -> None:
     started.pause("mysql")
     started.resume("mysql")
-    asked = [each for each in cluster.asked() if each.startswith("exec")]
+    commands = [each for each in cluster.commands() if each.startswith("exec")]
     program = "exec agent-x -- python /agent/agent.py"
-    assert asked == [f"{program} STOP 0b1c-77", f"{program} CONT 0b1c-77"]
+    assert commands == [f"{program} STOP 0b1c-77", f"{program} CONT 0b1c-77"]
 
 
 def test_an_agent_that_does_not_start_is_named(cluster: Cluster) -> None:

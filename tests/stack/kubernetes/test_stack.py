@@ -1,4 +1,4 @@
-"""A made-up cluster: what is said before anything starts, and what becomes of a namespace."""
+"""Starting on a simulated cluster: refusals before the start, and the end of the namespace."""
 
 import json
 import os
@@ -18,19 +18,19 @@ from racetrack.stack.kubernetes.stack import KubernetesStack
 
 SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
 # Answers what is in the file `answers` beside it, by the first words of its arguments; writes down
-# what it was asked.
+# the commands it received.
 KUBECTL = f"""#!{sys.executable}
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
-asked = " ".join(sys.argv[3:])
-with (here / "asked").open("a") as file:
-    file.write(asked + "\\n")
+command = " ".join(sys.argv[3:])
+with (here / "commands").open("a") as file:
+    file.write(command + "\\n")
 answers = json.loads((here / "answers").read_text())
 for begin, (code, answer) in sorted(answers.items(), key=lambda each: -len(each[0])):
-    if asked.startswith(begin):
+    if command.startswith(begin):
         print(answer, file=sys.stderr if code else sys.stdout)
         sys.exit(code)
-sys.exit(f"no answer to {{asked}}")
+sys.exit(f"no answer to {{command}}")
 """
 
 
@@ -58,7 +58,7 @@ def stateful_set(service: str, role: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """What the made-up `kubectl` answers."""
+    """What the simulated `kubectl` answers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -79,8 +79,8 @@ class Cluster:
     def has(self, kind: str, *items: dict[str, Any]) -> None:
         self.says(f"get {kind}", {"items": items})
 
-    def asked(self) -> list[str]:
-        return (self._folder / "asked").read_text().splitlines()
+    def commands(self) -> list[str]:
+        return (self._folder / "commands").read_text().splitlines()
 
 
 @pytest.fixture
@@ -124,14 +124,14 @@ def test_cores_are_not_assigned_by_settings(cluster: Cluster) -> None:
 
 def test_all_is_there(cluster: Cluster) -> None:
     stack().prepare(SERVICES, print)
-    assert not any(asked.startswith("delete") for asked in cluster.asked())
+    assert not any(each.startswith("delete") for each in cluster.commands())
 
 
 def test_a_namespace_of_a_killed_run_is_removed(cluster: Cluster) -> None:
     cluster.has("namespaces", {})
     cluster.says("delete namespace test-it", "")
     assert orphans.clear_at_once("test_it") == "the namespace test-it"
-    assert any(asked.startswith("delete namespace test-it") for asked in cluster.asked())
+    assert any(each.startswith("delete namespace test-it") for each in cluster.commands())
 
 
 def test_one_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
@@ -139,7 +139,7 @@ def test_one_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
     cluster.has("namespaces --selector")
     with pytest.raises(BusyError, match="namespace test-it was not created by Racetrack"):
         stack().prepare(SERVICES, print)
-    assert not any(asked.startswith("delete") for asked in cluster.asked())
+    assert not any(each.startswith("delete") for each in cluster.commands())
 
 
 def test_a_service_without_a_manifest(cluster: Cluster) -> None:
