@@ -3,10 +3,10 @@ second of it as a still for live.md (`live.png`).
 
     PYTHONPATH=. python docs/record_live.py [--engines dh pg] [--seconds 60] [--out docs/live.webp]
 
-It starts a real session, raises the rate with the slider, kills the second engine and restarts it,
-and takes a screenshot every second. Needs Chromium (Debian: `apt-get install chromium`) and the
-packages of the tests. Run it on a machine without other load. Exit code 1: the picture is larger
-than 1 MB, or the session failed.
+It starts a real session and waits a minute for the engines to warm up. Then it takes a screenshot
+every second while it raises the rate with the slider, kills the second engine and restarts it.
+Needs Chromium (Debian: `apt-get install chromium`) and the packages of the tests. Run it on a
+machine without other load. Exit code 1: the picture is larger than 1 MB, or the session failed.
 """
 
 import argparse
@@ -29,6 +29,7 @@ SCALE = 0.75  # of the moving picture; the still has the full size
 MOST_BYTES = 1_000_000
 QUALITIES = (70, 55, 40, 25, 12)
 READY_WITHIN_MS = 180_000
+WARM_UP_MS = 60_000  # engines in a JVM are slow at first
 
 
 def main() -> int:
@@ -72,7 +73,7 @@ def record(url: str, killed: str, seconds: int) -> list[Image.Image]:
         page.goto(url)
         page.wait_for_selector('#slider[aria-disabled="false"]', timeout=READY_WITHIN_MS)
         page.keyboard.press("1")  # show one minute
-        page.wait_for_timeout(3_000)
+        page.wait_for_timeout(WARM_UP_MS)
         plan = [
             (0.10, lambda: raise_rate(page, 4)),
             (0.30, lambda: raise_rate(page, 4)),

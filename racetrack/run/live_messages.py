@@ -14,7 +14,7 @@ from racetrack.run.live_figures import Values
 from racetrack.run.live_memory import Outlook
 from racetrack.run.live_record import SessionLog
 from racetrack.run.live_services import NEEDS, Services
-from racetrack.run.live_verdict import NONE, VerdictWatch
+from racetrack.run.live_verdict import NONE, CurrentVerdict, VerdictWatch
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.workloads import load_profile
@@ -136,7 +136,10 @@ class Messages:
             "load": str(self.now.profile) if self.now.profile else None,
             "load_stopped": self.now.load_stopped,
             "segment": {"number": segment.number, "from_ms": segment.from_ms, "why": segment.why},
-            "in_the_way": self._in_the_way(),
+            "in_the_way": bottleneck(
+                {name: verdict.now for name, verdict in self._verdicts.items()},
+                self.now.figures.get("busy_pct"),
+            ),
             "engines": [
                 self._engine_state(run.engine.name, judged_s) for run in self._session.runs
             ],
@@ -191,26 +194,6 @@ class Messages:
             },
         }
 
-    def _in_the_way(self) -> Message:
-        """Return what keeps the engines from processing the whole load."""
-        found = {name: verdict.now for name, verdict in self._verdicts.items()}
-        for kind, what in (
-            (VerdictKind.GENERATOR_BOUND, "generator"),
-            (VerdictKind.BROKER_BOUND, "broker"),
-        ):
-            for verdict in found.values():
-                if verdict.kind == kind:
-                    return {"what": what, "text": verdict.text}
-        behind = [name for name, of in found.items() if of.kind == VerdictKind.FELL_BEHIND]
-        if not behind:
-            return {"what": "nothing", "text": ""}
-        busy_pct = self.now.figures.get("busy_pct") or 0.0
-        names = " and ".join(behind)
-        if busy_pct > BUSY_PCT:
-            text = f"{busy_pct:.0f} % of all cores are busy, and {names} fell behind."
-            return {"what": "cores", "text": text}
-        return {"what": "engine", "text": f"{names} fell behind, with cores to spare."}
-
     def _controls(self) -> dict[str, str]:
         starting = "" if self.now.phase == RUNNING else f"The session is {self.now.phase}."
         counts = counts_of(self._session)
@@ -234,6 +217,26 @@ class Messages:
             "end": starting,
             **services,
         }
+
+
+def bottleneck(verdicts: Mapping[str, CurrentVerdict], busy_pct: float | None) -> Message:
+    """Return what keeps the engines from processing more. `verdicts` are by engine; `busy_pct` is
+    the share of all cores' time that was used, None if it is unknown."""
+    for kind, what in (
+        (VerdictKind.GENERATOR_BOUND, "generator"),
+        (VerdictKind.BROKER_BOUND, "broker"),
+    ):
+        for verdict in verdicts.values():
+            if verdict.kind == kind:
+                return {"what": what, "text": verdict.text}
+    behind = [name for name, of in verdicts.items() if of.kind == VerdictKind.FELL_BEHIND]
+    fell_behind = f"{' and '.join(behind)} fell behind" if behind else ""
+    if busy_pct and busy_pct > BUSY_PCT:
+        text = f"{busy_pct:.0f} % of all cores are busy"
+        return {"what": "cores", "text": f"{text}, and {fell_behind}." if behind else f"{text}."}
+    if behind:
+        return {"what": "engine", "text": f"{fell_behind}, with cores to spare."}
+    return {"what": "nothing", "text": ""}
 
 
 def _definition(series: str, engines: Sequence[str]) -> Message:
