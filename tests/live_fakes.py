@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from racetrack.clock import now_ms
-from racetrack.live.actions import Action, Refused
+from racetrack.live.contract import Action, Refused
 from racetrack.live.history import History
 
 ENGINES = ("dh", "pg")

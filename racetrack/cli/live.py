@@ -23,7 +23,7 @@ from racetrack.cli.parameters import (
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
-    from racetrack.run.live import LiveArguments
+    from racetrack.run.live.record import LiveArguments
     from racetrack.workloads.load_profile import LoadProfile
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -81,7 +81,7 @@ def live(
         ./race live dh --rate 20k --port 8100
         ./race live dh pg --load 'spike 5k 50k 10s'
     """
-    from racetrack.run.live import LiveArguments
+    from racetrack.run.live.record import LiveArguments
 
     if load:
         refuse_rate()
@@ -104,7 +104,7 @@ def replay(folder: Path, engines: tuple[str, ...], host: str, port: int) -> None
         ./race replay logs/2026.11.26.07.30.00_UTC_dh+pg_live
         ./race replay logs/2026.11.26.07.30.00_UTC_dh_live flink
     """
-    from racetrack.run.replay import read_session
+    from racetrack.run.live.record import read_session
 
     with errors_to_exit_codes():
         name, arguments, workload = read_session(folder, plugins.JOIN.join(engines))
@@ -115,7 +115,7 @@ def _run(
     engine: str, arguments: "LiveArguments", host: str, port: int, workload: str | None
 ) -> None:
     from racetrack.live.server import Server, listen
-    from racetrack.run.live import open_live
+    from racetrack.run.live.session import open_live
     from racetrack.terminal import Screen
 
     screen = Screen()

@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from racetrack.config import REPO
 from racetrack.errors import BusyError
-from racetrack.live import actions, metrics
-from racetrack.live.actions import Refused
-from racetrack.live.contract import LiveSession
+from racetrack.live import metrics
+from racetrack.live.contract import LiveSession, Refused, parse_action
 
 PAGE = REPO / "racetrack" / "live" / "page"
 UPLOT = REPO / "racetrack" / "report" / "page" / "uplot"
@@ -183,7 +182,7 @@ class Site:
     async def _act(self, request: Request) -> Response:
         try:
             self._require_allowed(request)
-            action = actions.parse(request.path_params["name"], await _body(request))
+            action = parse_action(request.path_params["name"], await _body(request))
             done = asyncio.wrap_future(self._session.act(action))
             await asyncio.wait_for(done, RECORDED_WITHIN_S)
         except Refused as refused:

@@ -166,26 +166,17 @@ class Inserts(Load):
         due = sum(counts[kind]["due"] - counts[kind]["refused"] for kind in self._kinds)
         self._known_ms.append(now_ms)
         self._known_due.append(due)
-        oldest_ms = min(now_ms, self._oldest_missing_ms(counts["tracer_events"], latest.views))
+        tracer = counts["tracer_events"]
+        missing_ms = [
+            oldest_missing_ms(view, latest.views, tracer, self._partitions) for view in self._views
+        ]
+        oldest_ms = min(now_ms, *missing_ms)
         return LoadSample(
             at_s=self.session.clock.monotonic(),
             due=due,
             counted=int(np.interp(oldest_ms, self._known_ms, self._known_due)),
             cpu_s=sum(cpu_s for service, cpu_s in latest.cpu_s.items() if service != "loadgen"),
         )
-
-    def _oldest_missing_ms(
-        self, tracer: Mapping[str, Any], values: Mapping[tuple[str, int], int]
-    ) -> float:
-        """Return the due time of the oldest tracer event that is missing in any view. Tracer events
-        are evenly spaced in time."""
-        newest, newest_ms = tracer["newest"]
-        missing = min(
-            views.number_of(view.parity, values.get((view.name, each), 0), each, self._partitions)
-            for view in self._views
-            for each in range(self._partitions)
-        )
-        return float(newest_ms) - (int(newest) - 1 - missing) * 1000 / float(tracer["rate"])
 
     def lags(self) -> list[Curves]:
         """Return the curves of each traced view on the CDC path.
@@ -230,6 +221,45 @@ class Inserts(Load):
             path = self._folder / views.INSERTS_FILE
             raise RacetrackError(f"{path} is empty: inserts were not recorded.")
         return inserts
+
+
+def oldest_missing_ms(
+    view: TracedView,
+    values: Mapping[tuple[str, int], int],
+    tracer: Mapping[str, Any],
+    partitions: int,
+) -> float:
+    """Return the due time of the oldest tracer event that is missing in a view. `tracer` are the
+    generator's counts of tracer events, which are evenly spaced in time. If none is missing, the
+    time is that of the next one, which is in the future."""
+    newest, newest_ms = tracer["newest"]
+    gap_ms = 1000 / float(tracer["rate"])
+    first_ms = newest_ms - (newest - 1) * gap_ms
+    contained = {
+        part: _tracers_in(view, values, part, partitions, first_ms, gap_ms)
+        for part in range(partitions)
+    }
+    oldest = min(
+        views.number_of(view.parity, nth, part, partitions) for part, nth in contained.items()
+    )
+    return float(first_ms + oldest * gap_ms)
+
+
+def _tracers_in(
+    view: TracedView,
+    values: Mapping[tuple[str, int], int],
+    partition: int,
+    partitions: int,
+    first_ms: float,
+    gap_ms: float,
+) -> int:
+    """Return how many tracer events of a partition a view contains."""
+    value = values.get((view.name, partition), 0)
+    if not (view.is_time and value):
+        return value
+    number = round((value - first_ms) / gap_ms)
+    pair = round((number // 2 - partition) / partitions)
+    return max(0, (2 * pair + number % 2 if view.parity is None else pair) + 1)
 
 
 def kinds(workload: Workload) -> list[str]:

@@ -20,7 +20,7 @@ from racetrack.probes import memory, nodes, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
 from racetrack.probes.cdc import ConnectorProbe
-from racetrack.probes.loadgen import ArrivalsProbe, Control, Settled, settle
+from racetrack.probes.loadgen import LOAD_CSV, ArrivalsProbe, Control, LoadDriver, Settled, settle
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import READER, ReadsProbe, ViewsProbe
@@ -38,8 +38,6 @@ from racetrack.run.checks import (
 )
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
-from racetrack.run.load_driver import FILE as LOAD_FILE
-from racetrack.run.load_driver import LoadDriver
 from racetrack.run.search import LoadSample
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
@@ -301,7 +299,7 @@ class Session:
         if not self._faults.all_done:
             self.begin(self._faults)
 
-    def begin_load(self, profile: LoadProfile, file: str = LOAD_FILE) -> None:
+    def begin_load(self, profile: LoadProfile, file: str = LOAD_CSV) -> None:
         """Let a load profile drive the rate from now on, until `end_load` or the load is paused.
         `file` gets each rate and its time; each profile of a session needs its own."""
         self.end_load()

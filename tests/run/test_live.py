@@ -16,11 +16,12 @@ from racetrack.clock import now_ms
 from racetrack.config import load
 from racetrack.engines.group import EngineGroup
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
-from racetrack.live.actions import Action, Refused, parse
+from racetrack.live.contract import Action, Refused, parse_action
 from racetrack.report.collect import collect, tables
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.run import replay
-from racetrack.run.live import Live, LiveArguments, Scheduled
+from racetrack.run.live import record
+from racetrack.run.live.record import LiveArguments, Scheduled
+from racetrack.run.live.session import Live
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads import load_profile
 from tests.run.fakes import FakeEngine, FakeStack
@@ -158,7 +159,7 @@ class Drive:
         self.outcome = self.live.run(Guard(print))
 
     def act(self, name: str, **given: Any) -> None:
-        self.live.act(parse(name, given)).result(WITHIN_S)
+        self.live.act(parse_action(name, given)).result(WITHIN_S)
 
     def wait(self, for_what: Callable[[], object]) -> None:
         wait_until(for_what, "change of the session", WITHIN_S)
@@ -361,7 +362,7 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     at.act("rate", per_s=2_000)
     at.act("pause", target="broker")
     at.end()
-    name, arguments, workload = replay.read_session(at.folder.path, "")
+    name, arguments, workload = record.read_session(at.folder.path, "")
     assert (name, workload) == ("fake+second", load().workload)
     assert (arguments.per_s, arguments.replay_of) == (1_000, at.folder.tag)
     assert [each.action.name for each in arguments.schedule] == ["rate", "pause", "end"]
@@ -379,12 +380,12 @@ def test_only_sessions_are_replayed_on_engines_that_they_name(
 ) -> None:
     folder = RunFolder.create(tmp_path / "other", "fake", "5")
     with pytest.raises(UsageError, match="not the folder of a live session"):
-        replay.read_session(folder.path, "")
+        record.read_session(folder.path, "")
 
 
 def test_a_profile_at_the_beginning_is_replayed(drive: Callable[..., Drive]) -> None:
     profile = load_profile.parse("spike 5k 50k 10s")
     at = drive(LiveArguments(5_000, profile, (Scheduled(0.0, Action("end", {}, "replay")),)))
     at.join()
-    _, arguments, _ = replay.read_session(at.folder.path, "")
+    _, arguments, _ = record.read_session(at.folder.path, "")
     assert str(arguments.profile) == "spike 5k 50k 10s"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from racetrack.run.live_collections import CollectionWatch
+from racetrack.run.live.figures import CollectionWatch
 
 G1 = "[1764150000123ms][gc] GC({}) Pause Young (Normal) (G1 Evacuation Pause) {}->50M(512M) {}ms\n"
 FULL = "[1764150000123ms][gc] GC(9) Pause Full (Allocation Failure) 1010M->900M(1024M) 1250.500ms\n"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.run.live_figures import BrowserMeter, oldest_missing_ms
+from racetrack.run.live.figures import BrowserMeter
+from racetrack.run.loads import oldest_missing_ms
 from racetrack.workloads.contract import TracedView
 
 PARTITIONS = 3

@@ -5,12 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from racetrack.live.actions import Action, Refused
+from racetrack.live.contract import Action, Refused
 from racetrack.results.folder import RunFolder
-from racetrack.run.live_load import LiveLoad
-from racetrack.run.live_memory import GIB, MemoryWatch, Outlook
-from racetrack.run.live_messages import Now
-from racetrack.run.live_record import SessionLog
+from racetrack.run.live.load import GIB, LiveLoad, MemoryWatch, Now, Outlook
+from racetrack.run.live.record import SessionLog
 from racetrack.run.session import Session
 
 

@@ -8,7 +8,7 @@ import pytest
 from racetrack.probes.heap import HeapProbe
 from racetrack.probes.memory import Heap, NoLiveHeap
 from racetrack.results.folder import RunFolder
-from racetrack.run.live_memory import GIB, Forecast, Outlook
+from racetrack.run.live.load import GIB, Forecast, Outlook
 
 
 def outlook_of(used: Callable[[float], float]) -> Outlook:

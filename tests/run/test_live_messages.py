@@ -2,8 +2,8 @@
 
 import pytest
 
-from racetrack.run.live_messages import bottleneck
-from racetrack.run.live_verdict import CurrentVerdict
+from racetrack.run.live.figures import CurrentVerdict
+from racetrack.run.live.messages import bottleneck
 
 KEPT_UP, FELL_BEHIND, BROKER_BOUND = "kept up", "fell behind", "broker-bound"
 

@@ -1,32 +1,25 @@
 """Messages of a live session to its pages. docs/live.md describes them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from racetrack import host
 from racetrack.clock import now_ms
 from racetrack.live.contract import Message
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, shown
-from racetrack.results.search import PAGEVIEWS
-from racetrack.run.live_figures import Values
-from racetrack.run.live_memory import Outlook
-from racetrack.run.live_record import SessionLog
-from racetrack.run.live_services import NEEDS, Services
-from racetrack.run.live_verdict import NONE, CurrentVerdict, VerdictWatch
+from racetrack.run.live.figures import NONE, CurrentVerdict, VerdictWatch
+from racetrack.run.live.load import GIB, NOT_EVENTS, RUNNING, Now, Outlook, counts_of
+from racetrack.run.live.record import SessionLog
+from racetrack.run.live.services import NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import TracedView, find_workload
-from racetrack.workloads.load_profile import PROFILES, LoadProfile
+from racetrack.workloads.load_profile import PROFILES
 
 BUSY_PCT = 90.0
 OTHER_KINDS_MOST_PER_S = 10_000
-TRACERS = "tracer_events"  # so few that they need no control
-NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts that are no kinds of other events
 READS = "reads"  # of views; controlled like a kind of events
-STARTING, RUNNING, ENDING = "starting", "running", "ending"
 UNITS = {
     "offered_per_s": ("rate", "1/s"),
     "published_per_s": ("rate", "1/s"),
@@ -49,25 +42,6 @@ LABELS = {
     "harness_cpu_pct": "harness",
     "busy_pct": "all cores busy",
 }
-
-
-@dataclass
-class Now:
-    """What changes while a session runs. The main thread writes it."""
-
-    phase: str = STARTING
-    load_stopped: str = ""  # why the session itself has set the rate to 0
-    profile: LoadProfile | None = None
-    outlooks: list[Outlook] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)  # memory whose use can't be read, and why
-    figures: Values = field(default_factory=dict)  # the newest value of each series
-
-
-def counts_of(session: Session) -> dict[str, Any]:
-    """Return the generator's latest counts by kind of event."""
-    arrivals = session.arrivals
-    counts = arrivals.counts if arrivals else {}
-    return {name: of for name, of in counts.items() if isinstance(of, dict)}
 
 
 class Messages:
@@ -249,12 +223,11 @@ def _definition(series: str, engines: Sequence[str]) -> Message:
 
 
 def _memory(outlook: Outlook) -> Message:
-    gib = 1024**3
     return {
         "what": outlook.what,
         "left_s": None if outlook.left_s is None else round(outlook.left_s),
-        "used_gib": round(outlook.used / gib, 3),
-        "limit_gib": round(outlook.limit / gib, 3),
+        "used_gib": round(outlook.used / GIB, 3),
+        "limit_gib": round(outlook.limit / GIB, 3),
         "warn": outlook.warns,
         "text": outlook.as_text(),
     }

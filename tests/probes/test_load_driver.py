@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.probes.loadgen import LOAD_CSV, LoadDriver
 from racetrack.results.folder import RunFolder
-from racetrack.run.load_driver import FILE, LoadDriver
 from racetrack.workloads.load_profile import LoadProfile, Spike, Steps
 
 WITHIN_S = 10.0
@@ -50,7 +50,7 @@ def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDri
 def test_each_rate_is_set_at_its_time_and_written(folder: RunFolder) -> None:
     driver, offered = driven(Steps((1_000, 2_000, 500), 0.2), folder, 3)
     assert offered == [1_000, 2_000, 500]
-    with (folder.path / FILE).open(newline="") as file:
+    with (folder.path / LOAD_CSV).open(newline="") as file:
         rows = [(int(row["at_ms"]), int(row["pageviews_per_s"])) for row in csv.DictReader(file)]
     assert [rate for _, rate in rows] == offered
     log = driver.record()

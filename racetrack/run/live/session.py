@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from racetrack import engines, terminal
@@ -16,35 +15,23 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, SetupError
-from racetrack.live.actions import Action, Refused
-from racetrack.live.contract import Message
+from racetrack.live.contract import Action, Message, Refused
 from racetrack.live.history import History
 from racetrack.probes.heap import HeapProbe
 from racetrack.results.folder import RunFolder, shown
 from racetrack.results.run import DoneFault, FaultLog, LiveLog, Measured, RunArguments, Window
 from racetrack.run import checks
 from racetrack.run.lifecycle import describe_run, recorded_run
-from racetrack.run.live_collections import CollectionWatch
-from racetrack.run.live_figures import Figures
-from racetrack.run.live_load import LiveLoad
-from racetrack.run.live_memory import MemoryWatch
-from racetrack.run.live_messages import (
-    ENDING,
-    READS,
-    RUNNING,
-    STARTING,
-    Messages,
-    Now,
-)
-from racetrack.run.live_record import BY_SESSION, SessionLog
-from racetrack.run.live_services import FAILED, NEEDS, Services
-from racetrack.run.live_verdict import VerdictWatch
+from racetrack.run.live.figures import CollectionWatch, Figures, VerdictWatch
+from racetrack.run.live.load import ENDING, RUNNING, STARTING, LiveLoad, MemoryWatch, Now
+from racetrack.run.live.messages import READS, Messages
+from racetrack.run.live.record import BY_SESSION, LiveArguments, SessionLog
+from racetrack.run.live.services import FAILED, NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload, run_label
-from racetrack.workloads.load_profile import LoadProfile
 
 TICK_S = 1.0
 TRACER_RATE, TRACERS_PER_PARTITION_PER_S = "tracer_events_per_second", 4
@@ -52,24 +39,6 @@ SAMPLE_AT_LEAST_EVERY_MS = 900
 ENDS = "The session is ending."
 CTRL_C = 130  # exit code of an interruption by SIGINT
 OpenSession = Callable[..., Session]
-
-
-@dataclass(frozen=True)
-class Scheduled:
-    """An action of a replay, `at_s` seconds after the load began."""
-
-    at_s: float
-    action: Action
-
-
-@dataclass(frozen=True)
-class LiveArguments:
-    """Arguments of a session: the rate or the load profile at its beginning, and a replay."""
-
-    per_s: int
-    profile: LoadProfile | None = None
-    schedule: tuple[Scheduled, ...] = ()
-    replay_of: str | None = None
 
 
 class Live:

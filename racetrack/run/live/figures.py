@@ -1,22 +1,26 @@
-"""Current figures of a running session: rates, lag of each view, CPU, memory and noise."""
+"""Figures of a running session as of now: rates, lag of each view, CPU, memory, noise, the verdict
+on each engine, and long garbage collections."""
 
 import os
+import re
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from racetrack.analysis import noise, raw
 from racetrack.analysis.recent import RecentCurves
-from racetrack.analysis.views import number_of
+from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
 from racetrack.probes.noise import NoiseProbe
 from racetrack.probes.usage import Usage, UsageProbe, cpu_s_of
 from racetrack.probes.views import ViewsProbe
+from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.run.engine_run import EngineRun
+from racetrack.run.loads import oldest_missing_ms
 from racetrack.run.session import Session
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import find_workload
 
 Values = dict[str, float | None]
 BROWSERS = ("chrome", "chromium", "firefox", "Web Content", "Isolated Web", "WebKit")
@@ -155,38 +159,127 @@ class Figures:
         }
 
 
-def oldest_missing_ms(
-    view: TracedView,
-    values: Mapping[tuple[str, int], int],
-    tracer: Mapping[str, Any],
-    partitions: int,
-) -> float:
-    """Return the due time of the oldest tracer event that is missing in a view. `tracer` are the
-    generator's counts of tracer events, which are evenly spaced in time. If none is missing, the
-    time is that of the next one, which is in the future."""
-    newest, newest_ms = tracer["newest"]
-    gap_ms = 1000 / float(tracer["rate"])
-    first_ms = newest_ms - (newest - 1) * gap_ms
-    contained = {
-        part: _value_of(view, values, part, partitions, first_ms, gap_ms)
-        for part in range(partitions)
-    }
-    oldest = min(number_of(view.parity, nth, part, partitions) for part, nth in contained.items())
-    return float(first_ms + oldest * gap_ms)
+# After the verdict is decided, the last part of the segment is judged again and again.
+AGAIN_EVERY_MS, AGAIN_OVER_MS = 15_000, 60_000
+FIRST_LOOK_MS = 10_000  # after the segment began
+LATE_ROWS_MS = 1_000  # rows may be written this late
+NONE = "none"
 
 
-def _value_of(
-    view: TracedView,
-    values: Mapping[tuple[str, int], int],
-    partition: int,
-    partitions: int,
-    first_ms: float,
-    gap_ms: float,
-) -> int:
-    """Return how many tracer events of a partition a view contains."""
-    value = values.get((view.name, partition), 0)
-    if not (view.is_time and value):
-        return value
-    number = round((value - first_ms) / gap_ms)
-    pair = round((number // 2 - partition) / partitions)
-    return max(0, (2 * pair + number % 2 if view.parity is None else pair) + 1)
+@dataclass(frozen=True)
+class CurrentVerdict:
+    """A verdict for people. `kind` is a `VerdictKind` or `none`."""
+
+    kind: str
+    text: str
+
+
+class VerdictWatch:
+    """Judges one engine at the times of the sequential test, and later every 15 s."""
+
+    def __init__(self, engine: str, recent: RecentCurves) -> None:
+        self._engine, self._recent = engine, recent
+        self._from_ms, self._judged_ms = 0, 0.0
+        self._requested_per_s: float | None = None
+        self.now = CurrentVerdict(NONE, "There is no load yet.")
+
+    def begin(self, from_ms: int, requested_per_s: float | None, why_not: str = "") -> None:
+        """Begin a segment. Without a constant rate there is no verdict, but `why_not`."""
+        self._from_ms, self._judged_ms, self._requested_per_s = from_ms, 0.0, requested_per_s
+        if why_not or not requested_per_s:
+            self.now = CurrentVerdict(NONE, why_not or "The rate is 0.")
+        else:
+            self.now = CurrentVerdict(str(VerdictKind.UNDECIDED), "The verdict began anew.")
+
+    def update(self, now_ms: int) -> None:
+        """Judge again, if it is time."""
+        if self.now.kind == NONE:
+            return
+        at_ms = self._due_ms(now_ms - LATE_ROWS_MS)
+        if at_ms is None or not (curves := self._recent.curves(self._engine)):
+            return
+        self._judged_ms = at_ms
+        found: Verdict
+        if self.now.kind == VerdictKind.UNDECIDED:
+            found = look(curves, self._from_ms, at_ms, self._requested_per_s)
+        else:
+            from_ms = max(self._from_ms, at_ms - AGAIN_OVER_MS)
+            found = judge(curves, from_ms, at_ms, self._requested_per_s)
+            if found.kind is VerdictKind.UNDECIDED:
+                return
+        self.now = CurrentVerdict(str(found.kind), found.reason)
+
+    def _due_ms(self, until_ms: float) -> float | None:
+        """Return the time of the look that is due; None if there is none."""
+        if self.now.kind != VerdictKind.UNDECIDED:
+            return until_ms if until_ms - self._judged_ms >= AGAIN_EVERY_MS else None
+        first_ms = self._from_ms + FIRST_LOOK_MS
+        due = [at for at in looks_ms(self._from_ms, first_ms, until_ms) if at > self._judged_ms]
+        return due[-1] if due else None
+
+
+LONG_MS = 100.0  # shorter pauses hardly show in a lag that is sampled ten times a second
+# Collections that follow each other are one event, since a full heap causes several a second.
+ONE_EVENT_PER_S = 10.0
+_PAUSE = re.compile(
+    rb"\[\d+ms\]\[gc *\] GC\(\d+\) (Pause [^\n]*?) (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ([\d.]+)ms$",
+    re.MULTILINE,
+)
+
+
+@dataclass
+class _Log:
+    """A service's log, how much of it has been read, and the garbage-collection pauses in it that
+    have not been reported yet."""
+
+    path: Path
+    read_bytes: int
+    pauses: list[tuple[str, str, str, float]] = field(default_factory=list)
+    event_s: float = -ONE_EVENT_PER_S
+
+    def read(self) -> None:
+        """Read the lines that are new."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.read_bytes)
+                new = file.read()
+        except OSError:  # the service is being restarted
+            return
+        complete = new[: new.rfind(b"\n") + 1]
+        self.read_bytes += len(complete)
+        for what, before, after, took_ms in _PAUSE.findall(complete):
+            if float(took_ms) >= LONG_MS:
+                kind = (what.decode(), before.decode(), after.decode())
+                self.pauses.append((*kind, float(took_ms)))
+
+
+class CollectionWatch:
+    """Follows the logs of services from their current ends."""
+
+    def __init__(self, logs: Mapping[str, Path]) -> None:
+        self._logs = {
+            service: _Log(path, path.stat().st_size if path.is_file() else 0)
+            for service, path in logs.items()
+        }
+
+    def new(self, now_s: float) -> list[tuple[str, str]]:
+        """Return the service and a text for each service with new collections of LONG_MS or more.
+        `now_s` is a monotonic time."""
+        found = []
+        for service, log in self._logs.items():
+            log.read()
+            if log.pauses and now_s - log.event_s >= ONE_EVENT_PER_S:
+                found.append((service, _text(service, log.pauses)))
+                log.pauses, log.event_s = [], now_s
+        return found
+
+
+def _text(service: str, pauses: list[tuple[str, str, str, float]]) -> str:
+    what, before, after, longest_ms = max(pauses, key=lambda pause: pause[3])
+    kind = what.removeprefix("Pause ")
+    text = f"garbage collection stopped {service} for {longest_ms / 1000:.2f} s"
+    if len(pauses) > 1:
+        all_s = sum(pause[3] for pause in pauses) / 1000
+        text = f"{len(pauses)} garbage collections stopped {service} for {all_s:.2f} s"
+        kind = f"longest: {kind}"
+    return f"{text} ({kind}, {before} → {after})"
