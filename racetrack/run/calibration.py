@@ -5,23 +5,25 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from racetrack import engines, host, plugins, terminal
+from racetrack.analysis import calibration as check
+from racetrack.analysis.calibration import Finding
 from racetrack.clock import utc_now
 from racetrack.config import Settings, load
 from racetrack.results.defects import InjectedDefect
-from racetrack.stack.runtime import open_stack
+from racetrack.results.folder import read_run
+from racetrack.results.run import RunArguments
+from racetrack.run.burner import burning, burnt_pct
+from racetrack.run.experiment import run_once
+from racetrack.run.lifecycle import prepared
 from racetrack.terminal import Screen, as_text
-
-if TYPE_CHECKING:
-    from racetrack.analysis.calibration import Finding
 
 # Fixed settings, independent of .env, so that results of different machines are comparable.
 SETTINGS = {
@@ -58,51 +60,56 @@ class Case:
         return f"{self.defect} at {self.pageviews_per_s:,} pageviews/s"
 
 
-def _capacity(pageviews_per_s: int) -> Case:
-    # Longer than other cases: near its capacity, the engine needs long to drain the backlog of a
-    # short pause of the machine.
-    return Case(InjectedDefect(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
-
-
+_INSTANT = Case(InjectedDefect(delay_ms=0))
+_DELAYED = Case(InjectedDefect(delay_ms=250))
+_LATE = Case(InjectedDefect(delay_ms=2_000), wait_s=6.0)
+_CYCLE = Case(InjectedDefect(delay_ms=250, cycle_ms=1_000), samples=20)
+# With six partitions, the timestamps of the partitions in an update are 3 ms apart.
+_SPREAD = Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20)
+_VIEW = Case(
+    # At two reads per second, few reads have to wait for the previous answer.
+    InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
+    samples=20,
+    tracer_events_per_s=24,
+    reads_per_s=2,
+)
+_COSTLY = Case(InjectedDefect(cpu_us_per_pageview=100), samples=20)
 # The stall begins while the run settles and ends after the samples. So the window lies within the
 # stall, on slow machines too, and the engine can drain afterwards.
-_STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
+_STALL = Case(
+    InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18),
+    drain_s=8.0,
+)
+# Longer than other cases: near its capacity, the engine needs long to drain the backlog of a short
+# pause of the machine.
+_BELOW = Case(InjectedDefect(capacity_per_s=8_000), 7_600, wait_s=6.0, samples=20)
+_ABOVE = replace(_BELOW, pageviews_per_s=8_400)
 # With this seed the mean capacity in the window is 4 % above the long-run mean, so the check can
 # distinguish the two.
-_NOISY = InjectedDefect(
-    capacity_per_s=8_000,
-    capacity_noise_pct=10,
-    capacity_noise_tau_s=8,
-    pause_ms=500,
-    pause_every_s=10,
-    seed=4,
+_UNSTEADY = Case(
+    InjectedDefect(
+        capacity_per_s=8_000,
+        capacity_noise_pct=10,
+        capacity_noise_tau_s=8,
+        pause_ms=500,
+        pause_every_s=10,
+        seed=4,
+    ),
+    9_600,
+    wait_s=6.0,
+    samples=60,
+    drain_s=14.0,
 )
 CASES = (
-    Case(InjectedDefect(delay_ms=0)),
-    Case(InjectedDefect(delay_ms=250)),
-    Case(InjectedDefect(delay_ms=2_000), wait_s=6.0),
-    Case(InjectedDefect(delay_ms=250, cycle_ms=1_000), samples=20),
-    # With six partitions, the timestamps of the partitions in an update are 3 ms apart.
-    Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
-    Case(
-        # At two reads per second, few reads have to wait for the previous answer.
-        InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
-        samples=20,
-        tracer_events_per_s=24,
-        reads_per_s=2,
-    ),
-    Case(InjectedDefect(cpu_us_per_pageview=100), samples=20),
-    Case(_STALL, drain_s=8.0),
-    _capacity(7_600),
-    _capacity(8_400),
-    Case(_NOISY, 9_600, wait_s=6.0, samples=60, drain_s=14.0),
+    *(_INSTANT, _DELAYED, _LATE, _CYCLE, _SPREAD, _VIEW),
+    *(_COSTLY, _STALL, _BELOW, _ABOVE, _UNSTEADY),
 )
 # A run while another program uses 20 % of a core. The harness must detect that and void the run.
 NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}
 
 
-def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
+def run(screen: Screen, guard: terminal.Guard) -> Sequence[Finding]:
     """Run all cases, print the table and return its rows.
 
     Raises:
@@ -135,54 +142,33 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
 def prepare(screen: Screen) -> None:
     """Install missing components and print the progress, since the runs themselves print
     nothing."""
-    from racetrack.run.checks import make_ready, services_of
-
-    settings, engine = settings_of(InjectedDefect()), engines.calibration_engine()
-    stack = open_stack(settings, services_of(engine, settings), screen.say)
-    make_ready(engine, stack, screen.say)
+    prepared(engines.calibration_engine().name, settings_of(InjectedDefect()), screen.say)
 
 
-def findings(folders: Sequence[Path]) -> list["Finding"]:
+def findings(folders: Sequence[Path]) -> list[Finding]:
     """Return the rows of the table, given the run folders of CASES."""
-    from racetrack.analysis import calibration
+    folder = dict(zip(CASES, folders, strict=True))
 
-    defects = [case.defect for case in CASES]
-    *delays, sawtooth, spread, trailing, costly, stalled, below, above, noisy = folders
-    delay_defects, others = defects[: len(delays)], defects[len(delays) :]
-    (
-        sawtooth_defect,
-        spread_defect,
-        trailing_defect,
-        cpu_defect,
-        stall_defect,
-        capacity_defect,
-        _,
-        noisy_defect,
-    ) = others
+    def of(case: Case) -> tuple[Path, InjectedDefect]:
+        return folder[case], case.defect
+
     return [
-        *(
-            calibration.delay(folder, defect)
-            for folder, defect in zip(delays, delay_defects, strict=True)
-        ),
-        calibration.waiting(delays[1], delay_defects[1]),
-        calibration.sawtooth(sawtooth, sawtooth_defect),
-        calibration.sawtooth(spread, spread_defect),
-        calibration.view(trailing, trailing_defect),
-        calibration.answer(trailing, trailing_defect),
-        calibration.cpu(costly, delays[0], cpu_defect),
-        calibration.stall(stalled, stall_defect),
-        calibration.capacity(below, above, capacity_defect),
-        calibration.work(noisy, noisy_defect),
+        *(check.delay(*of(case)) for case in (_INSTANT, _DELAYED, _LATE)),
+        check.waiting(*of(_DELAYED)),
+        check.sawtooth(*of(_CYCLE)),
+        check.sawtooth(*of(_SPREAD)),
+        check.view(*of(_VIEW)),
+        check.answer(*of(_VIEW)),
+        check.cpu(folder[_COSTLY], folder[_INSTANT], _COSTLY.defect),
+        check.stall(*of(_STALL)),
+        check.capacity(folder[_BELOW], folder[_ABOVE], _BELOW.defect),
+        check.work(*of(_UNSTEADY)),
     ]
 
 
-def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
+def noisy(screen: Screen, guard: terminal.Guard) -> Finding:
     """Make a run while another program uses a known share of a core. Return the finding: whether
     the run measured that share."""
-    from racetrack.analysis import calibration
-    from racetrack.results.folder import read_run
-    from racetrack.run.burner import burning, burnt_pct
-
     screen.heading(f"[noise] another program with {BURNT_CORES:.0%} of a core beside {NOISY}")
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "burnt.csv"
@@ -190,9 +176,9 @@ def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
             folder = run_case(NOISY, Screen(Console(quiet=True)), guard, GATE)
         screen.say(f"  {folder}")
         if not (measured := read_run(folder).measured):
-            return calibration.foreign(folder, 100 * BURNT_CORES)
+            return check.foreign(folder, 100 * BURNT_CORES)
         window = measured.window
-        return calibration.foreign(folder, burnt_pct(file, window.start_ms, window.end_ms))
+        return check.foreign(folder, burnt_pct(file, window.start_ms, window.end_ms))
 
 
 def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = None) -> Settings:
@@ -208,9 +194,6 @@ def run_case(
     overrides: Mapping[str, str] | None = None,
 ) -> Path:
     """Make the run of a case; return the run folder."""
-    from racetrack.results.run import RunArguments
-    from racetrack.run.experiment import run_once
-
     arguments = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
     )
@@ -225,7 +208,7 @@ def run_case(
     return folder
 
 
-def table(found: Sequence["Finding"]) -> str:
+def table(found: Sequence[Finding]) -> str:
     """Format the findings as a table."""
     shown = Table("programmed", "measured", "bound", "within")
     for finding in found:

@@ -30,7 +30,7 @@ from racetrack.results.search import (
 )
 from racetrack.run import loads, search, trials
 from racetrack.run.checks import make_ready, require_raced_on, services_of
-from racetrack.run.lifecycle import describe_run, recorded_run, repeat_while_void
+from racetrack.run.lifecycle import OpenSession, repeat_while_void, started_session
 from racetrack.run.loads import Load
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, PhaseDurations, Saturation
@@ -38,7 +38,6 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
-OpenSession = Callable[..., Session]
 OpenStack = Callable[..., Stack]
 WhyVoid = Callable[..., str | None]
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
@@ -140,20 +139,18 @@ class CapacitySearch:
         arguments = RunArguments(
             pageviews_per_s=pageviews_per_s, wait_s=self._durations.settle_s, samples=1, delay_s=1.0
         )
-        describe_run(folder, self._engine, stack, arguments)
         run = LimitRun(tag=folder.tag)
         self.record.runs = (*self.record.runs, run)
-        session = self._open_session(self._engine, stack, folder, self._screen, 1.0)
+        started = started_session(
+            self._engine, stack, folder, arguments, self._screen, self._guard, self._open_session
+        )
         try:
-            with recorded_run(folder, self._guard, session.stop) as recorded:
-                session.start_stack()
-                session.run_demo()
+            with started as session:
                 load = loads.load_of(self._of, session, folder.path, self._settings)
                 saturation = Saturation(load, folder.path, self._start_per_s, self._durations)
                 warm = saturation.warm_up()
                 run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
                 yield MeasuredRun(self, load, folder, run, saturation)
-                recorded.text = "ok"
         finally:
             self._guard.rearm()
 

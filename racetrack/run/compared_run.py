@@ -1,31 +1,24 @@
 """A run on one fresh stack that measures several windows, at rates and at saturation."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from racetrack import engines, terminal
+from racetrack import terminal
 from racetrack.analysis import figures, outcome, raw
 from racetrack.analysis.noise import is_void, why_window_is_void
 from racetrack.clock import Clock
 from racetrack.config import Settings, for_record
-from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report.figures import figures_of
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.repeats import Piece, PlannedRun
 from racetrack.results.run import Measured, RunArguments, Window
-from racetrack.results.search import PAGEVIEWS
-from racetrack.run import loads, trials
-from racetrack.run.checks import make_ready, services_of
-from racetrack.run.lifecycle import describe_run, recorded_run, repeat_while_void
+from racetrack.run import trials
+from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.loads import Load, MeasuredWork
-from racetrack.run.session import Session
 from racetrack.run.trials import PhaseDurations, Saturation
-from racetrack.stack.contract import Say, Stack
-from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
 # A larger backlog is drained before the next rate, in seconds of work.
@@ -39,21 +32,7 @@ HELD_WITHIN_MS = 5_000.0
 GENTLE_SHARE = 1 / 3
 PROBE_S, PROBE_MOST_S = 10.0, 40.0
 
-OpenSession = Callable[..., Session]
 Keep = Callable[[Piece], None]
-Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
-
-
-def prepared(engine_name: str, settings: Settings, say: Say) -> tuple[Engine, Stack]:
-    """Return an engine, and a stack that is ready to be started for it.
-
-    Raises:
-        UsageError, SetupError, BusyError: the engine can't run here.
-    """
-    engine = engines.find_engine(engine_name)
-    stack = open_stack(settings, services_of(engine, settings), say)
-    make_ready(engine, stack, say)
-    return engine, stack
 
 
 @dataclass(frozen=True)
@@ -94,46 +73,6 @@ class Phases:
             saturated_for_s=self.saturated_for_s,
             filled_within_s=self.saturated_for_s,
         )
-
-
-@contextmanager
-def fresh_run(
-    engine_name: str,
-    label: str,
-    settings: Settings,
-    phases: Phases,
-    screen: Screen,
-    guard: terminal.Guard,
-    open_session: OpenSession,
-    prepare: Prepare,
-    clock: Clock,
-) -> Iterator["ComparedRun"]:
-    """Start a stack and load the demo; stop everything at the end of the context. `label` is the
-    end of the name of the run's folder.
-
-    Raises:
-        RacetrackError: a component of the stack failed.
-        Interrupted: a signal was received.
-    """
-    engine, stack = prepare(engine_name, settings, screen.say)
-    folder = RunFolder.create(settings.logs_folder, engine_name, label)
-    arguments = RunArguments(
-        pageviews_per_s=int(settings.pageviews_per_second_start),
-        wait_s=phases.settle_s,
-        samples=1,
-        delay_s=1.0,
-        warm_up_s=phases.warm_up_s,
-    )
-    describe_run(folder, engine, stack, arguments)
-    session = open_session(engine, stack, folder, screen, 1.0)
-    with recorded_run(folder, guard, session.stop) as recorded:
-        session.start_stack()
-        session.run_demo()
-        load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
-        yield ComparedRun(load, folder, settings, phases, screen, guard, clock)
-        recorded.text = "ok"
-    guard.rearm()
-    stack.speed_up_next_start(screen.say)
 
 
 class ComparedRun:

@@ -8,16 +8,13 @@ from pathlib import Path
 
 import psutil
 
-from racetrack import config, host, terminal
-from racetrack.clock import SYSTEM_CLOCK, Clock
+from racetrack import config, host
 from racetrack.config import load
 from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.folder import read_plan
 from racetrack.results.repeats import PlannedRun
-from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
-from racetrack.run.repeats import PlanArguments, RunsOfPlan, random_order
-from racetrack.run.session import Session
-from racetrack.terminal import Screen
+from racetrack.run.compared_run import ComparedRun, Phases
+from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
 from racetrack.workloads.contract import find_workload
 
 # Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
@@ -144,32 +141,21 @@ def describe_plan(record: ComparisonRecord) -> list[str]:
     return [*lines, *([f"  {record.heap_rule}"] if record.heap_rule else [])]
 
 
-class Comparison:
+class Comparison(RepeatedMeasurement[ComparisonRecord]):
     """Makes the remaining measurements of a comparison."""
 
-    def __init__(
-        self,
-        folder: Path,
-        screen: Screen,
-        guard: terminal.Guard,
-        *,
-        open_session: OpenSession = Session,
-        prepare: Prepare = prepared,
-        clock: Clock = SYSTEM_CLOCK,
-        phases: Phases | None = None,
-    ) -> None:
-        self.folder, self.record = folder, read_plan(folder, ComparisonRecord)
-        self._screen, self._guard = screen, guard
-        self._runs = RunsOfPlan(
-            folder,
-            self.record,
-            phases or phases_of(self.record),
-            screen,
-            guard,
-            open_session,
-            prepare,
-            clock,
-        )
+    @staticmethod
+    def read(folder: Path) -> ComparisonRecord:
+        """See `RepeatedMeasurement.read`."""
+        return read_plan(folder, ComparisonRecord)
+
+    def durations(self) -> Phases:
+        """See `RepeatedMeasurement.durations`."""
+        return phases_of(self.record)
+
+    def left_s(self) -> float:
+        """See `RepeatedMeasurement.left_s`."""
+        return left_s(self.record)
 
     def run(self) -> ComparisonRecord:
         """Find the rates by probes, unless they are given, and make the remaining measurements. If
@@ -182,12 +168,11 @@ class Comparison:
         """
         if not self.record.rates:
             self._find_rates()
-        self._runs.make_missing(self._measure, lambda: left_s(self.record))
-        return self.record
+        return super().run()
 
-    def _measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
-        missing, rates = self.record.missing(run), self._rates_of(run)
-        fresh.measure(run, missing, rates, self._runs.keep)
+    def measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+        """Measure the lag at each rate, then the capacity."""
+        fresh.measure(run, self.record.missing(run), self._rates_of(run), self.keep)
 
     def _rates_of(self, run: PlannedRun) -> list[int]:
         """Return the rates in the order in which this run measures them, which is random."""
@@ -200,15 +185,15 @@ class Comparison:
                 continue
             self._screen.heading(f"== probe of {name}")
             first = next(run for run in self.record.order if run.engine == name)
-            with self._runs.fresh(first) as fresh:
+            with self.fresh(first) as fresh:
                 per_s = fresh.probe()
             self.record.probed_per_s = {**self.record.probed_per_s, name: per_s}
-            self._runs.write()
+            self.write()
             self._screen.say(f"  {name} counted {per_s:,.0f}/s at saturation, before its warm-up")
             self._guard.rearm()
         least = min(self.record.probed_per_s.values())
         self.record.rates = tuple(sorted({rounded_down(share * least) for share in SHARES}))
-        self._runs.write()
+        self.write()
 
 
 def rounded_down(per_s: float) -> int:

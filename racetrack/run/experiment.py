@@ -16,7 +16,7 @@ from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, engine_folders, read_run, shown
 from racetrack.results.run import Measured, RunArguments, Window
 from racetrack.run import checks, faults
-from racetrack.run.lifecycle import describe_run, recorded_run
+from racetrack.run.lifecycle import OpenSession, describe_run, recorded_run
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
@@ -39,7 +39,6 @@ VERIFY = "compare every view with the sources"
 ROWS_WITHIN_MS = 1_000
 
 Watch = Callable[[float, str], None]
-OpenSession = Callable[..., Session]
 
 
 class Experiment:

@@ -1,5 +1,5 @@
-"""Lifecycle of a run, shared by experiments and capacity searches: writing its description and its
-outcome, clean-up, and repetition of void runs."""
+"""Lifecycle of a run, shared by experiments, searches, comparisons and live sessions: preparation,
+its description and outcome, clean-up, and repetition of void runs."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -7,19 +7,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from racetrack import __version__, host, terminal
+from racetrack import __version__, engines, host, terminal
 from racetrack.analysis.noise import is_void
-from racetrack.config import for_record
+from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord
-from racetrack.run.checks import caveats_of_elsewhere
-from racetrack.stack.contract import Stack
+from racetrack.run.checks import caveats_of_elsewhere, make_ready, services_of
+from racetrack.run.session import Session
+from racetrack.stack.contract import Say, Stack
+from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import Workload, find_workload
 
 REPEATS = 3
+OpenSession = Callable[..., Session]
 Made = TypeVar("Made")
+
+
+def prepared(engine_name: str, settings: Settings, say: Say) -> tuple[Engine, Stack]:
+    """Return an engine, and a stack that is ready to be started for it.
+
+    Raises:
+        UsageError, SetupError, BusyError: the engine can't run here.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings, services_of(engine, settings), say)
+    make_ready(engine, stack, say)
+    return engine, stack
 
 
 class Outcome:
@@ -57,6 +72,32 @@ def recorded_run(
                 run.outcome = outcome.text
         finally:  # also if a full disk prevents writing the outcome
             stop()
+
+
+@contextmanager
+def started_session(
+    engine: Engine,
+    stack: Stack,
+    folder: RunFolder,
+    arguments: RunArguments,
+    screen: Screen,
+    guard: terminal.Guard,
+    open_session: OpenSession,
+) -> Iterator[Session]:
+    """Describe a run, start the stack and load the demo. At the end of the context, stop everything
+    and record the outcome.
+
+    Raises:
+        RacetrackError: a component of the stack failed.
+        Interrupted: a signal was received.
+    """
+    describe_run(folder, engine, stack, arguments)
+    session = open_session(engine, stack, folder, screen, 1.0)
+    with recorded_run(folder, guard, session.stop) as recorded:
+        session.start_stack()
+        session.run_demo()
+        yield session
+        recorded.text = "ok"
 
 
 def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: RunArguments) -> None:

@@ -2,25 +2,33 @@
 them."""
 
 import random
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from racetrack import engines, terminal
-from racetrack.clock import Clock
+from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, load
+from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.results.folder import named_folder, write_record
+from racetrack.results.folder import RunFolder, named_folder, write_record
 from racetrack.results.repeats import Piece, PlannedRun, RepeatedRuns
+from racetrack.results.run import RunArguments
 from racetrack.results.search import PAGEVIEWS
 from racetrack.run import loads
 from racetrack.run.checks import require_usable, services_of
-from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, fresh_run
+from racetrack.run.compared_run import ComparedRun, Phases
+from racetrack.run.lifecycle import OpenSession, prepared, started_session
+from racetrack.run.session import Session
+from racetrack.stack.contract import Say, Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
-Measure = Callable[[ComparedRun, PlannedRun], None]
+Plan = TypeVar("Plan", bound=RepeatedRuns)
+Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
 QUICK_REPEATS, REPEATS = 2, 3
 
 
@@ -94,71 +102,113 @@ def begin(record: RepeatedRuns) -> Path:
     return folder
 
 
-class RunsOfPlan:
-    """Makes runs of a plan. Every piece is written into the record as soon as it is measured."""
+class RepeatedMeasurement(ABC, Generic[Plan]):
+    """Makes the remaining runs of a plan, each on a fresh stack. Every piece is written into the
+    record as soon as it is measured. A subclass states the plan's durations and measures one
+    run."""
 
     def __init__(
         self,
         folder: Path,
-        record: RepeatedRuns,
-        phases: Phases,
         screen: Screen,
         guard: terminal.Guard,
-        open_session: OpenSession,
-        prepare: Prepare,
-        clock: Clock,
+        *,
+        open_session: OpenSession = Session,
+        prepare: Prepare = prepared,
+        clock: Clock = SYSTEM_CLOCK,
+        phases: Phases | None = None,
     ) -> None:
-        self._folder, self._record, self._phases = folder, record, phases
+        self.folder, self.record = folder, self.read(folder)
+        self._phases = phases or self.durations()
         self._screen, self._guard, self._clock = screen, guard, clock
         self._open_session, self._prepare = open_session, prepare
 
-    def make_missing(self, measure: Measure, left_s: Callable[[], float]) -> None:
-        """Make the runs that still lack windows: start each on a fresh stack, and call `measure`.
-        If an engine fails, only its run ends. `left_s` returns the estimated time for all of them.
+    @staticmethod
+    @abstractmethod
+    def read(folder: Path) -> Plan:
+        """Return the record in the plan's folder."""
+
+    @abstractmethod
+    def durations(self) -> Phases:
+        """Return the durations of each run."""
+
+    @abstractmethod
+    def left_s(self) -> float:
+        """Return the estimated time for the remaining runs, in seconds."""
+
+    @abstractmethod
+    def measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+        """Measure the missing windows of a run."""
+
+    def run(self) -> Plan:
+        """Make the runs that still lack windows. If an engine fails, only its run ends.
 
         Raises:
             RacetrackError: a cause other than the engine prevented a run.
             Interrupted: a signal was received. Measurements made so far are kept.
         """
-        pending = [run for run in self._record.order if self._record.missing(run)]
+        pending = [run for run in self.record.order if self.record.missing(run)]
         for number, run in enumerate(pending, start=1):
             self._screen.heading(
                 f"== run {number} of {len(pending)}: {run}, repeat {run.repeat}; about"
-                f" {left_s() / 60:.0f} minutes left"
+                f" {self.left_s() / 60:.0f} minutes left"
             )
             began_s = self._clock.monotonic()
             try:
                 with self.fresh(run) as fresh:
-                    measure(fresh, run)
+                    self.measure(fresh, run)
             except (UsageError, SetupError, BusyError):
                 raise  # not the engine's fault
             except RacetrackError as error:
                 self._screen.say(f"  {run} failed: {error}")
                 self._fail(run, str(error))
             finally:
-                self._record.minutes += (self._clock.monotonic() - began_s) / 60
+                self.record.minutes += (self._clock.monotonic() - began_s) / 60
                 self.write()
             self._guard.rearm()
+        return self.record
 
-    def fresh(self, run: PlannedRun) -> AbstractContextManager[ComparedRun]:
-        """Start a stack for a run; stop it at the end of the context."""
-        settings = settings_for(self._record, run, self._folder.parent)
-        make = (self._screen, self._guard, self._open_session, self._prepare, self._clock)
-        return fresh_run(run.engine, self._record.run_label, settings, self._phases, *make)
+    @contextmanager
+    def fresh(self, run: PlannedRun) -> Iterator[ComparedRun]:
+        """Start a stack for a run and load the demo; stop everything at the end of the context.
+
+        Raises:
+            RacetrackError: a component of the stack failed.
+            Interrupted: a signal was received.
+        """
+        settings, say = settings_for(self.record, run, self.folder.parent), self._screen.say
+        engine, stack = self._prepare(run.engine, settings, say)
+        folder = RunFolder.create(settings.logs_folder, run.engine, self.record.run_label)
+        arguments = RunArguments(
+            pageviews_per_s=int(settings.pageviews_per_second_start),
+            wait_s=self._phases.settle_s,
+            samples=1,
+            delay_s=1.0,
+            warm_up_s=self._phases.warm_up_s,
+        )
+        started = started_session(
+            engine, stack, folder, arguments, self._screen, self._guard, self._open_session
+        )
+        with started as session:
+            load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
+            phases, clock = self._phases, self._clock
+            yield ComparedRun(load, folder, settings, phases, self._screen, self._guard, clock)
+        self._guard.rearm()
+        stack.speed_up_next_start(say)
 
     def keep(self, piece: Piece) -> None:
         """Add a piece to the record and print it."""
-        self._record.keep(piece)
+        self.record.keep(piece)
         self.write()
         self._screen.say(f"  {_describe(piece)}")
 
     def write(self) -> None:
         """Write the record."""
-        write_record(self._folder / self._record.file, self._record)
+        write_record(self.folder / self.record.file, self.record)
 
     def _fail(self, run: PlannedRun, why: str) -> None:
         """Record the remaining pieces of a failed run as failed."""
-        for rate in self._record.missing(run):
+        for rate in self.record.missing(run):
             self.keep(Piece(**dict(run), pageviews_per_s=rate, tag="", outcome=why))
 
 

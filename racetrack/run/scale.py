@@ -5,17 +5,14 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack import host, terminal
-from racetrack.clock import SYSTEM_CLOCK, Clock
+from racetrack import host
 from racetrack.config import load
 from racetrack.report.scaling import describe_partitions
 from racetrack.results.folder import read_plan
 from racetrack.results.repeats import Piece, PlannedRun
 from racetrack.results.scale import ScaleRecord
-from racetrack.run.compared_run import ComparedRun, OpenSession, Phases, Prepare, prepared
-from racetrack.run.repeats import PlanArguments, RunsOfPlan, random_order
-from racetrack.run.session import Session
-from racetrack.terminal import Screen
+from racetrack.run.compared_run import ComparedRun, Phases
+from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
 
 PHASES = Phases(
     warm_up_s=120, settle_s=15, watch_s=60, saturated_for_s=60, saturation_s=120, batch_s=30
@@ -100,38 +97,26 @@ def describe_plan(record: ScaleRecord) -> list[str]:
     ]
 
 
-class Scaling:
+class Scaling(RepeatedMeasurement[ScaleRecord]):
     """Makes the remaining measurements of scaling."""
 
-    def __init__(
-        self,
-        folder: Path,
-        screen: Screen,
-        guard: terminal.Guard,
-        *,
-        open_session: OpenSession = Session,
-        prepare: Prepare = prepared,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
-        self.folder, self.record = folder, read_plan(folder, ScaleRecord)
-        phases = phases_of(self.record)
-        self._runs = RunsOfPlan(
-            folder, self.record, phases, screen, guard, open_session, prepare, clock
-        )
+    @staticmethod
+    def read(folder: Path) -> ScaleRecord:
+        """See `RepeatedMeasurement.read`."""
+        return read_plan(folder, ScaleRecord)
 
-    def run(self) -> ScaleRecord:
-        """Make the remaining measurements. If an engine fails, only its run ends.
+    def durations(self) -> Phases:
+        """See `RepeatedMeasurement.durations`."""
+        return phases_of(self.record)
 
-        Raises:
-            RacetrackError: a cause other than the engine prevented a run.
-            Interrupted: a signal was received. Measurements made so far are kept.
-        """
-        self._runs.make_missing(self._measure, lambda: left_s(self.record))
-        return self.record
+    def left_s(self) -> float:
+        """See `RepeatedMeasurement.left_s`."""
+        return left_s(self.record)
 
-    def _measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+    def measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
+        """Measure the capacity with this number of replicas, then the lag at the rate to hold."""
         missing = self.record.missing(run)
-        fresh.measure_capacity(run, missing, self._runs.keep, self._capacity_of(run))
+        fresh.measure_capacity(run, missing, self.keep, self._capacity_of(run))
 
     def _capacity_of(self, run: PlannedRun) -> Piece | None:
         if None in self.record.missing(run):

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 
-from racetrack import engines, terminal
+from racetrack import terminal
 from racetrack.analysis import curves, outcome
 from racetrack.analysis.recent import RecentCurves
 from racetrack.clock import now_ms
@@ -21,7 +21,7 @@ from racetrack.probes.heap import HeapProbe
 from racetrack.results.folder import RunFolder, shown
 from racetrack.results.run import DoneFault, FaultLog, LiveLog, Measured, RunArguments, Window
 from racetrack.run import checks
-from racetrack.run.lifecycle import describe_run, recorded_run
+from racetrack.run.lifecycle import OpenSession, describe_run, prepared, recorded_run
 from racetrack.run.live.figures import CollectionWatch, Figures, VerdictWatch
 from racetrack.run.live.load import ENDING, RUNNING, STARTING, LiveLoad, MemoryWatch, Now
 from racetrack.run.live.messages import READS, Messages
@@ -29,7 +29,6 @@ from racetrack.run.live.record import BY_SESSION, LiveArguments, SessionLog
 from racetrack.run.live.services import FAILED, NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload, run_label
 
@@ -38,7 +37,6 @@ TRACER_RATE, TRACERS_PER_PARTITION_PER_S = "tracer_events_per_second", 4
 SAMPLE_AT_LEAST_EVERY_MS = 900
 ENDS = "The session is ending."
 CTRL_C = 130  # exit code of an interruption by SIGINT
-OpenSession = Callable[..., Session]
 
 
 class Live:
@@ -381,12 +379,10 @@ def open_live(
     Raises:
         UsageError, SetupError, BusyError: the session could not begin.
     """
-    engine = engines.find_engine(engine_name)
     if TRACER_RATE in find_workload(settings.workload).rates:
         per_s = settings.tracer_events_per_second or TRACERS_PER_PARTITION_PER_S
         per_s = max(per_s, TRACERS_PER_PARTITION_PER_S * settings.pageviews_partitions)
         settings = settings.model_copy(update={TRACER_RATE: per_s})
-    stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
-    checks.make_ready(engine, stack, screen.say)
+    engine, stack = prepared(engine_name, settings, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, "live")
     return Live(arguments, engine, stack, folder, screen)
