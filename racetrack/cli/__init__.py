@@ -1,4 +1,4 @@
-"""The command line, one file per command: `./run_experiment.sh` and `./race`.
+"""The command line: `./run_experiment.sh` and `./race`. COMMANDS lists the file of each command.
 
 For fast help and completion, the module of a command is imported only when the command is called,
 and modules import slow dependencies inside functions.
@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "sweep": "sweep:sweep",
         "limit": "limit:limit",
         "scale": "scale:scale",
-        "vary": "vary:vary",
+        "vary": "sweep:vary",
     },
     "Watch and steer": {
         "live": "live:live",
@@ -32,20 +32,20 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Look at results": {
         "report": "report:report",
-        "publish": "publish:publish",
+        "publish": "report:publish",
     },
     "Use a stack by hand": {
-        "up": "up:up",
-        "status": "status:status",
-        "verify": "verify:verify",
-        "down": "down:down",
+        "up": "stack:up",
+        "status": "stack:status",
+        "verify": "stack:verify",
+        "down": "stack:down",
     },
     "Engines and set-up": {
         "engines": "engines:list_engines",
-        "check": "check:check",
-        "calibrate": "calibrate:calibrate",
-        "images": "images:images",
-        "completion": "completion:completion",
+        "check": "setup:check",
+        "calibrate": "setup:calibrate",
+        "images": "setup:images",
+        "completion": "setup:completion",
     },
 }
 

@@ -1,14 +1,14 @@
 """`./race compare`: compares engines, or recorded runs, with intervals."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from racetrack import plugins
+from racetrack import plugins, terminal
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
@@ -17,16 +17,24 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     given_in_environment,
     guarded,
+    load_settings,
+    resume_option,
 )
-from racetrack.cli.repeats import SEED_OPTION, carry_out, outcome_code
+from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.analysis.comparison import Side
     from racetrack.report.export import FlatRecord
     from racetrack.results.comparison import ComparisonRecord
+    from racetrack.results.repeats import RepeatedRuns
     from racetrack.terminal import Screen
 
 AGAINST = "--against"
+Plan = TypeVar("Plan", bound="RepeatedRuns")
+
+SEED_OPTION = click.option(
+    "--seed", type=int, help="Seed of the random order. By default a random one, which is printed."
+)
 
 
 class CompareCommand(Command):
@@ -78,12 +86,7 @@ def _complete(
 )
 @WORKLOAD_OPTION
 @SEED_OPTION
-@click.option(
-    "--resume",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Make the remaining measurements of a comparison that was interrupted.",
-)
+@resume_option("measurements of a comparison that was interrupted")
 @output_options
 @gate_options
 def compare(
@@ -220,3 +223,42 @@ def _show(
     for line in comparison.describe_conditions(record) if record else ():
         screen.say(line)
     output.write(comparison.document(sides, record, records))
+
+
+def carry_out(
+    plan: Plan,
+    resume: Path | None,
+    screen: "Screen",
+    describe_plan: Callable[[Plan], Sequence[str]],
+    measure: Callable[[Path], Plan],
+) -> tuple[Path, Plan]:
+    """Check and print the plan, and make its remaining measurements. Return the folder and the
+    record.
+
+    Raises:
+        RacetrackError: the plan is not possible, or a cause other than an engine ended it.
+        Interrupted: a signal was received; the command to go on has been printed.
+    """
+    from racetrack.results.folder import shown
+    from racetrack.run.repeats import begin, require_possible
+
+    load_settings()
+    require_possible(plan)
+    for line in describe_plan(plan):
+        screen.say(line)
+    with machine_lock():
+        folder = resume or begin(plan)
+        try:
+            return folder, measure(folder)
+        except terminal.Interrupted:
+            command = click.get_current_context().info_name
+            screen.say(f"To go on later: ./race {command} --resume {shown(folder)}")
+            raise
+
+
+def outcome_code(record: "RepeatedRuns") -> int:
+    """Return the exit code: 1 if a piece failed, otherwise 5 if a piece is void, otherwise 0."""
+    from racetrack.analysis.outcome import exit_code
+
+    codes = {exit_code(piece.outcome) for piece in record.pieces}
+    return 1 if 1 in codes else max(codes, default=1)

@@ -11,6 +11,7 @@ import click
 from racetrack import plugins
 from racetrack.cli.parameters import (
     ENGINES,
+    FOLDER,
     WORKLOAD_OPTION,
     Command,
     Load,
@@ -89,7 +90,7 @@ def live(
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.argument("engines", metavar="[ENGINE]...", type=ENGINES, nargs=-1)
 @HOST_OPTION
 @PORT_OPTION

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
@@ -41,6 +42,7 @@ POSITIVE_S = 0.001  # minimum of durations above 0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 Value = TypeVar("Value")
+Callback = TypeVar("Callback", bound=Callable[..., Any])
 
 
 class Command(click.Command):
@@ -296,6 +298,16 @@ def given_in_environment() -> frozenset[str]:
 def overrides_of(workload: str | None) -> Mapping[str, str]:
     """Return the setting that `--workload` overrides; empty without the option."""
     return {"WORKLOAD": workload} if workload else {}
+
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def resume_option(what: str) -> Callable[[Callback], Callback]:
+    """Return the option `--resume`; `what` remains to be done."""
+    return click.option(
+        "--resume", metavar="FOLDER", type=FOLDER, help=f"Make the remaining {what}."
+    )
 
 
 DECIDE_OPTION = click.option(

@@ -1,4 +1,4 @@
-"""`./race report`: prints tables of runs and searches, and writes a report as files."""
+"""`./race report` and `publish`: tables, reports and result files, made from run folders."""
 
 import sys
 import tempfile
@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+from racetrack import plugins
 from racetrack.cli.outputs import Output, output_options
-from racetrack.cli.parameters import Command, errors_to_exit_codes
+from racetrack.cli.parameters import FOLDER, Command, errors_to_exit_codes
 from racetrack.errors import UsageError
+
+RESULTS, DOCS = plugins.REPO / "results", plugins.REPO / "docs"
 
 
 @click.command(cls=Command)
@@ -17,7 +20,7 @@ from racetrack.errors import UsageError
     "folders",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
 )
 @click.option(
     "--out",
@@ -80,3 +83,64 @@ def _where(folders: tuple[Path, ...]) -> Path:
     if len(folders) == 1:
         return folders[0] / "report"
     return folders[0].resolve().parent / f"{datetime.now(UTC):%Y.%m.%d.%H.%M.%S}_UTC_report"
+
+
+@click.command(cls=Command)
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=FOLDER,
+)
+@click.option(
+    "--variant",
+    default="",
+    metavar="NAME",
+    help="Name of the configuration, if it is not the usual one of the engine, such as triggers.",
+)
+@click.option(
+    "--results",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=RESULTS,
+    help="Folder of the results. Default: `results/` in the repository.",
+)
+@click.option(
+    "--pages",
+    "docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DOCS,
+    help="Folder for the pages index.html, which ranks all results, and results.md. Default:"
+    " `docs/` in the repository.",
+)
+def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> None:
+    """Write the results of FOLDERS of runs, sweeps, searches and comparisons as data, and generate
+    the pages that show all results. Without FOLDERS, only generate the pages. Needs no stack, only
+    files.
+
+    There is one result for each workload, machine and version of an engine:
+    results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
+    folders of an engine together; they must have the same settings and versions. Void and failed
+    runs, and runs with faults, are left out; the result lists them.
+
+    \b
+    Examples:
+        ./race publish logs/*_UTC_sweep logs/*_UTC_dh_limit
+        ./race publish logs/2026.11.26.05.40.00_UTC_compare
+        ./race publish logs/2026.11.26.05.40.00_UTC_sweep --variant triggers
+        ./race publish
+    """
+    from racetrack import engines
+    from racetrack.report import publish as publishing
+    from racetrack.report import ranking
+    from racetrack.results.folder import shown
+
+    with errors_to_exit_codes():
+        if folders:
+            names = {
+                engine.name: publishing.EngineName(engine.title, engine.version_part)
+                for engine in engines.all_engines()
+            }
+            for path in publishing.publish(folders, root, names, variant):
+                click.echo(shown(path))
+        for page in ranking.write(root, docs):
+            click.echo(shown(page))

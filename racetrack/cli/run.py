@@ -27,7 +27,6 @@ from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.cli.outputs import Gate
-    from racetrack.results.run import RunArguments
     from racetrack.workloads.load_profile import LoadProfile
 
 MakeRun = Callable[..., Path]
@@ -159,7 +158,11 @@ def _run(
 ) -> None:
     """Make a run and write its record. Exit with the code of the outcome or, if a condition holds,
     of `--fail-if`. `make_run` makes the run, by default `run_once`."""
+    from racetrack.analysis import outcome
+    from racetrack.report.collect import collect
+    from racetrack.report.export import Document, flat_record
     from racetrack.results.run import RunArguments
+    from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
 
     extends = not (faults or offered.load) and offered.rate_per_s > 0
     arguments = RunArguments(
@@ -172,26 +175,6 @@ def _run(
         faults=faults,
         decide_within_s=decide_within if extends else 0,
     )
-    sys.exit(
-        _exit_code(engine, arguments, workload, output, gate, make_run, print_samples=print_samples)
-    )
-
-
-def _exit_code(
-    engine: str,
-    arguments: "RunArguments",
-    workload: str | None,
-    output: Output,
-    gate: "Gate",
-    make_run: MakeRun | None,
-    *,
-    print_samples: bool,
-) -> int:
-    from racetrack.analysis import outcome
-    from racetrack.report.collect import collect
-    from racetrack.report.export import Document, flat_record
-    from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
-
     screen = output.screen()
     with guarded(screen) as guard:
         settings = load_settings(workload)
@@ -204,4 +187,5 @@ def _exit_code(
         records = [flat_record(made) for made in runs]
         output.write(Document("runs", records))
         outcomes = [made.outcome for made in runs]
-        return outcome.exit_code(*outcomes) or gate.exit_code(records, screen)
+        code = outcome.exit_code(*outcomes) or gate.exit_code(records, screen)
+    sys.exit(code)

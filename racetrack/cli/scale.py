@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.compare import SEED_OPTION, carry_out, outcome_code
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     ENGINES,
@@ -16,8 +17,8 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     given_in_environment,
     guarded,
+    resume_option,
 )
-from racetrack.cli.repeats import SEED_OPTION, carry_out, outcome_code
 
 if TYPE_CHECKING:
     from racetrack.results.scale import ScaleRecord
@@ -51,12 +52,7 @@ if TYPE_CHECKING:
 )
 @WORKLOAD_OPTION
 @SEED_OPTION
-@click.option(
-    "--resume",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Make the remaining measurements of a scaling measurement that was interrupted.",
-)
+@resume_option("measurements of a scaling measurement that was interrupted")
 @output_options
 @gate_options
 def scale(

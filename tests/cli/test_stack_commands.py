@@ -8,10 +8,7 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
-from racetrack.cli.down import stop_all
-from racetrack.cli.status import describe
-from racetrack.cli.up import bring_up
-from racetrack.cli.up import describe as describe_use
+from racetrack.cli.stack import bring_up, describe_running, describe_use, stop_all
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import RunningStack, Stack, Unmeasurable
 from racetrack.terminal import Screen, guarded
@@ -72,7 +69,7 @@ def test_status_names_what_runs_and_what_has_ended(
 ) -> None:
     stack = RunningStack("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], services)
     lines: list[str] = []
-    assert describe(stack, lines.append) == is_complete
+    assert describe_running(stack, lines.append) == is_complete
     assert line in lines
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
-from racetrack.cli.verify import report, verify_views
+from racetrack.cli.stack import report_verified, verify_views
 from racetrack.errors import RacetrackError
 from racetrack.results.verification import Verified
 from racetrack.terminal import Screen
@@ -84,7 +84,7 @@ def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
         )
     finally:
         assert generator.did == ["pause", RATES]
-    return report(engine, found, folder, screen), output.getvalue()
+    return report_verified(engine, found, folder, screen), output.getvalue()
 
 
 def test_the_findings_are_recorded(tmp_path: Path) -> None:

@@ -1,0 +1,155 @@
+"""`./race check`, `calibrate`, `images` and `completion`: what a user sets up or checks once."""
+
+import sys
+
+import click
+
+from racetrack.cli.parameters import Command, OneOf, guarded, load_settings
+from racetrack.machine_lock import machine_lock
+
+# Each script calls the command as it was typed, so each clone of the repository completes its own
+# engines.
+SCRIPTS = {
+    "bash": """\
+_racetrack_complete() {
+    local IFS=$'\\n' line
+    COMPREPLY=()
+    for line in $(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \\
+        _RACE_COMPLETE=bash_complete "$1" 2>/dev/null); do
+        case $line in
+            dir,*) compopt -o dirnames ;;
+            file,*) compopt -o default ;;
+            plain,*) COMPREPLY+=("${line#plain,}") ;;
+        esac
+    done
+}
+complete -F _racetrack_complete race run_experiment.sh
+""",
+    "zsh": """\
+#compdef race run_experiment.sh
+_racetrack_complete() {
+    local -a plain
+    local type key text
+    for type key text in "${(@f)$(COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) \\
+        _RACE_COMPLETE=zsh_complete ${(Q)words[1]} 2>/dev/null)}"; do
+        case $type in
+            dir) _path_files -/ ;;
+            file) _path_files ;;
+            plain) plain+=("$key") ;;
+        esac
+    done
+    (($#plain)) && compadd -a plain
+}
+compdef _racetrack_complete race run_experiment.sh
+""",
+    "fish": """\
+function _racetrack_complete
+    set -l words (commandline -opc)
+    for line in (env COMP_WORDS=(commandline -cp | string collect) COMP_CWORD=(commandline -t) \\
+            _RACE_COMPLETE=fish_complete $words[1] 2>/dev/null)
+        set -l parts (string split -m 1 , $line)
+        switch $parts[1]
+            case dir
+                __fish_complete_directories (commandline -t)
+            case file
+                __fish_complete_path (commandline -t)
+            case plain
+                echo $parts[2]
+        end
+    end
+end
+complete --no-files --command race --arguments "(_racetrack_complete)"
+complete --no-files --command run_experiment.sh --arguments "(_racetrack_complete)"
+""",
+}
+
+
+@click.command(cls=Command)
+def check() -> None:
+    """Check that runs can use the services that run elsewhere, in at most ten seconds each.
+
+    These are the services for which the settings contain an address (docs/own-parts.md). A run
+    makes the same check before it starts anything. The check removes what it creates.
+
+    \b
+    Examples:
+        ./race check
+        POSTGRES_URL=postgres://me@db.example/race ./race check
+    """
+    from racetrack.errors import UsageError
+    from racetrack.stack import provided
+    from racetrack.terminal import Screen
+
+    screen = Screen()
+    with guarded(screen):
+        settings = load_settings()
+        if not (used := provided.configured(settings)):
+            names = ", ".join(each.setting for each in provided.every())
+            raise UsageError(
+                "There is nothing to check: runs start all services themselves. Set one of these"
+                f" for a service that runs elsewhere (docs/own-parts.md): {names}."
+            )
+        for each in used:
+            passed = each.check(settings)
+            screen.say(f"{each.title} at {each.address(settings)}:")
+            for operation in passed.operations:
+                screen.say(f"  can {operation}")
+            if passed.clock:
+                screen.say(f"  {passed.clock}")
+
+
+@click.command(cls=Command)
+def calibrate() -> None:
+    """Check how accurate the harness is on this machine.
+
+    The harness measures an engine with a known delay, stall and capacity like any other engine, and
+    compares the results with the known values. Each row of the table has a run folder in logs/. The
+    exit code is 1 if a result is outside its tolerance.
+
+    \b
+    Example:
+        ./race calibrate
+    """
+    from racetrack.run import calibration
+    from racetrack.terminal import Screen
+
+    screen = Screen()
+    with guarded(screen) as guard:
+        load_settings()
+        with machine_lock():
+            found = calibration.run(screen, guard)
+    sys.exit(0 if all(finding.within for finding in found) else 1)
+
+
+@click.command(cls=Command)
+def images() -> None:
+    """Build the compose stack's images on a machine that can't pull images (AIRGAP=true).
+
+    Everything comes from package registries. Apache Kafka takes Redpanda's place; engines that are
+    only available as an image are left out. The command builds images that are missing or whose
+    sources have changed. It needs root.
+
+    \b
+    Example:
+        ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
+    """
+    from racetrack.images.build import build
+    from racetrack.terminal import Screen
+
+    screen = Screen()
+    with guarded(screen):
+        build(load_settings(), screen.say)
+
+
+@click.command(cls=Command)
+@click.argument("shell", metavar="SHELL", type=OneOf(SCRIPTS))
+def completion(shell: str) -> None:
+    """Print a script that makes a shell (bash, zsh or fish) complete commands, options and engines.
+
+    \b
+    Examples:
+        eval "$(./race completion bash)"    in ~/.bashrc write the full path of race
+        eval "$(./race completion zsh)"     after compinit
+        ./race completion fish | source
+    """
+    click.echo(SCRIPTS[shell], nl=False)
