@@ -74,24 +74,57 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
     return SetupError(f"{title} at {address} can't be used for a run:\n{lines}")
 
 
-def measure_clock(title: str, read_ms: Callable[[], float], rounding_ms: float) -> ServiceClock:
-    """Return the clock of a service, by the fastest of some readings.
+@dataclass(frozen=True)
+class ClockReading:
+    """A reading of a service's clock. All times are epoch milliseconds; the service read its clock
+    at an unknown time between question and answer."""
 
-    `read_ms` asks the service for its time in epoch milliseconds, which may be up to `rounding_ms`
-    before or after the exact time. The service read its clock at an unknown time between question
-    and answer, so the uncertainty is half of the round trip, plus the rounding.
+    asked_ms: float  # by this machine's clock, as `answered_ms`
+    answered_ms: float
+    # Bounds of the service's time: equal, unless it is rounded.
+    earliest_ms: float
+    latest_ms: float
+
+
+class Stopwatch:
+    """Time of a question, and of its answer: the wall clock at the first, and the time since then
+    by the monotonic clock, which no correction of the wall clock changes."""
+
+    def __init__(self) -> None:
+        # In this order, a pause in between makes the answer later, which is a valid bound too.
+        self._began_s = time.monotonic()
+        self._asked_ms = time.time() * 1000
+
+    def reading(self, earliest_ms: float, latest_ms: float) -> ClockReading:
+        """Return the reading of an answer that has just arrived, with bounds of the time in it."""
+        took_ms = (time.monotonic() - self._began_s) * 1000
+        return ClockReading(self._asked_ms, self._asked_ms + took_ms, earliest_ms, latest_ms)
+
+
+def clock_by(title: str, readings: Sequence[ClockReading]) -> ServiceClock:
+    """Return the clock of a service by at least one reading.
+
+    Each reading bounds the offset, since the clock was read after the question and before the
+    answer. The true offset is within the bounds of all readings (K. Marzullo and S. Owicki,
+    "Maintaining the time in a distributed system", 1983), so one fast question and one fast answer
+    suffice, of any two readings.
     """
-    best: ServiceClock | None = None
+    low_ms = max(each.earliest_ms - each.answered_ms for each in readings)
+    high_ms = min(each.latest_ms - each.asked_ms for each in readings)
+    half_ms = (high_ms - low_ms) / 2
+    if half_ms < 0:  # the clock was set, or is less precise than its readings
+        fastest_ms = min(each.answered_ms - each.asked_ms for each in readings)
+        half_ms = fastest_ms / 2 - half_ms
+    return ServiceClock(title, (low_ms + high_ms) / 2, half_ms)
+
+
+def measure_clock(title: str, read_ms: Callable[[], float]) -> ServiceClock:
+    """Return the clock of a service by some readings; `read_ms` returns its time in epoch
+    milliseconds."""
+    readings: list[ClockReading] = []
     give_up_s = time.monotonic() + CLOCK_WITHIN_S
-    for _ in range(CLOCK_TRIES):
-        began_ms, began_s = time.time() * 1000, time.monotonic()
+    while len(readings) < CLOCK_TRIES and (not readings or time.monotonic() < give_up_s):
+        watch = Stopwatch()
         at_ms = read_ms()
-        half_trip_ms = (time.monotonic() - began_s) * 1000 / 2
-        offset_ms = at_ms - (began_ms + half_trip_ms)
-        tried = ServiceClock(title, offset_ms, half_trip_ms + rounding_ms)
-        if best is None or tried.uncertainty_ms < best.uncertainty_ms:
-            best = tried
-        if time.monotonic() > give_up_s:
-            break
-    assert best is not None  # noqa: S101  # there is at least one reading
-    return best
+        readings.append(watch.reading(at_ms, at_ms))
+    return clock_by(title, readings)

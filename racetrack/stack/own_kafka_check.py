@@ -5,7 +5,7 @@ delete. Acknowledged writes also show the difference between the clocks.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import ServiceClock
-from racetrack.stack.elsewhere import Failure, Passed, measure_clock, refused
+from racetrack.stack.elsewhere import (
+    CLOCK_WITHIN_S,
+    ClockReading,
+    Failure,
+    Passed,
+    Stopwatch,
+    clock_by,
+    refused,
+)
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -22,8 +30,9 @@ if TYPE_CHECKING:
 WITHIN_S = 10.0
 NAME = "racetrack-check"  # of the topic and of the consumer group
 GROUP = {"group.id": NAME, "enable.auto.commit": False}
-# The broker's time is a whole number of milliseconds.
-ROUNDING_MS = 0.5
+# Records by which the clock is measured, and the time between two of them. A broker that was idle
+# for 40 ms takes three times as long to acknowledge a record as a busy one.
+CLOCK_RECORDS, CLOCK_EVERY_S = 100, 0.002
 BATCH_BYTES = 1_000_000  # largest batch of the generator's client
 RETENTION_MS = 3_600_000
 
@@ -145,16 +154,12 @@ class _Check:
         )
 
     def _write(self) -> None:
-        """Write some records one after the other, and compare the broker's clock with this
-        machine's: the record that is acknowledged fastest gives the least uncertain difference."""
+        """Write some records, and compare the broker's clock with this machine's."""
         with _producer(self._client({"acks": "all", "retries": 0, "linger.ms": 0})) as write:
             # The first record waits for metadata, and the topic may still be without a leader.
-            self._patiently(lambda: write(self._topic, self._left_s() / 2))
-            self.clock = measure_clock(
-                "the broker",
-                lambda: write(self._topic, self._left_s()) + ROUNDING_MS,
-                ROUNDING_MS,
-            )
+            self._patiently(lambda: write(self._topic, 1, self._left_s() / 2))
+            readings = write(self._topic, CLOCK_RECORDS, min(CLOCK_WITHIN_S, self._left_s()))
+            self.clock = clock_by("the broker", readings)
 
     def _patiently(self, operation: Callable[[], object]) -> None:
         """Repeat an operation while its error is temporary, as that of a new topic, or of the first
@@ -267,33 +272,40 @@ class _Unfit(Exception):
         )
 
 
-Write = Callable[[str, float], int]
+Write = Callable[[str, int, float], Sequence[ClockReading]]
 
 
 @contextmanager
 def _producer(client: dict[str, Any]) -> Iterator[Write]:
-    """Provide a function that writes a record into a topic and returns the broker's time of it, in
-    epoch milliseconds. It raises KafkaException or TimeoutError."""
+    """Provide a function that writes some records into a topic, and returns a reading of the
+    broker's clock by each that was acknowledged in time. It raises KafkaException, and TimeoutError
+    if none was acknowledged."""
     from confluent_kafka import KafkaException, Producer
 
     producer = Producer(client)
-    results: list[tuple[KafkaError | None, int]] = []
+    results: list[ClockReading] = []
+    errors: list[KafkaError] = []
 
-    def take(error: "KafkaError | None", message: "Message") -> None:
-        results.append((error, message.timestamp()[1]))
+    def take(watch: Stopwatch, error: "KafkaError | None", message: "Message") -> None:
+        at_ms = message.timestamp()[1]
+        results.append(watch.reading(at_ms, at_ms + 1))  # the broker cuts to whole milliseconds
+        errors.extend([error] if error else [])
 
-    def write(topic: str, within_s: float) -> int:
+    def write(topic: str, count: int, within_s: float) -> Sequence[ClockReading]:
         results.clear()
-        producer.produce(topic, b"check", partition=0, on_delivery=take)
+        errors.clear()
         give_up_s = time.monotonic() + within_s
-        while not results and time.monotonic() < give_up_s:
+        for _ in range(count):
+            on_delivery = partial(take, Stopwatch())
+            producer.produce(topic, b"check", partition=0, on_delivery=on_delivery)
+            producer.poll(CLOCK_EVERY_S)
+        while len(results) < count and not errors and time.monotonic() < give_up_s:
             producer.poll(0.05)
+        if errors:
+            raise KafkaException(errors[0])
         if not results:
             raise TimeoutError
-        error, at_ms = results[0]
-        if error:
-            raise KafkaException(error)
-        return at_ms
+        return list(results)
 
     try:
         yield write

@@ -71,7 +71,7 @@ class OwnSchema:
                 ((now_ms,),) = connection.execute(NOW_MS.encode()).fetchall()
                 return float(now_ms)
 
-            clock = measure_clock(self.title, read_ms, rounding_ms=0.0)
+            clock = measure_clock(self.title, read_ms)
         return Passed(tuple(passed), clock)
 
     def _failure(self, what: str, error: RacetrackError) -> Failure:

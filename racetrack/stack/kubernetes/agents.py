@@ -54,8 +54,8 @@ class Agent:
         self._uids: Mapping[str, str] = {}
 
     def clock(self) -> ServiceClock:
-        """Return the offset of the node's clock: the best of several round trips."""
-        return measure_clock(f"node {self.node}", lambda: float(self._ask("clock")), 0.0)
+        """Return the offset of the node's clock, by several round trips."""
+        return measure_clock(f"node {self.node}", lambda: float(self._ask("clock")))
 
     def sample(self) -> NodeSample:
         """Return a sample of this moment."""
