@@ -191,7 +191,7 @@ def costs(
     """Return the cost of the engine (None if its processes are unknown) and the cost of each
     service. `counted` is the number of pageviews that the engine counted in the window."""
     usage, memory = raw.usage(folder), raw.memory(folder)
-    heaps = raw.live_heaps(folder)
+    heaps, limited = raw.live_heaps(folder), raw.throttling(folder)
 
     def cost(services: Sequence[str]) -> Cost:
         live = [gib for name in services if (gib := heaps.get(name)) is not None]
@@ -202,6 +202,9 @@ def costs(
                 "pss_max_gib": _largest_sum([[one.pss_gib for one in of] for of in sampled]),
                 "tmpfs_max_gib": _largest_sum([[one.tmpfs_gib for one in of] for of in sampled]),
                 "live_heap_gib": sum(live) if live else None,
+                "throttled_pct": throttled_pct(
+                    [of for name in services for of in limited.get(name, {}).values()], window
+                ),
             }
         )
 
@@ -255,6 +258,21 @@ def used_in(account: Sequence[tuple[int, float]], window: Window) -> float:
     at_ms, seconds = zip(*account, strict=True)
     first, last = np.interp([window.start_ms, window.end_ms], at_ms, seconds)
     return float(last - first)
+
+
+def throttled_pct(pods: Sequence[Sequence[raw.CpuPeriods]], window: Window) -> float | None:
+    """Return the percentage of periods in which a pod used up its CPU limit: that of the pod where
+    it is largest. None if no pod has a limit."""
+
+    def grew(pod: Sequence[raw.CpuPeriods], counts: Sequence[int]) -> float:
+        at_ms = [one.at_ms for one in pod]
+        return used_in(list(zip(at_ms, raw.never_falling(counts), strict=True)), window)
+
+    shares = []
+    for pod in pods:
+        if periods := grew(pod, [one.periods for one in pod]):
+            shares.append(100 * grew(pod, [one.throttled for one in pod]) / periods)
+    return round(max(shares), 2) if shares else None
 
 
 def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax | None:

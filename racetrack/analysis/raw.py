@@ -86,6 +86,16 @@ class MemoryReading:
 
 
 @dataclass(frozen=True)
+class CpuPeriods:
+    """Periods in which a pod with a CPU limit ran, and those in which it used up the limit: counts
+    at `at_ms` since the pod was created."""
+
+    at_ms: int
+    periods: int
+    throttled: int
+
+
+@dataclass(frozen=True)
 class TopSamples:
     """Samples of top for one service, in order of time; CPU in percent of one core."""
 
@@ -149,8 +159,8 @@ def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str
         cpu_s, user_s, rss_gib = np.zeros((3, len(at_ms)))
         for of in pods.values():
             read_ms = [each.at_ms for each in of]
-            cpu_s += np.interp(at_ms, read_ms, _never_falling([each.cpu_s for each in of]))
-            user_s += np.interp(at_ms, read_ms, _never_falling([each.cpu_user_s for each in of]))
+            cpu_s += np.interp(at_ms, read_ms, never_falling([each.cpu_s for each in of]))
+            user_s += np.interp(at_ms, read_ms, never_falling([each.cpu_user_s for each in of]))
             # A pod has no memory before it is created and after it is gone.
             rss = np.interp(at_ms, read_ms, [each.rss_gib for each in of])
             rss_gib += np.where(
@@ -162,7 +172,7 @@ def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str
     return {service: summed(pods) for service, pods in services.items()}
 
 
-def _never_falling(counts: Sequence[float]) -> list[float]:
+def never_falling(counts: Sequence[float]) -> list[float]:
     """Return cumulative counts that go on when a new process counts from zero."""
     found, before = [0.0], 0.0
     for last, count in itertools.pairwise([0.0, *counts]):
@@ -231,6 +241,16 @@ def memory(folder: Path) -> dict[str, list[MemoryReading]]:
         pss_gib, tmpfs_gib = (_optional(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
+    return found
+
+
+def throttling(folder: Path) -> dict[str, dict[str, list[CpuPeriods]]]:
+    """Return the rows of `throttling.csv`, by service and pod; none outside of Kubernetes."""
+    found: dict[str, dict[str, list[CpuPeriods]]] = {}
+    for row in complete_rows(shared_file(folder, "throttling.csv")):
+        numbers = (int(row[name]) for name in ("at_ms", "periods", "throttled"))
+        pods = found.setdefault(row["service"], {})
+        pods.setdefault(row["pod"], []).append(CpuPeriods(*numbers))
     return found
 
 

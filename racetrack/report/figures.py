@@ -31,6 +31,8 @@ ON_KUBERNETES, SMALL = "kubernetes", "kubernetes, small"
 SUPPORT = ("mysql", "registry", "debezium")
 SHORT_WINDOW_S = 30.0
 BUSY_PCT = 90.0
+# Above it, the 99th percentile of lag includes waits for a CPU limit.
+THROTTLED_PCT = 1.0
 # Tolerances for a difference between top and the kernel's accounting: top counts ticks of 10 ms,
 # and its first sample begins about 0.2 s later.
 TOP_WITHIN, TOP_WITHIN_S = 0.2, 0.3
@@ -472,7 +474,26 @@ def measurement_warnings(run: RunRecord) -> list[str]:
             f"Busy machine: more than {BUSY_PCT:.0f} % of all cores' time was used. The engine may"
             " have got too little CPU time because of other processes."
         )
+    found += _throttled(run, results)
     return [*found, *(of for of in _contradictions(run) if of not in found)]
+
+
+def _throttled(run: RunRecord, results: Results) -> list[str]:
+    """Return a warning for each service that its CPU limit stopped for a relevant time."""
+    found = []
+    for name, cost in results.processes.items():
+        if cost.throttled_pct is None or cost.throttled_pct <= THROTTLED_PCT:
+            continue
+        effect = (
+            "with a higher limit it may be faster"
+            if name in run.engine_services
+            else "the engine may have got its input late"
+        )
+        found.append(
+            f"CPU limit of {name}: it was used up in {cost.throttled_pct:.1f} % of the periods of"
+            f" 100 ms, so {effect}. Raise it in the manifest (docs/cluster.md)."
+        )
+    return found
 
 
 def _contradictions(run: RunRecord) -> list[str]:

@@ -161,6 +161,8 @@ def _cost(cost: Cost) -> str:
         parts.append(f"memory max {_gib(cost.rss_max)}, {_when(cost.rss_max)}")
     if cost.live_heap_gib is not None:
         parts.append(f"live heap at the end {cost.live_heap_gib:.2f} GiB")
+    if cost.throttled_pct is not None:
+        parts.append(f"at its CPU limit in {cost.throttled_pct:.1f} % of periods")
     return "; ".join(parts)
 
 

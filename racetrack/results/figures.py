@@ -180,6 +180,12 @@ class Cost(StrictModel):
         description="Heap of the service's JVMs after a full garbage collection while the load is"
         " paused, GiB; null if the service has no JVM, or if a JVM did not answer.",
     )
+    throttled_pct: float | None = Field(
+        default=None,
+        description="Share of the kernel's periods (mostly 100 ms) in which the pod used up its CPU"
+        " limit and was stopped until the next, percent. Of several pods, the largest. null without"
+        " a limit, and outside of Kubernetes.",
+    )
 
 
 class Freshness(StrictModel):

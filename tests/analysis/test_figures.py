@@ -130,6 +130,41 @@ def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) ->
     assert engine.rss_max.gib == 9.25
 
 
+THROTTLING = (  # offset from the window's start, service, periods, throttled, pod
+    (-10_000, "steadyd", 900, 90, "steadyd-0"),
+    (0, "steadyd", 1_000, 100, "steadyd-0"),
+    (20_000, "steadyd", 1_200, 150, "steadyd-0"),
+    (21_000, "steadyd", 0, 0, "steadyd-0"),  # the pod was created again
+    (30_000, "steadyd", 100, 10, "steadyd-0"),
+    (40_000, "steadyd", 200, 110, "steadyd-0"),
+    (0, "steadyd", 0, 0, "steadyd-1"),
+    (30_000, "steadyd", 100, 5, "steadyd-1"),
+    (0, "broker", 0, 0, "broker-0"),
+    (30_000, "broker", 0, 0, "broker-0"),
+)
+
+
+def test_the_share_of_throttled_periods_is_that_of_the_worst_pod_in_the_window(
+    folder: Path,
+) -> None:
+    rows = "".join(
+        f"{START_MS + at},{service},{periods},{throttled},0.000,{pod}\n"
+        for at, service, periods, throttled, pod in THROTTLING
+    )
+    (folder / "throttling.csv").write_text(
+        f"at_ms,service,periods,throttled,throttled_s,pod\n{rows}"
+    )
+    found = figures.results(folder)
+    assert found.processes["steadyd"].throttled_pct == 20.0  # (50 + 10) of (200 + 100)
+    assert found.engine and found.engine.throttled_pct == 20.0
+    assert found.processes["broker"].throttled_pct is None  # it has no limit
+
+
+def test_outside_of_kubernetes_there_is_no_share_of_throttled_periods(folder: Path) -> None:
+    found = figures.results(folder)
+    assert found.engine and found.engine.throttled_pct is None
+
+
 def test_a_few_events_have_no_cost_of_each(folder: Path) -> None:
     readings = raw.usage(folder)["steadyd"]
     run = runfolder.read_run(folder)

@@ -190,6 +190,17 @@ def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -
     assert format_significant(value) == shown
 
 
+def test_services_that_a_cpu_limit_stopped_are_reported() -> None:
+    engine, broker = {**ENGINE, "throttled_pct": 12.34}, {**COST, "throttled_pct": 2.0}
+    processes = {"steadyd": engine, "broker": broker, "mysql": {**COST, "throttled_pct": 0.9}}
+    shown = "\n".join(summary({**RESULTS, "engine": engine, "processes": processes}))
+    assert "at its CPU limit in 12.3 % of periods\n" in shown
+    assert "limit of steadyd: it was used up in 12.3 % of the periods of 100 ms, so with a" in shown
+    assert "limit of broker: it was used up in 2.0 % of the periods of 100 ms, so the en" in shown
+    assert "limit of mysql" not in shown  # it had hardly any effect
+    assert "CPU limit" not in "\n".join(summary(RESULTS))
+
+
 def test_a_void_run_reports_what_to_do_next() -> None:
     outcome = "Void: in the measured window other programs used 12.0 % of a core (more than 5 %)."
     noise = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
