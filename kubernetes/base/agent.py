@@ -38,6 +38,8 @@ PROC, CGROUPS, PODS = Path("/proc"), Path("/host/cgroup"), Path("/host/pods")
 CPUS = Path("/sys/devices/system/cpu")
 RESOURCES = ("cpu", "memory", "io")
 KTHREADD = 2  # process id of the parent of all kernel threads
+# Mounts below these are no volumes with data of a service.
+SYSTEM_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run")
 # Programs of Kubernetes on a node, by the beginnings of their names.
 HELPERS = (b"kube", b"containerd", b"crio", b"conmon", b"dockerd", b"etcd", b"coredns")
 # As in racetrack/probes/noise.py, where these are explained.
@@ -124,7 +126,20 @@ class Groups:
             "memory_bytes": memory_bytes,
             **self._throttling(uid),
             "groups": list(processes),
+            "folders": self._folders([of[0] for of in processes.values()]),
         }
+
+    def _folders(self, pids: list[int]) -> dict[str, tuple[int, int]]:
+        """Return free and total bytes of each volume in memory that these processes see, by its
+        path in the container."""
+        found = {}
+        for pid in pids:
+            with contextlib.suppress(OSError):  # the process has just ended
+                root = self._proc / str(pid)
+                for point in _volumes_in_memory((root / "mountinfo").read_text()):
+                    stat = os.statvfs(root / "root" / point.lstrip("/"))
+                    found[point] = stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize
+        return found
 
     def _throttling(self, uid: str) -> dict[str, Any]:
         """Return how often the limit of CPU time stopped the pod, and for how long in total. A pod
@@ -318,6 +333,15 @@ def _fields(file: Path) -> dict[str, int]:
     """Return the lines of a file that begin with a name and a whole number."""
     rows: Iterator[list[str]] = (line.split()[:2] for line in file.read_text().splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdecimal()}
+
+
+def _volumes_in_memory(mountinfo: str) -> Iterator[str]:
+    for line in mountinfo.splitlines():
+        mount, _, file_system = line.partition(" - ")
+        point, options = mount.split()[4:6]
+        is_system = any(point.startswith(f"{each}/") or point == each for each in SYSTEM_FOLDERS)
+        if file_system.startswith("tmpfs ") and "rw" in options.split(",") and not is_system:
+            yield point
 
 
 def _stat(file: str) -> list[bytes]:

@@ -234,6 +234,7 @@ CHECK_EVERY_S = 0.5
 # A broker that runs out of space ends with a stack trace, so end the run before that happens: if
 # less than LEAST_BYTES are free, or the load would fill the rest in LEAST_S.
 LEAST_BYTES, LEAST_S = 32 << 20, 2.0
+SAMPLE_S = 2.0  # the space on another machine may be known so much later
 LEAST_BYTES_FOR_LOGS = 8 << 20
 SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments
 
@@ -245,6 +246,12 @@ def free_space(folder: Path) -> tuple[int, int]:
 
 
 MeasureSpace = Callable[[Path], tuple[int, int]]
+
+
+def space_of(folder: DataFolder, measure: MeasureSpace = free_space) -> tuple[int, int]:
+    """Return free and total bytes of the file system of a folder, which may be on another
+    machine."""
+    return folder.space or measure(folder.path)
 
 
 class NoSpace(RacetrackError):
@@ -276,7 +283,7 @@ class SpaceWatch:
         """Record that the load changes now. The speed at which it fills each file system is
         estimated from this time on."""
         now_s, folders = self._clock.monotonic(), self._stack.data_folders()
-        self._before = {each.path: (now_s, self._measure(each.path)[0]) for each in folders}
+        self._before = {each.path: (now_s, space_of(each, self._measure)[0]) for each in folders}
 
     def check(self) -> None:
         """Check that no file system is nearly full.
@@ -298,10 +305,11 @@ class SpaceWatch:
                 self._check_data(folder, now_s)
 
     def _check_data(self, folder: DataFolder, now_s: float) -> None:
-        free, total = self._measure(folder.path)
+        free, total = space_of(folder, self._measure)
         began_s, free_then = self._before.setdefault(folder.path, (now_s, free))
         per_s = (free_then - free) / (now_s - began_s) if now_s > began_s else 0.0
-        if free >= max(min(LEAST_BYTES, total // 10), LEAST_S * per_s):
+        least_s = LEAST_S + (SAMPLE_S if folder.space else 0.0)
+        if free >= max(min(LEAST_BYTES, total // 10), least_s * per_s):
             return
         fills = f", this load fills it in {free_then / per_s:.0f} s" if per_s > 0 else ""
         raise NoSpace(
@@ -319,7 +327,7 @@ def space_warnings(
     per_s, most = stored_by_broker(stack.settings, arguments.pageviews_per_s)
     takes_s = arguments.wait_s + arguments.samples * arguments.delay_s + arguments.warm_up_s / 2
     for folder in stack.data_folders():
-        free, _ = measure(folder.path)
+        free, _ = space_of(folder, measure)
         if min(per_s * takes_s, most) > free:
             yield (
                 f"{folder.name} has {format_bytes(free)} free: this load fills it in"

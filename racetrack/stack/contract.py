@@ -58,12 +58,14 @@ class DataFolder:
     """A folder with data of services, whose file system must not fill up.
 
     `name` identifies the file system in messages. `remedy` is a clause without a full stop that
-    names a way to get more space.
+    names a way to get more space. If the folder is on another machine, `path` only identifies it,
+    and `space` has its free and total bytes.
     """
 
-    path: Path  # valid on this machine
+    path: Path
     name: str
     remedy: str
+    space: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

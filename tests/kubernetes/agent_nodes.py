@@ -59,6 +59,26 @@ def groups(root: Path, files: dict[str, str], pod: str = CGROUPFS) -> Path:
     return write(root / "cgroup", {name.replace("POD", pod): of for name, of in files.items()})
 
 
+MOUNTS = (  # mount point, options, file system
+    ("/", "rw,relatime", "overlay overlay rw"),
+    ("/proc/acpi", "ro,relatime", "tmpfs tmpfs ro"),
+    ("/dev", "rw,nosuid", "tmpfs tmpfs rw,size=65536k"),
+    ("/run/secrets/kubernetes.io/serviceaccount", "rw,relatime", "tmpfs tmpfs rw"),
+    ("/scripts", "ro,relatime", "tmpfs tmpfs rw"),
+    ("/data", "rw,relatime", "tmpfs tmpfs rw,size=4194304k"),
+)
+
+
+def with_volumes(proc: Path, pid: int) -> None:
+    """Let a process see a volume in memory at `/data`, which is on this machine's file system."""
+    (proc / str(pid) / "root" / "data").mkdir(parents=True)
+    lines = (
+        f"30 20 0:{at} / {point} {options} master:1 - {of}\n"
+        for at, (point, options, of) in enumerate(MOUNTS)
+    )
+    (proc / str(pid) / "mountinfo").write_text("".join(lines))
+
+
 def process(pid: int, ppid: int = 1, name: str = "java", ticks: int = 100) -> dict[str, str]:
     """Return the files in `/proc` of a process that has used `ticks` and has 10 pages."""
     before_ticks, between = "0 " * 9, "0 " * 6

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from racetrack.stack.kubernetes.agents import Agent, by_prefix
-from tests.kubernetes.agent_nodes import CGROUPFS, SYSTEMD, UID, V1, V2, groups, proc, write
+from tests.kubernetes.agent_nodes import (
+    CGROUPFS,
+    SYSTEMD,
+    UID,
+    V1,
+    V2,
+    groups,
+    proc,
+    with_volumes,
+    write,
+)
 from tests.kubernetes.agent_nodes import agent as load_agent
 from tests.kubernetes.agent_serving import served
 from tests.waiting import wait_until
@@ -32,6 +42,17 @@ def test_the_usage_of_a_pod(tmp_path: Path, files: dict[str, str], pod: str) -> 
         "throttled": 7,
         "throttled_s": 0.75,
         "groups": ["c0ffee", "pause"],
+        "folders": {},
+    }
+
+
+def test_the_volumes_in_memory_of_a_pod(tmp_path: Path) -> None:
+    root, node = groups(tmp_path, V1), proc(tmp_path)
+    with_volumes(node, 41)
+    stat = os.statvfs(tmp_path)
+    folders = agent.Groups(root, node).usage(UID)["folders"]
+    assert {name: total for name, (_, total) in folders.items()} == {
+        "/data": stat.f_blocks * stat.f_frsize
     }
 
 
@@ -156,6 +177,17 @@ def test_samples_in_the_harness(tmp_path: Path) -> None:
         assert not reader.has_ended("c0ffee")
         assert reader.has_ended("decaf")
         assert reader.memory() == {"kstreams": (3 * 200 * 1024, 3_000_000 - 3 * 100 * 1024)}
+
+
+def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
+    node = sampler(tmp_path)
+    with_volumes(tmp_path / "proc", 41)
+    with served(node) as port:
+        reader = client(port)
+        (folder,) = reader.folders()
+    assert folder.name == "/data of the pod kstreams-0"
+    assert folder.space and 0 < folder.space[0] <= folder.space[1]
+    assert [each.name for each in reader.folders()] == [folder.name]  # the last that are known
 
 
 def test_a_machine_of_its_own(tmp_path: Path) -> None:

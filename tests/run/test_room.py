@@ -96,3 +96,23 @@ def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: 
     assert "takes 65 s. Enlarge it, or" in line
     assert forecasts(disk, tmp_path, 300_000, 20) == []
     assert forecasts(disk, tmp_path, 300_000, 60, KAFKA_RETENTION_BYTES="1000000") == []
+
+
+def test_the_room_of_other_machines_is_as_they_report_it(tmp_path: Path, disk: Disk) -> None:
+    stack, clock = FakeStack(), FakeClock()
+    disk.free = {str(tmp_path): 1000 * MIB}
+
+    def report(free_mib: int) -> None:
+        space = free_mib * MIB, 4096 * MIB
+        name = "/data of the pod redpanda-0"
+        stack.folders = [DataFolder(Path("/redpanda-0/data"), name, "Raise it", space)]
+
+    report(1000)
+    watch = SpaceWatch(stack.as_stack(), tmp_path, disk.measure, clock, 0.0)
+    watch.load_changes()
+    clock.now_s += 10
+    report(200)  # 80 MiB a second
+    with pytest.raises(
+        NoSpace, match=r"in /data of the pod redpanda-0: 4\.0 GiB .* fills it in 12 s"
+    ):
+        watch.check()

@@ -14,11 +14,11 @@ import psutil
 from racetrack.live.contract import Action, Refused
 from racetrack.probes.heap import HeapProbe
 from racetrack.results.search import PAGEVIEWS
-from racetrack.run.checks import LEAST_BYTES, free_space
+from racetrack.run.checks import LEAST_BYTES, space_of
 from racetrack.run.live.figures import Values, VerdictWatch
 from racetrack.run.live.record import BY_SESSION, SessionLog
 from racetrack.run.session import Session
-from racetrack.stack.contract import Say, Stack
+from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.workloads import load_profile
 from racetrack.workloads.load_profile import NEVER_S, LoadProfile
 
@@ -99,12 +99,14 @@ class MemoryWatch:
         self._machine = Forecast("machine", _machine, settles_s=SETTLES_S)
         self._of_heaps: dict[str, Forecast] = {}
         self._of_data: dict[Path, Forecast] = {}
+        self._folders: dict[Path, DataFolder] = {}
 
     def outlooks(self) -> list[Outlook]:
         """Return the outlook of each kind of memory that is known."""
-        for folder in self._stack.data_folders():
-            if folder.path not in self._of_data:
-                self._of_data[folder.path] = Forecast(f"data in {folder.name}", _free(folder.path))
+        self._folders = {folder.path: folder for folder in self._stack.data_folders()}
+        for path, folder in self._folders.items():
+            if path not in self._of_data:
+                self._of_data[path] = Forecast(f"data in {folder.name}", partial(self._data, path))
         for service in list(self._heaps.floors):
             if service not in self._of_heaps:
                 read = partial(self._heap, service)
@@ -120,22 +122,17 @@ class MemoryWatch:
             f"heap of {name}: unknown, {why}" for name, why in list(self._heaps.unknown.items())
         ]
 
-    def _heap(self, service: str) -> tuple[int, int]:
-        floor = self._heaps.floors[service]
-        return floor.used, floor.limit
-
-
-def _free(path: Path) -> Read:
-    """Return a function that reads the use of a file system. Its limit is where a run would end."""
-
-    def read() -> tuple[int, int] | None:
+    def _data(self, path: Path) -> tuple[int, int] | None:
+        """Return the use of a file system. Its limit is where a run would end."""
         try:
-            free, total = free_space(path)
-        except OSError:  # the container has just ended
+            free, total = space_of(self._folders[path])
+        except (KeyError, OSError):  # the container has just ended
             return None
         return total - free, total - LEAST_BYTES
 
-    return read
+    def _heap(self, service: str) -> tuple[int, int]:
+        floor = self._heaps.floors[service]
+        return floor.used, floor.limit
 
 
 def _machine() -> tuple[int, int]:

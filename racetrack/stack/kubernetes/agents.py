@@ -11,7 +11,7 @@ from typing import Any
 
 from racetrack.clock import wait_until
 from racetrack.stack.containers import shown
-from racetrack.stack.contract import NodeSample, PodUsage, ServiceClock, sum_known
+from racetrack.stack.contract import DataFolder, NodeSample, PodUsage, ServiceClock, sum_known
 from racetrack.stack.elsewhere import measure_clock
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
@@ -25,6 +25,8 @@ REST_S = 1.0
 FIRST_ANSWER_WITHIN_S = 30.0
 # An agent is queried again only if its newest sample is older.
 RECENT_S = 2.0
+NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample
+REMEDY = "Raise its sizeLimit and the pod's memory in the manifest"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -52,6 +54,7 @@ class Agent:
         self._read_s = 0.0
         self._groups: frozenset[str] | None = None
         self._uids: Mapping[str, str] = {}
+        self._folders: Sequence[DataFolder] = ()
 
     def clock(self) -> ServiceClock:
         """Return the offset of the node's clock, by several round trips."""
@@ -77,13 +80,16 @@ class Agent:
     def has_ended(self, container_id: str) -> bool:
         """Return whether a container that was running has no process any more; False while the
         agent can't be reached."""
-        try:
-            if time.monotonic() - self._read_s > RECENT_S:
-                self.sample()
-        except OSError:
+        if not self._refresh():
             return False
         groups = self._groups
         return groups is not None and not any(container_id in name for name in groups)
+
+    def folders(self) -> Sequence[DataFolder]:
+        """Return the volumes in memory of the services' pods on this node; if the agent can't be
+        reached, those of its newest sample."""
+        self._refresh()
+        return self._folders
 
     def uids(self, service: str) -> list[str]:
         """Return the uids of a service's pods on this node; if the agent can't be reached, those of
@@ -97,16 +103,33 @@ class Agent:
         with self._lock:
             self._disconnect()
 
+    def _refresh(self) -> bool:
+        """Take a sample if the newest is not recent; return False if that fails."""
+        try:
+            if time.monotonic() - self._read_s > RECENT_S:
+                self.sample()
+        except OSError:
+            return False
+        return True
+
     def _sample(self, read: Mapping[str, Any]) -> NodeSample:
         self._read_s = time.monotonic()
         self._groups = frozenset(name for pod in read["pods"] for name in pod["groups"])
         self._uids = {pod["uid"]: pod["pod"] for pod in read["pods"]}
+        self._folders = [
+            data_folder(pod["pod"], point, free, total)
+            for pod in read["pods"]
+            if self._service_of(pod["pod"])
+            for point, (free, total) in pod["folders"].items()
+        ]
         return NodeSample(
             number=read["number"],
             at_ms=read["at_ms"],
             machine="" if read["machine"] == self._boot_id else read["machine"],
             pods=[
-                PodUsage(service=service, **{key: of for key, of in pod.items() if key != "groups"})
+                PodUsage(
+                    service=service, **{key: of for key, of in pod.items() if key not in NOT_USAGE}
+                )
                 for pod in read["pods"]
                 if (service := self._service_of(pod["pod"]))
             ],
@@ -155,6 +178,12 @@ class Agent:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
+
+
+def data_folder(pod: str, point: str, free: int, total: int) -> DataFolder:
+    """Return the volume in memory of a pod that is mounted at `point`, with its space in bytes."""
+    path = Path("/", pod, point.lstrip("/"))
+    return DataFolder(path, f"{point} of the pod {pod}", REMEDY, space=(free, total))
 
 
 def wait_until_there(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from racetrack import units
 from racetrack.config import REPO, Settings, revealed
 from racetrack.stack.containers import called
 from racetrack.stack.kubernetes.kubectl import Kubectl
@@ -112,6 +113,23 @@ def workloads(objects: Sequence[Object]) -> list[Workload]:
 def roles(each: Object) -> list[str]:
     """Return the labels that a node needs to run these pods."""
     return list(each.get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector", {}))
+
+
+def volumes_in_memory(each: Object) -> dict[str, int]:
+    """Return the volumes in memory with a size limit of these pods: path → bytes."""
+    pod = each.get("spec", {}).get("template", {}).get("spec", {})
+    limits = {
+        volume["name"]: volume["emptyDir"]["sizeLimit"]
+        for volume in pod.get("volumes", [])
+        if volume.get("emptyDir", {}).get("medium") == "Memory"
+        and "sizeLimit" in volume["emptyDir"]
+    }
+    return {
+        mount["mountPath"]: units.parse_size_bytes(f"{limits[mount['name']]}B")
+        for container in pod.get("containers", [])
+        for mount in container.get("volumeMounts", [])
+        if mount["name"] in limits
+    }
 
 
 def _engine_folders(services: Sequence[str]) -> list[Path]:

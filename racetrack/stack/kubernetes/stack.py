@@ -61,6 +61,7 @@ class KubernetesStack(ContainerStack):
         self._note = UpFile(self._root)
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
         self._provided = Provided(settings)
+        self._planned: list[DataFolder] = []
         self._started: _Started | None = None
 
     @property
@@ -91,6 +92,12 @@ class KubernetesStack(ContainerStack):
         for each in wanted:
             for label in manifests.roles(each):
                 self._node_with(label)
+        self._planned = [
+            agents.data_folder(f"{each['metadata']['name']}-0", point, size, size)
+            for each in wanted
+            if each["metadata"]["labels"].get(manifests.SERVICE) == called("broker")
+            for point, size in manifests.volumes_in_memory(each).items()
+        ]
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
@@ -124,8 +131,10 @@ class KubernetesStack(ContainerStack):
         return []
 
     def data_folders(self) -> list[DataFolder]:
-        """Return an empty list: the pods' folders may be on other machines."""
-        return []
+        """Return the volumes in memory of the pods; before the start, that of the broker."""
+        if not self._started:
+            return self._planned
+        return [folder for agent in self.agents for folder in agent.folders()]
 
     def log_of(self, service: str) -> Path:
         """Return the file that receives the output of the service's first pod."""

@@ -81,6 +81,28 @@ def test_pods_that_scale_get_the_replicas_of_the_settings() -> None:
     assert second.pods == ["flink-workers-0", "flink-workers-1", "flink-workers-2"]
 
 
+def test_volumes_in_memory_have_the_size_of_their_limit() -> None:
+    broker = pods_of("redpanda", "redpanda")
+    broker["spec"]["template"]["spec"] = {
+        "containers": [
+            {
+                "volumeMounts": [
+                    {"name": "data", "mountPath": "/data"},
+                    {"name": "rest", "mountPath": "/rest"},
+                    {"name": "disk", "mountPath": "/disk"},
+                ]
+            }
+        ],
+        "volumes": [
+            {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "4Gi"}},
+            {"name": "rest", "emptyDir": {"medium": "Memory"}},
+            {"name": "disk", "emptyDir": {"sizeLimit": "4Gi"}},
+        ],
+    }
+    assert manifests.volumes_in_memory(broker) == {"/data": 4 << 30}
+    assert manifests.volumes_in_memory({"kind": "Service", "spec": {}}) == {}
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
 def test_an_engine_that_scales_has_pods_that_do(engine: Engine) -> None:
     folder = manifests.ENGINES / engine.name / "kubernetes" / "full"

@@ -127,6 +127,22 @@ def test_all_is_there(cluster: Cluster) -> None:
     assert not any(each.startswith("delete") for each in cluster.commands())
 
 
+def test_the_brokers_volume_is_known_before_the_start(cluster: Cluster) -> None:
+    broker = stateful_set("redpanda", "broker")
+    broker["spec"]["template"]["spec"] |= {
+        "containers": [
+            {"image": "kafka", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+        ],
+        "volumes": [{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+    }
+    cluster.says("create", broker)
+    prepared = stack()
+    prepared.prepare(SERVICES, print)
+    (folder,) = prepared.data_folders()
+    assert folder.name == "/data of the pod redpanda-0"
+    assert folder.space == (1 << 30, 1 << 30)
+
+
 def test_a_namespace_of_a_killed_run_is_removed(cluster: Cluster) -> None:
     cluster.has("namespaces", {})
     cluster.says("delete namespace test-it", "")
