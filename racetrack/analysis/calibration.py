@@ -10,11 +10,10 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.curves import recorded_until_ms, throughput
 from racetrack.analysis.lag import lag_series
-from racetrack.analysis.noise import is_void
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.figures import Lag, Verdict, VerdictKind
 from racetrack.results.folder import read_run
-from racetrack.results.run import RunRecord
+from racetrack.results.run import RunRecord, is_void
 
 LAG_WITHIN_MS = 25.0
 # Tolerances as fractions of the update cycle. The p99 has a wider one, because a disturbance that

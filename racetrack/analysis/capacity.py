@@ -1,4 +1,5 @@
-"""Capacity: the throughput at saturation, and the CPU time per million events."""
+"""Capacity: the throughput at saturation, the CPU time per million events, and the capacity by
+number of replicas."""
 
 import math
 import statistics
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from racetrack.analysis import compare
+from racetrack.analysis.comparison import CAPACITY, difference, mean_of, side_of
 from racetrack.analysis.curves import (
     Curves,
     Floats,
@@ -16,14 +17,20 @@ from racetrack.analysis.curves import (
     trusted,
     update_times_ms,
 )
+from racetrack.analysis.intervals import Ratio, summary
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading
+from racetrack.results.figures import VerdictKind
+from racetrack.results.repeats import Piece, ScaleRecord
 from racetrack.results.search import Capacity
 
 # A smaller idle fraction can't be distinguished from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
 TRACER_RESOLUTION = 0.02
+# Fewer runs that agree do not decide whether a rate is held.
+SURE_RUNS = 2
+HOLDS = (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def estimate(sessions: Sequence[Work]) -> Capacity:
         ValueError: there is no run.
     """
     rates = [rate for session in sessions for rate in session.batches_per_s]
-    half = compare.summary(rates).half
+    half = summary(rates).half
     half = math.inf if half is None else half
     means = [session.per_s for session in sessions]
     mean = statistics.fmean(means)
@@ -139,3 +146,96 @@ def _cpu_s(readings: Sequence[Reading], start_ms: float, end_ms: float) -> float
     at_ms, cpu_s = [one.at_ms for one in readings], [one.cpu_s for one in readings]
     first, last = np.interp([start_ms, end_ms], at_ms, cpu_s)
     return float(last - first)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Results with one number of replicas.
+
+    `capacity` is in pageviews per second, and `factor` is its ratio to the capacity of the fewest
+    replicas, both with a 95 % interval. `at_least` is true if runs ended before they showed the
+    whole capacity. `held` and `failed` count the runs that held the rate and that did not.
+    """
+
+    replicas: int
+    runs: int
+    capacity: Ratio | None = None
+    factor: Ratio | None = None
+    at_least: bool = False
+    held: int = 0
+    failed: int = 0
+
+    @property
+    def holds(self) -> bool | None:
+        """True if these replicas hold the rate, False if not, None if the runs do not decide it."""
+        if max(self.held, self.failed) < SURE_RUNS or min(self.held, self.failed) > 0:
+            return None
+        return self.held > 0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scaling of an engine. `steps` are in the order of their numbers of replicas."""
+
+    engine: str
+    steps: tuple[Step, ...]
+    hold_per_s: int | None = None
+
+    @property
+    def first(self) -> Step:
+        """The fewest replicas, to which the others are compared."""
+        return self.steps[0]
+
+    def share_of_ideal(self, step: Step) -> float | None:
+        """Return the factor as a share of the ideal one: the ratio of the numbers of replicas."""
+        return step.factor.ratio * self.first.replicas / step.replicas if step.factor else None
+
+    def candidates(self) -> tuple[Step, ...]:
+        """Return the steps that may be the least that hold the rate, in rising order. The last is
+        the least that certainly holds it, unless it is itself undecided. Empty if no number of
+        replicas holds the rate."""
+        sure = next((step.replicas for step in self.steps if step.holds), None)
+        return tuple(
+            step
+            for step in self.steps
+            if step.holds is not False and (sure is None or step.replicas <= sure)
+        )
+
+
+def scale_of(record: ScaleRecord) -> Scale:
+    """Return the scaling that a record shows so far.
+
+    Theodolite (Henning and Hasselbring 2022) asks the same two questions: the capacity for given
+    resources, and the resources that a load demands. Capacities are compared by the same method as
+    engines are (`racetrack.analysis.comparison`).
+    """
+    mine = {
+        each: [one for one in record.pieces if one.replicas == each] for each in record.replicas
+    }
+    sides = {each: side_of(str(each), pieces, record.rates) for each, pieces in mine.items()}
+    known = {each: side for each, side in sides.items() if (CAPACITY.key, None) in side.figures}
+    among, first, steps = list(known.values()), record.replicas[0], []
+    for each, pieces in mine.items():
+        capacity = factor = None
+        if each in known:
+            capacity = mean_of(known[each], CAPACITY.key, None, among)
+        if each in known and first in known and each != first:
+            found = difference(known[each], known[first], CAPACITY.key, None, among)
+            factor = found.ratio if found else None
+        steps.append(
+            Step(
+                replicas=each,
+                runs=sum(one.outcome == "ok" and one.pageviews_per_s is None for one in pieces),
+                capacity=capacity,
+                factor=factor,
+                at_least=CAPACITY.key in sides[each].lower_bounds,
+                held=_runs(pieces, HOLDS),
+                failed=_runs(pieces, (VerdictKind.FELL_BEHIND,)),
+            )
+        )
+    return Scale(record.engine, tuple(steps), record.hold_per_s)
+
+
+def _runs(pieces: Sequence[Piece], verdicts: Sequence[str]) -> int:
+    at_rate = [one for one in pieces if one.pageviews_per_s is not None and one.outcome == "ok"]
+    return sum(one.verdict in verdicts for one in at_rate)

@@ -1,5 +1,5 @@
-"""Comparison of engines, or of recorded sets of runs ("sides"): ratios with intervals, and
-rankings.
+"""Comparison of engines, or of recorded sets of runs ("sides"), by measured windows ("pieces"):
+ratios with intervals, and rankings.
 
 Logarithms of figures are compared, since the variation of costs and lags is proportional to their
 size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
@@ -14,13 +14,15 @@ tests/analysis/test_comparison.py).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from racetrack.analysis.calibration import CAPACITY_WITHIN, FOREIGN_WITHIN_PCT, LAG_WITHIN_MS
-from racetrack.analysis.compare import Ratio, Summary, t_quantile
+from racetrack.analysis.intervals import FEWEST_RATES, Ratio, Summary, summary, t_quantile
+from racetrack.results.figures import NOT_SUSTAINED
+from racetrack.results.repeats import ComparisonRecord, Piece
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -29,6 +31,8 @@ FAMILY_ERROR = 0.08
 LEAST_DEVIATION = 0.002
 # Relative repeatability of CPU costs on an idle machine (docs/measured.md).
 COST_WITHIN = 0.05
+
+Figures = dict[tuple[str, int | None], Summary]  # by metric and rate
 
 
 @dataclass(frozen=True)
@@ -283,3 +287,92 @@ def _p_value(t: float, freedom: float) -> float:
     from scipy import special
 
     return 2 * float(special.stdtr(freedom, -abs(t)))
+
+
+def sides_of(record: ComparisonRecord) -> list[Side]:
+    """Return a side for each engine, from its pieces with the outcome `ok`. Engines without figures
+    are left out."""
+    sides = [
+        side_of(engine, [one for one in record.pieces if one.engine == engine], record.rates)
+        for engine in record.engines
+    ]
+    return [side for side in sides if side.figures]
+
+
+def side_of(label: str, pieces: Sequence[Piece], rates: Sequence[int]) -> Side:
+    """Return a side from its pieces. Only those with the outcome `ok` count."""
+    pieces = [one for one in pieces if one.outcome == "ok"]
+    at_rates = [one for one in pieces if one.pageviews_per_s is not None]
+    saturated = [one for one in pieces if one.pageviews_per_s is None]
+    figures = _at_rates(at_rates)
+    overall = {
+        CAPACITY: [one.figures.get(CAPACITY.key) for one in saturated],
+        MEMORY: [_memory_max_gib(of) for of in _whole_repeats(at_rates, rates)],
+        BASE: [base_pct(_cpu_by_rate(of)) for of in _whole_repeats(at_rates, rates)],
+    }
+    for metric, values in overall.items():
+        if known := [value for value in values if value is not None]:
+            figures[metric.key, None] = summary(known)
+    not_sustained = {
+        one.pageviews_per_s
+        for one in at_rates
+        if one.verdict in NOT_SUSTAINED and one.pageviews_per_s is not None
+    }
+    bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
+    return Side(label, figures, frozenset(not_sustained), frozenset(bounds))
+
+
+def _at_rates(pieces: Sequence[Piece]) -> Figures:
+    values: dict[tuple[str, int | None], list[float]] = {}
+    for piece in pieces:
+        known = {**piece.figures, MEMORY.key: memory_gib(piece.figures)}
+        for metric in (*AT_RATES, MEMORY):
+            if (value := known.get(metric.key)) is not None:
+                values.setdefault((metric.key, piece.pageviews_per_s), []).append(value)
+    return {key: summary(of) for key, of in values.items()}
+
+
+def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[list[Piece]]:
+    """Yield the pieces of each run that contains all rates. Incomplete runs are left out, because
+    memory grows with the number of events in a run."""
+    for tag in dict.fromkeys(piece.tag for piece in pieces):
+        mine = [piece for piece in pieces if piece.tag == tag]
+        if {piece.pageviews_per_s for piece in mine} >= set(rates):
+            yield mine
+
+
+def _memory_max_gib(pieces: Sequence[Piece]) -> float | None:
+    known = [gib for piece in pieces if (gib := memory_gib(piece.figures)) is not None]
+    return max(known, default=None)
+
+
+def memory_gib(figures: Mapping[str, float | None]) -> float | None:
+    """Return the memory in the figures of a window: PSS plus files on tmpfs, or resident memory if
+    PSS is unknown."""
+    pss_gib = pss_with_tmpfs_gib(figures)
+    return figures.get("rss_max_gib") if pss_gib is None else pss_gib
+
+
+def pss_with_tmpfs_gib(figures: Mapping[str, float | None]) -> float | None:
+    """Return PSS plus files on tmpfs in the figures of a window; None if PSS is unknown."""
+    pss_gib, tmpfs_gib = figures.get("pss_max_gib"), figures.get("tmpfs_max_gib")
+    return None if pss_gib is None else pss_gib + (tmpfs_gib or 0.0)
+
+
+def _cpu_by_rate(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+    pairs = [
+        (one.figures.get("processed_pageviews_per_s"), one.figures.get("cpu_mean_pct"))
+        for one in pieces
+        if one.verdict not in NOT_SUSTAINED
+    ]
+    return [(rate, pct) for rate, pct in pairs if rate is not None and pct is not None]
+
+
+def base_pct(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return the CPU use extrapolated to rate 0, in percent of a core, from a least-squares line
+    through the rates of a run. None with fewer than two rates, or if the result is not positive."""
+    if len({round(rate, -1) for rate, _ in points}) < FEWEST_RATES:
+        return None
+    rates, used_pct = [rate for rate, _ in points], [pct for _, pct in points]
+    _, intercept = np.polyfit(rates, used_pct, deg=1)
+    return float(intercept) if intercept > 0 else None

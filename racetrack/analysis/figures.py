@@ -12,8 +12,7 @@ import numpy as np
 
 from racetrack.analysis import curves, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import window_writes
-from racetrack.analysis.outcome import littles_law, littles_law_warning
+from racetrack.analysis.lag import littles_law, littles_law_warning, window_writes
 from racetrack.analysis.verdict import decide, judge
 from racetrack.results.figures import (
     Cost,

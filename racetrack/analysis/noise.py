@@ -14,9 +14,8 @@ import numpy as np
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import RunRecord, Window
+from racetrack.results.run import VOID, RunRecord, Window
 
-VOID = "Void: "
 # An interval is covered if the first and last rows are at most this far from its ends.
 REACH_MS = 2_000
 # Error of the difference of two CPU times: their resolution is 0.01 s, and they are not read at the
@@ -199,12 +198,6 @@ def exceeded(figures: NoiseFigures | None, gate: Gate) -> str:
     """Return a text on which limits of the gate were exceeded; empty if none."""
     reasons = gate.exceeded_by(figures) if figures else []
     return f"in the measured window {' and '.join(reasons)}" if reasons else ""
-
-
-def is_void(outcome: str) -> bool:
-    """Return whether the run is void because other programs or machines disturbed it. It has to be
-    repeated."""
-    return outcome.startswith(VOID)
 
 
 def warnings(run: RunRecord) -> list[str]:

@@ -46,16 +46,10 @@ class Precision:
     one_sided: float = ONE_SIDED
     most_bins: int = MAX_BINS
 
-    @property
-    def confidence(self) -> float:
-        """Confidence of the two-sided interval."""
-        return 2 * self.one_sided - 1
-
 
 def growth(
     times_ms: Floats,
     values_ms: Floats,
-    threshold_pct: float = THRESHOLD_PCT,
     one_sided: float = ONE_SIDED,
 ) -> Slope:
     """Return the Theil-Sen slope of at least MIN_BINS values over time, with an interval. Each end
@@ -73,14 +67,14 @@ def growth(
     rise_ms = float(np.median(values_ms[-ends:]) - np.median(values_ms[:ends]))
     apart_ms = float(np.median(times_ms[-ends:]) - np.median(times_ms[:ends]))
     noise_ms = MAD_TO_SIGMA * float(np.median(np.abs(residuals - np.median(residuals))))
-    odd_ms = max(ENDS_SIGMAS * noise_ms, threshold_pct / 100 * apart_ms)
+    odd_ms = max(ENDS_SIGMAS * noise_ms, THRESHOLD_PCT / 100 * apart_ms)
     if abs(rise_ms - pct / 100 * apart_ms) > odd_ms:
         rise_pct = 100 * rise_ms / apart_ms
         low_pct, high_pct = min(low_pct, rise_pct), max(high_pct, rise_pct)
     return Slope(pct=pct, low_pct=low_pct, high_pct=high_pct)
 
 
-def shortest_window_s(slope: Slope, window_s: float, threshold_pct: float) -> float:
+def shortest_window_s(slope: Slope, window_s: float) -> float:
     """Estimate the length, in whole seconds, of a window that would give a decision if slope and
     noise stayed the same.
 
@@ -90,7 +84,7 @@ def shortest_window_s(slope: Slope, window_s: float, threshold_pct: float) -> fl
     0 is assumed.
     """
     half_pct = max(slope.high_pct - slope.pct, slope.pct - slope.low_pct)
-    distance_pct = max(abs(slope.pct - threshold_pct), min(threshold_pct, half_pct / 2))
+    distance_pct = max(abs(slope.pct - THRESHOLD_PCT), min(THRESHOLD_PCT, half_pct / 2))
     factor: float = max(1.0, 2 * half_pct / distance_pct) ** (2 / 3)
     return math.ceil(window_s * factor)
 

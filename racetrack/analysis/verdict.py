@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from racetrack.analysis import verdict_reasons
 from racetrack.analysis.curves import (
     ClockStep,
     Curve,
@@ -34,6 +33,7 @@ from racetrack.analysis.curves import (
     update_gaps,
 )
 from racetrack.analysis.lag import (
+    BIN_MS,
     SHARES,
     SILENT_GAPS,
     LagSeries,
@@ -52,7 +52,6 @@ from racetrack.analysis.slope import (
     shortest_window_s,
     transient_length,
 )
-from racetrack.analysis.verdict_reasons import Shortfalls
 from racetrack.results.figures import (
     Lag,
     LagAtMost,
@@ -95,12 +94,19 @@ FALLS_AT_MOST = 2.0
 NEW_HIGHS = ((LONG_S, 0.0), (60.0, 1_500.0), (0.0, 4_000.0))
 
 
+@dataclass(frozen=True)
+class Shortfalls:
+    """Texts about the shortfall of the generator and of the broker; None if it had none."""
+
+    generator: str | None
+    broker: str | None
+
+
 def judge(
     curves: Curves,
     start_ms: float,
     end_ms: float,
     requested_per_s: float | None = None,
-    threshold_pct: float = THRESHOLD_PCT,
     precision: Precision = PLAIN,
 ) -> Verdict:
     """Return the verdict on the window from `start_ms` to `end_ms` (epoch milliseconds), which must
@@ -110,10 +116,10 @@ def judge(
     offered rate is used instead.
 
     Raises:
-        ValueError: the window is empty, or the threshold is not positive.
+        ValueError: the window is empty.
     """
-    if end_ms <= start_ms or threshold_pct <= 0:
-        raise ValueError(f"no verdict on {start_ms}..{end_ms} ms, threshold {threshold_pct} %")
+    if end_ms <= start_ms:
+        raise ValueError(f"no verdict on {start_ms}..{end_ms} ms")
     curves = trusted(curves)
     step = curves.step
     series = lag_series(curves, start_ms, end_ms)
@@ -131,24 +137,24 @@ def judge(
     if reason is None and bins < MIN_BINS:
         cycles_s = MIN_BINS * (gaps.interval_ms or 0.0) / 1000
         longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
-        reason = verdict_reasons.too_few_updates(window_s)
+        reason = f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
     if reason is None:
-        measured = _measure(curves, series, threshold_pct, precision)
-        kind = _decide(measured, short, threshold_pct)
-        reason = verdict_reasons.reason_of(kind, measured, short, threshold_pct, window_s)
+        measured = _measure(curves, series, precision)
+        kind = _decide(measured, short)
+        reason = _why_by_slope(kind, measured, short, window_s)
         interval_s = _interval_s(measured, gaps, updates)
         if interval_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
             kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * interval_s)
-            reason = verdict_reasons.long_interval(measured, interval_s, updates, window_s)
+            reason = _why_long_interval(measured, interval_s, updates, window_s)
         elif kind is VerdictKind.UNDECIDED:
-            longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
+            longer_s = shortest_window_s(measured.slope, window_s)
         elif kind is VerdictKind.FELL_BEHIND and not updates:
-            reason = verdict_reasons.silent(series, gaps, window_s)
+            reason = _why_silent(series, gaps, window_s)
     return Verdict(
         kind=kind,
         reason=reason,
-        warnings=verdict_reasons.warnings_of(series, step, end_ms, kind, short),
-        threshold_pct=threshold_pct,
+        warnings=_warnings(series, step, end_ms, kind, short),
+        threshold_pct=THRESHOLD_PCT,
         from_ms=round(start_ms),
         until_ms=round(end_ms),
         window_s=window_s,
@@ -161,18 +167,18 @@ def judge(
     )
 
 
-def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision: Precision) -> Lag:
+def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
     """Return the measured lag. The slope of the generator's, the broker's and the engine's share is
     computed only if the verdict can depend on it."""
 
     def grown(values: Floats) -> Slope:
         bins = binned(series, values, precision.most_bins)
-        return growth(*bins, threshold_pct, precision.one_sided)
+        return growth(*bins, precision.one_sided)
 
     slope = grown(series.lag_ms)
 
     # A share that stays below threshold x window length cannot have grown by the threshold.
-    matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
+    matters_ms = THRESHOLD_PCT / 100 * (series.end_ms - series.start_ms)
 
     def part(values: Floats, needed: bool) -> LagShare:
         needed = needed and float(values.max()) >= matters_ms
@@ -182,9 +188,9 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision:
             slope=grown(values) if needed else None,
         )
 
-    engine = part(series.engine_ms, slope.high_pct >= threshold_pct)
-    fell = slope.low_pct > threshold_pct and _above(engine, threshold_pct)
-    others = slope.high_pct >= threshold_pct and not fell
+    engine = part(series.engine_ms, slope.high_pct >= THRESHOLD_PCT)
+    fell = slope.low_pct > THRESHOLD_PCT and _above(engine)
+    others = slope.high_pct >= THRESHOLD_PCT and not fell
     return Lag(
         slope=slope,
         **_over_time(curves, series),
@@ -212,8 +218,8 @@ def _over_time(curves: Curves, series: LagSeries) -> dict[str, Any]:
     }
 
 
-def _above(part: LagShare, threshold_pct: float) -> bool:
-    return part.slope is not None and part.slope.low_pct > threshold_pct
+def _above(part: LagShare) -> bool:
+    return part.slope is not None and part.slope.low_pct > THRESHOLD_PCT
 
 
 def _shortfalls(rates: Throughput, requested_per_s: float, window_s: float) -> Shortfalls:
@@ -230,34 +236,32 @@ def _shortfalls(rates: Throughput, requested_per_s: float, window_s: float) -> S
     )
 
 
-def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind:
+def _decide(measured: Lag, short: Shortfalls) -> VerdictKind:
     """Apply the rule. If generator or broker is a bottleneck, the verdict names it, unless the
     engine's own share of the lag grows by more than the threshold."""
-    grows = measured.slope.low_pct > threshold_pct
-    if grows and _above(measured.engine, threshold_pct):
+    grows = measured.slope.low_pct > THRESHOLD_PCT
+    if grows and _above(measured.engine):
         return VerdictKind.FELL_BEHIND
-    if bottleneck := _bottleneck_before_engine(measured, short, threshold_pct):
+    if bottleneck := _bottleneck_before_engine(measured, short):
         return bottleneck
-    if measured.slope.high_pct < threshold_pct:
+    if measured.slope.high_pct < THRESHOLD_PCT:
         return VerdictKind.KEPT_UP
     if not grows:
         return VerdictKind.UNDECIDED
     generator, broker = measured.generator, measured.broker
-    if measured.engine.slope and measured.engine.slope.high_pct >= threshold_pct:
+    if measured.engine.slope and measured.engine.slope.high_pct >= THRESHOLD_PCT:
         return VerdictKind.FELL_BEHIND
     by_generator, by_broker = (p.slope.pct if p.slope else 0.0 for p in (generator, broker))
     return VerdictKind.GENERATOR_BOUND if by_generator >= by_broker else VerdictKind.BROKER_BOUND
 
 
-def _bottleneck_before_engine(
-    measured: Lag, short: Shortfalls, threshold_pct: float
-) -> VerdictKind | None:
+def _bottleneck_before_engine(measured: Lag, short: Shortfalls) -> VerdictKind | None:
     """Return the verdict "generator bound" or "broker bound" if that component delivered too few
     pageviews, with a growing delay, or very late."""
 
     def limits(part: LagShare, missing: str | None) -> bool:
         late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.processing_lag_p50_ms
-        return missing is not None or late or _above(part, threshold_pct)
+        return missing is not None or late or _above(part)
 
     # A slow broker also makes the generator late, because the generator's send queue is full.
     waits = measured.broker.p50_ms >= LATE_MS
@@ -272,9 +276,7 @@ def _why_not_judged(
     """Return why the lag cannot be computed; None if it can."""
     if series.end_ms <= series.start_ms:
         if step:
-            return (
-                f"A clock was set back by {verdict_reasons.ago(step)} before the window: run again"
-            )
+            return f"A clock was set back by {_step(step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
         return "No pageview was due in the window: ask for a rate"
@@ -309,7 +311,11 @@ def _ended(series: LagSeries, gaps: UpdateGaps, updates: int) -> str | None:
     """Return why there is no verdict if the engine's updates have ended; None if they have not."""
     if updates or not gaps.updates_ended:
         return None
-    return verdict_reasons.ended(_window_s(series), gaps.recorded_s)
+    return (
+        f"Undecided: no update of the engine in {_window_s(series):.0f} s, nor in the"
+        f" {gaps.recorded_s:.0f} s after them: it has ended or hangs, or its count can no longer be"
+        " read"
+    )
 
 
 def _interval_s(measured: Lag, gaps: UpdateGaps, updates: int) -> float | None:
@@ -350,7 +356,6 @@ def decide(
     rate_set_ms: float,
     now_ms: float,
     requested_per_s: float | None = None,
-    threshold_pct: float = THRESHOLD_PCT,
     first_ms: float | None = None,
 ) -> Verdict:
     """Return the first verdict of the looks up to `now_ms` that is not "undecided". If there is
@@ -365,12 +370,13 @@ def decide(
         first_ms = rate_set_ms + 1000 * LOOKS_S[0]
     verdict = None
     for at_ms in looks_ms(rate_set_ms, first_ms, now_ms):
-        verdict = look(curves, rate_set_ms, at_ms, requested_per_s, threshold_pct)
+        verdict = look(curves, rate_set_ms, at_ms, requested_per_s)
         if verdict.kind is not VerdictKind.UNDECIDED:
             return verdict
     if verdict is None:
-        early = look(curves, rate_set_ms, now_ms, requested_per_s, threshold_pct)
-        why = verdict_reasons.too_early((first_ms - rate_set_ms) / 1000)
+        early = look(curves, rate_set_ms, now_ms, requested_per_s)
+        first_s = (first_ms - rate_set_ms) / 1000
+        why = f"Undecided: too early; the first look is {first_s:g} s after the rate was set"
         verdict = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
     return verdict
 
@@ -380,7 +386,6 @@ def look(
     rate_set_ms: float,
     at_ms: float,
     requested_per_s: float | None = None,
-    threshold_pct: float = THRESHOLD_PCT,
 ) -> Verdict:
     """Return the verdict of the look at `at_ms` (epoch milliseconds).
 
@@ -388,31 +393,32 @@ def look(
     further checks, so that a passing wave of lag does not decide. A lag that is low enough is "kept
     up" even if its slope is undecided."""
     steady = _steady_part(curves, rate_set_ms, at_ms)
-    found = judge(curves, steady.start_ms, at_ms, requested_per_s, threshold_pct, PRECISION)
+    found = judge(curves, steady.start_ms, at_ms, requested_per_s, PRECISION)
     if found.measured is None:
         return found
     slope, by_slope = found.measured.slope, found.kind
     if by_slope is VerdictKind.FELL_BEHIND:
         needed_ms = next(ms for s, ms in NEW_HIGHS if steady.window_s >= s)
         if steady.rise_ms <= needed_ms:
-            why = verdict_reasons.no_new_high(
-                found.measured,
-                rise_ms=steady.rise_ms,
-                needed_ms=needed_ms,
-                window_s=found.window_s,
+            why = (
+                f"Undecided: lag grows by {_growth(slope)} of real time, but that may be a passing"
+                f" wave (it rose by {steady.rise_ms:,.0f} ms; a window this short needs"
+                f" {needed_ms:,.0f} ms), {_judged(found.window_s)}"
             )
             return _changed(found, VerdictKind.UNDECIDED, why)
     elif by_slope in (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED):
-        if found.updates >= MIN_BINS and steady.is_low(slope, threshold_pct):
-            why = verdict_reasons.low_level(
-                most_ms=steady.recent_max_ms,
-                since_s=steady.since_rate_s,
-                threshold_pct=threshold_pct,
-                window_s=found.window_s,
+        if found.updates >= MIN_BINS and steady.is_low(slope):
+            why = (
+                f"Kept up: lag stays low (at most {steady.recent_max_ms:,.0f} ms"
+                f" {steady.since_rate_s:.0f} s after the rate was set, so it grew by less than"
+                f" {THRESHOLD_PCT:g} % of real time), {_judged(found.window_s)}"
             )
             return _changed(found, VerdictKind.KEPT_UP, why)
-        if by_slope is VerdictKind.KEPT_UP and not steady.is_steady(slope, threshold_pct):
-            why = verdict_reasons.still_falling(found.measured, found.window_s)
+        if by_slope is VerdictKind.KEPT_UP and not steady.is_steady(slope):
+            why = (
+                f"Undecided: lag is still falling (grows by {_growth(slope)} of real time), and may"
+                f" settle or rise again, {_judged(found.window_s)}"
+            )
             return _changed(found, VerdictKind.UNDECIDED, why)
     return found
 
@@ -439,16 +445,16 @@ class _SteadyPart:
     rise_ms: float
     recent_max_ms: float
 
-    def is_low(self, slope: Slope, threshold_pct: float) -> bool:
+    def is_low(self, slope: Slope) -> bool:
         """Return whether the lag is so low that it cannot have grown by the threshold, and the
         slope does not contradict that."""
-        most_ms = LEVEL_SHARE * threshold_pct / 100 * 1000 * self.since_rate_s
-        return self.recent_max_ms <= most_ms and slope.low_pct <= threshold_pct
+        most_ms = LEVEL_SHARE * THRESHOLD_PCT / 100 * 1000 * self.since_rate_s
+        return self.recent_max_ms <= most_ms and slope.low_pct <= THRESHOLD_PCT
 
-    def is_steady(self, slope: Slope, threshold_pct: float) -> bool:
+    def is_steady(self, slope: Slope) -> bool:
         """Return whether a lag that does not grow is steady: the window is long, or the lag does
         not fall too fast."""
-        return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * threshold_pct
+        return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * THRESHOLD_PCT
 
 
 def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _SteadyPart:
@@ -484,3 +490,90 @@ def _rise(times: Floats, lags: Floats) -> float:
     span = times[-1] - times[0]
     first, last = times <= times[0] + span / 3, times >= times[0] + span * 2 / 3
     return float(lags[last].min() - lags[first].max())
+
+
+def _why_by_slope(kind: VerdictKind, measured: Lag, short: Shortfalls, window_s: float) -> str:
+    """Return the reason for a verdict that is based on the slope of the lag."""
+    grows, judged = _growth(measured.slope), _judged(window_s)
+    limit = f"limit {THRESHOLD_PCT:g} %"
+    if kind is VerdictKind.KEPT_UP:
+        return f"Kept up: lag is steady (grows by {grows} of real time; {limit}), {judged}"
+    if kind is VerdictKind.FELL_BEHIND:
+        return f"Fell behind: lag grows by {grows} of real time ({limit}), {judged}"
+    if kind is VerdictKind.UNDECIDED:
+        return (
+            f"Undecided: too noisy to tell whether lag is steady (grows by {grows} of real time;"
+            f" {limit}), {judged}"
+        )
+    name = "generator" if kind is VerdictKind.GENERATOR_BOUND else "broker"
+    part = measured.generator if kind is VerdictKind.GENERATOR_BOUND else measured.broker
+    missing = short.generator if kind is VerdictKind.GENERATOR_BOUND else short.broker
+    facts = [f"it {missing}"] if missing else []
+    if part.slope:
+        facts.append(f"its part of the lag grows by {_signed(part.slope.pct)} % of real time")
+    whole_ms = measured.processing_lag_p50_ms
+    facts.append(f"it causes {part.p50_ms:,.0f} of {whole_ms:,.0f} ms of the median lag")
+    return f"The {name} was the bottleneck, not the engine: {', '.join(facts)}; {judged}"
+
+
+def _why_long_interval(measured: Lag, interval_s: float, updates: int, window_s: float) -> str:
+    """Return the reason for "undecided" if the update interval is too long for the window."""
+    count = "no update" if not updates else "1 update" if updates == 1 else f"{updates} updates"
+    return (
+        f"Undecided: {count} in {window_s:.0f} s are too few to see a trend (the engine updates"
+        f" every {interval_s:.1f} s); lag was at most {measured.lag_max_ms / 1000:.1f} s"
+    )
+
+
+def _why_silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
+    """Return the reason for "fell behind" if the engine made no update in the window."""
+    after_s = gaps.next_update_s
+    then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
+    return (
+        f"Fell behind: no update of the engine in {window_s:.0f} s, at whose end the oldest"
+        f" uncounted pageview was {series.lag_ms[-1] / 1000:.1f} s old{then}"
+    )
+
+
+def _step(step: ClockStep) -> str:
+    """Return a text on how far a clock was set back, and in the rows of which curve."""
+    return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
+
+
+def _warnings(
+    series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: Shortfalls
+) -> tuple[str, ...]:
+    """Return the warnings of a verdict."""
+    found = []
+    if step and step.to_ms < end_ms:
+        found.append(f"A clock was set back by {_step(step)}: only the time before is judged")
+    elif end_ms - series.end_ms > BIN_MS:
+        found.append(
+            f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
+        )
+    if kind is VerdictKind.FELL_BEHIND and short.generator:
+        found.append(
+            f"It fell behind at less than the requested rate: the generator {short.generator}"
+        )
+    if series.silent.any():
+        ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
+        gap_s = float(np.max(np.diff(ends_ms))) / 1000
+        found.append(
+            f"The engine's longest gap between two updates was {gap_s:.1f} s: more than two"
+            " typical intervals"
+        )
+    return tuple(found)
+
+
+def _growth(slope: Slope) -> str:
+    return f"{_signed(slope.low_pct)} to {_signed(slope.high_pct)} %"
+
+
+def _signed(pct: float) -> str:
+    """Format a percentage with a typographic minus sign, and with 0.00 instead of -0.00."""
+    shown = f"{pct:.2f}"
+    return "0.00" if shown == "-0.00" else shown.replace("-", "−")
+
+
+def _judged(window_s: float) -> str:
+    return f"judged over {window_s:.0f} s"

@@ -19,7 +19,14 @@ from racetrack import poisson
 from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
 from racetrack.analysis.lag import age, quantiles
 from racetrack.analysis.raw import complete_rows
-from racetrack.results.figures import Answers, CdcLag, Verdict, VerdictKind, ViewLag
+from racetrack.results.figures import (
+    BOUND_BY_OTHERS,
+    Answers,
+    CdcLag,
+    Verdict,
+    VerdictKind,
+    ViewLag,
+)
 from racetrack.results.folder import read_run, shared_file
 from racetrack.results.run import TracedViewRecord, Window
 
@@ -188,7 +195,7 @@ def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
     worse than the verdict on the engine's count. Otherwise, and if the generator or the broker was
     the bottleneck, return None: the verdict on the count decides.
     """
-    if count.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
+    if count.kind in BOUND_BY_OTHERS:
         return None
     worst = min(views, key=lambda name: ORDER.index(views[name].kind), default=None)
     if worst is None or ORDER.index(views[worst].kind) >= ORDER.index(count.kind):

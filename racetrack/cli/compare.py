@@ -25,8 +25,7 @@ from racetrack.machine_lock import machine_lock
 if TYPE_CHECKING:
     from racetrack.analysis.comparison import Side
     from racetrack.report.export import FlatRecord
-    from racetrack.results.comparison import ComparisonRecord
-    from racetrack.results.repeats import RepeatedRuns
+    from racetrack.results.repeats import ComparisonRecord, RepeatedRuns
     from racetrack.terminal import Screen
 
 AGAINST = "--against"
@@ -128,8 +127,8 @@ def compare(
         raise click.UsageError("An engine is named twice. Its repeats already show how it varies.")
     if not engines and not resume:
         sys.exit(_compare_recorded(names, output, gate))
-    from racetrack.results.comparison import ComparisonRecord
     from racetrack.results.folder import read_plan
+    from racetrack.results.repeats import ComparisonRecord
     from racetrack.run.comparison import ComparisonArguments, planned
 
     arguments = ComparisonArguments(
@@ -149,9 +148,9 @@ def compare(
 
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a comparison and print its result. Return the exit code."""
-    from racetrack.analysis.sides import recorded_sides, sides_of
-    from racetrack.report.baseline import place_warnings
-    from racetrack.report.comparison import flat_pieces
+    from racetrack.analysis.comparison import sides_of
+    from racetrack.report.export import flat_pieces
+    from racetrack.report.recorded import place_warnings, recorded_sides
     from racetrack.results.folder import shown
     from racetrack.run.comparison import Comparison, describe_plan
 
@@ -174,9 +173,8 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
 def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
     """Compare recorded runs and print the result. Return the exit code, which depends on
     `--fail-if`."""
-    from racetrack.analysis.sides import recorded_sides
     from racetrack.errors import UsageError
-    from racetrack.report.baseline import place_warnings, read_recorded
+    from racetrack.report.recorded import place_warnings, read_recorded, recorded_sides
 
     screen = output.screen()
     with errors_to_exit_codes():

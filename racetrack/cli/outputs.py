@@ -13,9 +13,8 @@ import click
 from racetrack.cli.parameters import CONDITION_EXIT_CODE
 
 if TYPE_CHECKING:
-    from racetrack.analysis.conditions import Condition
-    from racetrack.report.baseline import Groups, Recorded
     from racetrack.report.export import Document, FlatRecord
+    from racetrack.report.recorded import Condition, Groups, Recorded
     from racetrack.terminal import Screen
 
 STDOUT = "-"
@@ -114,13 +113,13 @@ class Gate:
 
     def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
         """Print each condition that holds for any engine and rate. Return the exit code."""
-        from racetrack.report.baseline import groups_of
+        from racetrack.report.recorded import groups_of
 
         return self.exit_code_of(groups_of(records), screen)
 
     def exit_code_of(self, groups: "Groups", screen: "Screen") -> int:
         """Do the same as `exit_code` for records that are already grouped."""
-        from racetrack.analysis.conditions import STATES, why_it_holds
+        from racetrack.report.recorded import STATES, why_it_holds
 
         code = 0
         for condition in self.conditions:
@@ -188,10 +187,9 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
     """
     if not texts and not against:
         return Gate()
-    from racetrack.analysis.conditions import parse
     from racetrack.cli.parameters import errors_to_exit_codes
-    from racetrack.report.baseline import read_recorded
     from racetrack.report.figures import BY_KEY, OF_LOADS, OF_SEARCHES, SHARE_OF_IDEAL
+    from racetrack.report.recorded import parse, read_recorded
 
     try:
         conditions = [

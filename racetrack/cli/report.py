@@ -42,10 +42,9 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
         ./race report logs --json -
     """
     from racetrack.report.collect import collect, tables
-    from racetrack.report.comparison import flat_pieces
-    from racetrack.report.export import Document, flat_record, flat_search
+    from racetrack.report.export import Document, flat_pieces, flat_record, flat_search
+    from racetrack.report.html import write
     from racetrack.report.tables import console, show
-    from racetrack.report.write import write
 
     with errors_to_exit_codes():
         where = out or _where(folders)

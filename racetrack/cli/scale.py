@@ -21,7 +21,7 @@ from racetrack.cli.parameters import (
 )
 
 if TYPE_CHECKING:
-    from racetrack.results.scale import ScaleRecord
+    from racetrack.results.repeats import ScaleRecord
 
 
 @click.command(cls=Command)
@@ -88,7 +88,7 @@ def scale(
     if len(set(replicas)) < 2:
         raise click.UsageError("--replicas: name at least two numbers, such as 1,2,4.")
     from racetrack.results.folder import read_plan
-    from racetrack.results.scale import ScaleRecord
+    from racetrack.results.repeats import ScaleRecord
     from racetrack.run.scale import ScaleArguments, planned
 
     with errors_to_exit_codes():
@@ -111,7 +111,7 @@ def scale(
 
 def _measure(plan: "ScaleRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a scaling measurement and print its result. Return the exit code."""
-    from racetrack.analysis.scaling import scale_of
+    from racetrack.analysis.capacity import scale_of
     from racetrack.report import scaling
     from racetrack.report.comparison import grid
     from racetrack.results.folder import shown

@@ -143,7 +143,7 @@ def carry_out_plan(
 def _show_as_published(folder: Path, screen: "Screen") -> None:
     from racetrack.report import tables
     from racetrack.report.collect import collect
-    from racetrack.results.reference import article
+    from racetrack.results.sweep import article
 
     for line in tables.compare_with_article(article(), collect([folder]).runs):
         screen.say(line)

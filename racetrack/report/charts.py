@@ -10,9 +10,9 @@ import numpy as np
 
 from racetrack.analysis import curves as curve_files
 from racetrack.analysis import lag, raw
+from racetrack.analysis.capacity import scale_of
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import window_of
-from racetrack.analysis.scaling import scale_of
 from racetrack.report import scaling
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned

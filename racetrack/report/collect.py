@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from racetrack import config as settings
-from racetrack.analysis.compare import CostLine, Ratio, Summary, fit_cost, ratio, summary
+from racetrack.analysis.intervals import CostLine, Ratio, Summary, fit_cost, ratio, summary
 from racetrack.errors import UsageError
 from racetrack.report.figures import (
     COMPARED,
@@ -18,8 +18,8 @@ from racetrack.report.figures import (
     runtime_of,
     warnings_of,
 )
-from racetrack.results import scale
 from racetrack.results.base import Scalar
+from racetrack.results.figures import NOT_SUSTAINED
 from racetrack.results.folder import (
     engine_folders,
     read_record,
@@ -27,8 +27,8 @@ from racetrack.results.folder import (
     shared_file,
     tag_of,
 )
+from racetrack.results.repeats import SCALE_FILE, ScaleRecord
 from racetrack.results.run import RunRecord
-from racetrack.results.scale import ScaleRecord
 from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
 from racetrack.workloads.contract import run_label, workload_of
@@ -62,8 +62,6 @@ RAW_FILES = {
     "top_samples.log": "CPU by top",
 }
 OF_TOP = ("top_samples.log",)  # live sessions and runs on Kubernetes have no samples of top
-# Engines with these verdicts are not compared: they did not keep up, or the rate was not delivered.
-NOT_COMPARED = ("fell behind", "generator-bound", "broker-bound")
 SPREAD_PCT = 20.0
 SHORT_LABEL = 2
 
@@ -242,8 +240,8 @@ class _Found:
             self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
         elif (folder / "limit.json").is_file():
             self._take_limit(folder)
-        elif (folder / scale.FILE).is_file():
-            record = read_record(folder / scale.FILE, ScaleRecord)
+        elif (folder / SCALE_FILE).is_file():
+            record = read_record(folder / SCALE_FILE, ScaleRecord)
             self.scales[folder] = ScaleFolder(folder, record)
         elif (folder / "run.json").is_file():
             for path in engine_folders(folder):
@@ -465,7 +463,7 @@ class Table:
             for group in self.groups
             if group.label == label
             for run in group.runs
-            if run.verdict not in NOT_COMPARED
+            if run.verdict not in NOT_SUSTAINED
         )
 
     @property
@@ -570,7 +568,7 @@ def _comparisons(groups: Sequence[Group]) -> list[Comparison]:
 def _compare(key: str, of: Group, to: Group) -> Comparison:
     for group in (of, to):
         for kind, count in group.verdicts:
-            if kind in NOT_COMPARED:
+            if kind in NOT_SUSTAINED:
                 why = f"{group.label}: {kind} in {count} of {len(group.runs)}"
                 return Comparison(of.rate, key, of.label, to.label, None, why)
     if of.means[key] is None or to.means[key] is None:

@@ -1,5 +1,4 @@
-"""Output of a comparison: a sentence for each question, a table, and flat records of the measured
-windows ("pieces")."""
+"""Output of a comparison: a sentence for each question, and a table."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +6,6 @@ from typing import Any
 
 from rich.table import Table as Grid
 
-from racetrack.analysis.compare import Ratio, Summary
 from racetrack.analysis.comparison import (
     AT_RATES,
     BASE,
@@ -25,10 +23,10 @@ from racetrack.analysis.comparison import (
     difference,
     is_resolved,
 )
+from racetrack.analysis.intervals import Ratio, Summary
 from racetrack.report.export import Document, FlatRecord, markdown_table
 from racetrack.report.figures import format_significant
-from racetrack.results.comparison import QUICK, ComparisonRecord
-from racetrack.results.repeats import RepeatedRuns
+from racetrack.results.repeats import QUICK, ComparisonRecord, RepeatedRuns
 from racetrack.terminal import as_text
 
 # Beginning of the sentence about the best side, by metric.
@@ -284,25 +282,3 @@ def describe_exceptions(record: RepeatedRuns) -> list[str]:
     ]
     caveats = [f"`{engine}`: {each}" for engine, of in record.caveats.items() for each in of]
     return list(dict.fromkeys([*bounds, *failed, *caveats]))
-
-
-def flat_pieces(record: RepeatedRuns) -> list[FlatRecord]:
-    """Return each measured window as a flat record. `requested_pageviews_per_s` is None at
-    saturation."""
-    return [
-        {
-            "tag": piece.tag,
-            "engine": piece.engine,
-            "replicas": piece.replicas,
-            "workload": record.workload,
-            "runtime": record.runtime,
-            "machine": str(record.machine),
-            "repeat": piece.repeat,
-            "requested_pageviews_per_s": piece.pageviews_per_s,
-            "outcome": piece.outcome,
-            "verdict": piece.verdict,
-            "is_lower_bound": piece.is_lower_bound,
-            **piece.figures,
-        }
-        for piece in record.pieces
-    ]

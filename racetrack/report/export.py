@@ -13,6 +13,7 @@ from typing import Any
 from racetrack.clock import utc_now
 from racetrack.report.collect import Limit, Run, place_of
 from racetrack.report.figures import BY_KEY, OF_LOADS, count_views, finite, number
+from racetrack.results.repeats import RepeatedRuns
 from racetrack.results.run import RunRecord
 from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import workload_of
@@ -149,6 +150,28 @@ def flat_search(search: Limit) -> FlatRecord:
             for one in record.sustainable
         },
     }
+
+
+def flat_pieces(record: RepeatedRuns) -> list[FlatRecord]:
+    """Return each measured window as a flat record. `requested_pageviews_per_s` is None at
+    saturation."""
+    return [
+        {
+            "tag": piece.tag,
+            "engine": piece.engine,
+            "replicas": piece.replicas,
+            "workload": record.workload,
+            "runtime": record.runtime,
+            "machine": str(record.machine),
+            "repeat": piece.repeat,
+            "requested_pageviews_per_s": piece.pageviews_per_s,
+            "outcome": piece.outcome,
+            "verdict": piece.verdict,
+            "is_lower_bound": piece.is_lower_bound,
+            **piece.figures,
+        }
+        for piece in record.pieces
+    ]
 
 
 def _load(run: RunRecord) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from racetrack.analysis import noise
-from racetrack.analysis.outcome import littles_law_warning
+from racetrack.analysis.lag import littles_law_warning
 from racetrack.results.figures import (
     Answers,
     Cost,
@@ -446,20 +446,22 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
     return {
         Grade.WRONG: contradictions,
         Grade.DOUBTFUL: [of for of in measurement_warnings(run) if of not in contradictions],
-        Grade.COMPARING: [*caveats, *caveats_beside(run), *view_caveats(run), *run.caveats],
+        Grade.COMPARING: [*caveats, *caveats_of(run)],
     }
 
 
-def caveats_beside(run: RunRecord) -> list[str]:
-    """Return a caveat if other engines shared the machine with this one."""
-    if not run.beside:
-        return []
-    others = " and ".join(run.beside)
-    caveat = (
-        f"{others} read the same input on this machine at the same time. An engine that shares a"
-        " machine may lag and cost more than alone: compare only with engines of the same run."
-    )
-    return [caveat]
+def caveats_of(run: RunRecord) -> list[str]:
+    """Return caveats for comparisons: other engines on the machine, missing views, and the engine's
+    own."""
+    found = []
+    if run.beside:
+        others = " and ".join(run.beside)
+        found.append(
+            f"{others} read the same input on this machine at the same time. An engine that shares"
+            " a machine may lag and cost more than alone: compare only with engines of the same"
+            " run."
+        )
+    return [*found, *view_caveats(run), *run.caveats]
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:

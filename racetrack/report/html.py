@@ -1,8 +1,12 @@
-"""The report as a self-contained HTML page."""
+"""A report's files: report.html, which is self-contained, report.csv, report.json, and charts as
+SVG and PNG."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from racetrack import __version__
-from racetrack.analysis.compare import CONFIDENCE
-from racetrack.analysis.scaling import scale_of
+from racetrack.analysis.capacity import scale_of
+from racetrack.analysis.intervals import CONFIDENCE
+from racetrack.clock import utc_now
 from racetrack.report import scaling, searches, summary
-from racetrack.report.charts import Plot
+from racetrack.report.charts import Plot, plots
 from racetrack.report.collect import Collection, Run, Table, changed_settings
 from racetrack.report.draw import Floats, Line, for_page
+from racetrack.report.export import Document, flat_record
 from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, Grade, number
 from racetrack.report.tables import (
     describe_answer,
@@ -25,8 +31,9 @@ from racetrack.report.tables import (
     format_ratio,
     graded_warnings,
 )
-from racetrack.results.figures import Answers, Quantiles, ViewLag
-from racetrack.results.scale import ScaleRecord
+from racetrack.results.base import StrictModel
+from racetrack.results.figures import Answers, Quantiles
+from racetrack.results.repeats import ScaleRecord
 from racetrack.results.verification import Verified, WrongRow
 
 MOST_STEPS = 5  # between two ticks of an axis
@@ -43,14 +50,30 @@ SIGNS = {
 }
 
 
+def write(out: Path, collection: Collection, tables: Sequence[Table]) -> None:
+    """Write all files of the report into the folder `out`, which is created if it is missing."""
+    (out / "plots").mkdir(parents=True, exist_ok=True)
+    drawn, gaps = plots(collection, tables)
+    for plot in (plot for of in drawn.values() for plot in of):
+        (out / "plots" / f"{plot.chart.name}.svg").write_bytes(plot.svg)
+        (out / "plots" / f"{plot.chart.name}.png").write_bytes(plot.png)
+    created_at = utc_now()
+    text = page(collection, tables, drawn, gaps, created_at)
+    (out / "report.html").write_text(text, encoding="utf-8")
+    runs = Document("runs", [flat_record(run) for run in collection.runs])
+    (out / "report.csv").write_text(runs.as_csv(), encoding="utf-8")
+    report = _report_json(collection, tables, created_at)
+    (out / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
 def page(
     collection: Collection,
     tables: Sequence[Table],
-    plots: Mapping[str, Sequence[Plot]],
+    drawn: Mapping[str, Sequence[Plot]],
     gaps: Mapping[str, Sequence[str]],
     created_at: str,
 ) -> str:
-    """Return the page. `plots` and `gaps` are the results of `charts.plots`."""
+    """Return the page. `drawn` and `gaps` are the results of `charts.plots`."""
     template = environment().get_template("report.html.j2")
     return template.render(
         title=_title(collection),
@@ -62,7 +85,7 @@ def page(
         confidence=f"{CONFIDENCE:.0%}",
         run_count=len(collection.runs),
         tables=[
-            _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
+            _table(table, drawn.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
         ],
         limits=collection.limits,
         limits_by_place=[
@@ -70,18 +93,18 @@ def page(
                 "place": place,
                 "found": found,
                 "answer": searches.describe_ranking(found),
-                "dots": next(map(_dots, plots.get(f"limits{number}", ())), None),
+                "dots": next(map(_dots, drawn.get(f"limits{number}", ())), None),
                 "bounds": searches.bounds_of(found),
                 "agreement": searches.describe_agreement(limit.record for limit in found),
             }
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         scales=[
-            _scale(scale.record, plots.get(f"scale{number}", ()))
+            _scale(scale.record, drawn.get(f"scale{number}", ()))
             for number, scale in enumerate(collection.scales, start=1)
         ],
         missing=[*collection.missing, *collection.left_out],
-        runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
+        runs=[_run(run, drawn.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
         shown=SHOWN,
         compared=COMPARED,
         figures=BY_KEY,
@@ -205,28 +228,24 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "figures": run.figures,
         "charts": [_chart(plot) for plot in plots],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
-        "views": [_view(view) for view in results.views] if results else [],
+        "views": [_plain(view) for view in results.views] if results else [],
         "reads": [_read(answers) for answers in results.reads] if results else [],
         "verified": _verified(record.verified) if record.verified else None,
     }
 
 
-def _view(view: ViewLag) -> dict[str, Any]:
-    """Return the values of a traced view for the template. Infinite lags become None."""
-    shown = view.model_dump()
-    for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms"):
-        shown[name] = shown[name] if math.isfinite(shown[name]) else None
-    return {**shown, "kind": str(view.kind)}
-
-
 def _read(answers: Answers) -> dict[str, Any]:
-    """Return the values of a query's answers for the template. Infinite times and ages become
-    None."""
-    shown = answers.model_dump()
-    for name in ("time", "age"):
-        of = shown[name] or dict.fromkeys(Quantiles.model_fields, math.inf)
-        shown[name] = {key: ms if math.isfinite(ms) else None for key, ms in of.items()}
-    return shown
+    """Return the values of a query's answers for the template, with None for infinite and missing
+    times and ages."""
+    shown = _plain(answers)
+    unknown = dict.fromkeys(Quantiles.model_fields)
+    return {**shown, "time": shown["time"] or unknown, "age": shown["age"] or unknown}
+
+
+def _plain(model: StrictModel) -> dict[str, Any]:
+    """Return the values of a model for the template. Infinite values become None."""
+    values: dict[str, Any] = json.loads(model.model_dump_json())
+    return values
 
 
 def _verified(found: Verified) -> dict[str, Any]:
@@ -330,3 +349,55 @@ def _ticks(most: float) -> list[float]:
 
 def _half(line: Line) -> Floats:
     return np.full(len(line.x), np.nan) if line.half is None else line.half
+
+
+def _report_json(
+    collection: Collection, tables: Sequence[Table], created_at: str
+) -> dict[str, Any]:
+    return {
+        "schema_version": 4,
+        "kind": "report",
+        "created_at": created_at,
+        "confidence": CONFIDENCE,
+        "definitions": {figure.key: asdict(figure) for figure in FIGURES},
+        "runs": [{**flat_record(run), "warnings": run.warnings} for run in collection.runs],
+        "tables": [
+            {
+                "runtime": table.runtime,
+                "machine": table.machine,
+                "groups": [
+                    {
+                        "engine": group.label,
+                        "pageviews_per_s": group.rate,
+                        "tags": [run.tag for run in group.runs],
+                        "verdicts": dict(group.verdicts),
+                        "means": {
+                            key: {"mean": of.mean, "half": of.half, "n": of.n} if of else None
+                            for key, of in group.means.items()
+                        },
+                    }
+                    for group in table.groups
+                ],
+                "ratios": [
+                    {
+                        **asdict(one),
+                        "conclusion": one.ratio.conclusion if one.ratio else "not compared",
+                    }
+                    for one in table.comparisons
+                ],
+                "costs": {label: asdict(cost) for label, cost in table.costs.items()},
+                "differences": table.differences,
+            }
+            for table in tables
+        ],
+        "limits": [
+            {**limit.record.model_dump(mode="json"), "tag": limit.tag}
+            for limit in collection.limits
+        ],
+        "scales": [
+            {**scale.record.model_dump(mode="json"), "tag": scale.tag}
+            for scale in collection.scales
+        ],
+        "missing": collection.missing,
+        "left_out": collection.left_out,
+    }

@@ -1,29 +1,37 @@
-"""Creates the result files in `results/` from run folders."""
+"""Creates the result files in `results/`: collects the runs, searches and comparisons of an engine
+from run folders, and computes its figures."""
 
 import hashlib
+import shlex
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racetrack.analysis import compare
-from racetrack.analysis.compare import CostLine
+from racetrack.analysis.comparison import pss_with_tmpfs_gib
+from racetrack.analysis.intervals import CostLine, fit_cost, summary
 from racetrack.errors import UsageError
-from racetrack.report import repeat
-from racetrack.report.collect import NOT_COMPARED, changed_settings, settings_of
+from racetrack.report.collect import (
+    Limit,
+    Run,
+    changed_settings,
+    collect,
+    place_of,
+    settings_of,
+)
 from racetrack.report.figures import (
+    BY_KEY,
     absent_views,
+    caveats_of,
     count_views,
     format_significant,
     runtime_of,
-    view_caveats,
 )
-from racetrack.report.material import Material, Sample, Throughput, gather
 from racetrack.results.base import Scalar
-from racetrack.results.comparison import QUICK
-from racetrack.results.figures import LagAtMost
+from racetrack.results.figures import BOUND_BY_OTHERS, NOT_SUSTAINED, LagAtMost
+from racetrack.results.folder import read_record, read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
@@ -37,6 +45,9 @@ from racetrack.results.published import (
     Sustained,
     ViewCheck,
 )
+from racetrack.results.repeats import COMPARISON_FILE, QUICK, ComparisonRecord, Piece
+from racetrack.results.run import RunArguments, RunRecord, Window
+from racetrack.results.search import PAGEVIEWS, SustainableRate
 from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
@@ -50,17 +61,9 @@ RAW_PATTERNS = (
 )
 DERIVED = ("kafka_retention_bytes",)
 DIGITS = 5  # significant digits
-FIGURES = (
-    "lag_p50_ms",
-    "lag_p99_ms",
-    "view_lag_p50_ms",
-    "view_lag_p99_ms",
-    "read_time_p50_ms",
-    "read_time_p99_ms",
-    "cpu_mean_pct",
-    "cpu_s_per_million",
-    "rss_max_gib",
-)
+FIGURES = [key for key in RateFigures.model_fields if key in BY_KEY]
+FIRST_OF_REASON = 200
+Key = tuple[str, str, str]  # runtime (with workload and location of data), machine, engine
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,63 @@ class EngineName:
 
     title: str
     version_part: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Figures of one window at one rate, with the keys of `figures.FIGURES`."""
+
+    rate: int
+    verdict: str
+    figures: Mapping[str, float | None]
+    distribution: tuple[LagAtMost, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoundCapacity:
+    """A capacity in events per second. `low` and `high` are None if the measurement has no
+    interval. `core_mib_per_s` contains the core speed in each window at saturation."""
+
+    per_s: float
+    low: float | None
+    high: float | None
+    is_lower_bound: bool
+    sustainable: tuple[SustainableRate, ...] = ()
+    core_mib_per_s: tuple[float, ...] = ()
+
+
+@dataclass
+class Material:
+    """All measurements of one engine with the same runtime and machine.
+
+    `records` contains the records of all runs that are used, by folder, including the runs of
+    searches and of `comparisons`. `windows` are the measured windows. `verified` are all runs that
+    verified views, including runs with wrong views, which are used for nothing else. `left_out` are
+    texts on measurements that are not used, with the reasons."""
+
+    samples: list[Sample] = field(default_factory=list)
+    capacities: list[FoundCapacity] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    searches: list[Limit] = field(default_factory=list)
+    comparisons: dict[Path, ComparisonRecord] = field(default_factory=dict)
+    records: dict[Path, RunRecord] = field(default_factory=dict)
+    windows: list[Window] = field(default_factory=list)
+    verified: list[RunRecord] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def first(self) -> RunRecord:
+        """Record of the first run."""
+        return next(iter(self.records.values()))
+
+    @property
+    def folders(self) -> set[Path]:
+        """Folders with the raw files of all that is used."""
+        return {*self.records, *self.comparisons, *(search.path for search in self.searches)}
+
+    def leave_out(self, what: str, why: str) -> None:
+        """Record that the measurement `what` is not used, with the first line of the reason."""
+        self.left_out.append(f"{what}: {why}".splitlines()[0][:FIRST_OF_REASON])
 
 
 def publish(
@@ -126,13 +186,13 @@ def result_of(
         machine=first.machine,
         measured_from=min(days),
         measured_until=max(days),
-        commands=repeat.commands(first.engine, settings, material),
+        commands=_commands(settings, material),
         versions=first.versions,
         settings=settings,
         guarantee=first.guarantee,
         caveats=_caveats(material),
-        capacity=_capacity(material.throughputs),
-        sustained=_sustained(material.throughputs),
+        capacity=_capacity(material.capacities),
+        sustained=_sustained(material.capacities),
         rates=tuple(_at_rate(rate, samples) for rate, samples in _by_rate(material.samples)),
         cpu_line=_cpu_line(material.samples),
         views=_views(material),
@@ -195,8 +255,8 @@ def _version(material: Material, name: EngineName) -> str:
 
 
 def _caveats(material: Material) -> tuple[str, ...]:
-    found = [text for of in material.records.values() for text in (*view_caveats(of), *of.caveats)]
-    found += [QUICK for comparison in material.comparisons if comparison.is_quick]
+    found = [text for of in material.records.values() for text in caveats_of(of)]
+    found += [QUICK for comparison in material.comparisons.values() if comparison.is_quick]
     return tuple(dict.fromkeys(found))
 
 
@@ -206,7 +266,7 @@ def _day(at_ms: int) -> str:
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of repeats with its 95 % interval (Student's t), clipped at 0."""
-    found = compare.summary(values)
+    found = summary(values)
     return _interval(found.mean, found.low, found.high, found.n)
 
 
@@ -224,7 +284,7 @@ def _round(value: float) -> float:
     return float(format_significant(value, DIGITS).replace(",", ""))
 
 
-def _capacity(found: Sequence[Throughput]) -> CapacityEstimate | None:
+def _capacity(found: Sequence[FoundCapacity]) -> CapacityEstimate | None:
     if not found:
         return None
     of = estimate([one.per_s for one in found])
@@ -233,9 +293,9 @@ def _capacity(found: Sequence[Throughput]) -> CapacityEstimate | None:
     return CapacityEstimate(**dict(of), is_lower_bound=any(one.is_lower_bound for one in found))
 
 
-def _sustained(throughputs: Sequence[Throughput]) -> tuple[Sustained, ...]:
+def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
     found = []
-    rates = [one for each in throughputs for one in each.sustainable]
+    rates = [one for each in capacities for one in each.sustainable]
     bounds = sorted({one.bound_ms for one in rates})
     for bound_ms in bounds:
         matching = [one for one in rates if one.bound_ms == bound_ms]
@@ -260,7 +320,7 @@ def _by_rate(samples: Sequence[Sample]) -> list[tuple[int, list[Sample]]]:
 
 def _at_rate(rate: int, samples: Sequence[Sample]) -> RateFigures:
     figures = {key: [sample.figures.get(key) for sample in samples] for key in FIGURES}
-    figures["memory_max_gib"] = [_memory_gib(sample) for sample in samples]
+    figures["memory_max_gib"] = [pss_with_tmpfs_gib(sample.figures) for sample in samples]
     known = {
         key: estimate([value for value in values if value is not None])
         for key, values in figures.items()
@@ -272,11 +332,6 @@ def _at_rate(rate: int, samples: Sequence[Sample]) -> RateFigures:
         lag_distribution=_distribution(samples),
         **known,
     )
-
-
-def _memory_gib(sample: Sample) -> float | None:
-    pss, tmpfs = sample.figures.get("pss_max_gib"), sample.figures.get("tmpfs_max_gib")
-    return None if pss is None else pss + (tmpfs or 0.0)
 
 
 def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:
@@ -291,10 +346,10 @@ def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:
 
 def _cpu_line(samples: Sequence[Sample]) -> CpuLine | None:
     """Return the same linear cost function as in the report's tables, fitted to all samples."""
-    line = compare.fit_cost(
+    line = fit_cost(
         (of.figures.get("processed_pageviews_per_s"), of.figures.get("cpu_mean_pct"))
         for of in samples
-        if of.verdict not in NOT_COMPARED
+        if of.verdict not in NOT_SUSTAINED
     )
     if line is None:
         return None
@@ -329,7 +384,7 @@ def _noise(material: Material) -> NoiseRange:
         return [value for value in values if value is not None]
 
     speeds = known("core_mib_per_s")
-    speeds += [speed for of in material.throughputs for speed in of.core_mib_per_s]
+    speeds += [speed for of in material.capacities for speed in of.core_mib_per_s]
     return NoiseRange(
         foreign_cpu_max_pct=max(known("foreign_cpu_pct"), default=None),
         steal_max_pct=max(known("steal_pct"), default=None),
@@ -357,3 +412,200 @@ def raw_data(folders: Sequence[Path]) -> RawData:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def gather(folders: Sequence[Path]) -> list[Material]:
+    """Return the usable measurements in these folders, for each runtime, machine and engine.
+
+    Raises:
+        UsageError: a folder has no results, was written by another version, or lacks the runs of a
+            search or comparison.
+    """
+    collection = collect(folders)
+    found: dict[Key, Material] = {}
+    compared = list(_comparisons(folders))
+    tags = {run.tag for each in collection.limits for run in each.record.runs}
+    tags |= {piece.tag for _, record in compared for piece in record.pieces}
+    for run in collection.runs:
+        if run.tag not in tags:
+            _take_run(found.setdefault((*run.place, run.engine), Material()), run)
+    for limit in collection.limits:
+        key = (*place_of(limit.record), limit.record.engine)
+        _take_search(found.setdefault(key, Material()), limit)
+    for folder, record in compared:
+        _take_comparison(found, folder, record)
+    return [_whole(of) for of in found.values() if of.samples or of.capacities]
+
+
+def _take_run(material: Material, run: Run) -> None:
+    if run.record.verified:
+        material.verified.append(run.record)
+    if why := _why_left_out(run):
+        material.leave_out(run.tag, why)
+        return
+    lag = run.record.results.verdict.measured if run.record.results else None
+    distribution = lag.lag_distribution if lag else ()
+    material.samples.append(Sample(run.rate, run.verdict, run.figures, distribution))
+    material.runs.append(run)
+    material.windows += [run.record.measured.window] if run.record.measured else []
+    material.records[run.path] = run.record
+
+
+def _why_left_out(run: Run) -> str:
+    """Return the first reason why a run is not used; empty if it is used."""
+    arguments = run.record.arguments
+    reasons = (
+        "" if run.counts else run.why_not,
+        f"beside {', '.join(run.record.beside)}" if run.record.beside else "",
+        "" if run.rate else "no load",
+        f"with the fault {', '.join(arguments.faults)}" if arguments and arguments.faults else "",
+        f"with the load profile {arguments.load}" if arguments and arguments.load else "",
+        run.verdict if run.verdict in BOUND_BY_OTHERS else "",
+    )
+    return next(filter(None, reasons), "")
+
+
+def _take_search(material: Material, limit: Limit) -> None:
+    record = limit.record
+    seen = record.last_saturation()
+    void = next((of.void for of in seen if of.void), "")
+    if record.of != PAGEVIEWS or not record.capacity or void:
+        why = f"a search for {record.of}" if record.of != PAGEVIEWS else void or record.outcome
+        material.leave_out(limit.tag, why)
+        return
+    capacity = record.capacity
+    material.capacities.append(
+        FoundCapacity(
+            per_s=capacity.per_s,
+            low=capacity.low,
+            high=capacity.high,
+            is_lower_bound=not record.is_capacity_of_all_runs,
+            sustainable=record.sustainable,
+            core_mib_per_s=tuple(of.core.mib_per_s for of in seen if of.core),
+        )
+    )
+    material.searches.append(limit)
+    material.windows += [of.window for of in seen]
+    material.records |= dict(_beside(limit.path, run.tag) for run in record.runs)
+
+
+def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
+    """Return the folder and the record of a run. The folder is next to `folder`, the folder of the
+    run's search or comparison.
+
+    Raises:
+        UsageError: the folder of the run is missing.
+    """
+    path = folder.parent / Path(tag).name
+    if not (path / "run.json").is_file():
+        raise UsageError(
+            f"{folder} has no raw data: {path} is gone. Copy the folder together with its runs."
+        )
+    return path, read_run(path)
+
+
+def _comparisons(folders: Sequence[Path]) -> Iterable[tuple[Path, ComparisonRecord]]:
+    """Yield the comparisons in these folders and in their direct subfolders."""
+    for folder in map(Path.resolve, folders):
+        inside = sorted(path for path in folder.iterdir() if path.is_dir())
+        for path in (folder, *inside):
+            if (file := path / COMPARISON_FILE).is_file():
+                yield path, read_record(file, ComparisonRecord)
+
+
+def _take_comparison(found: dict[Key, Material], folder: Path, record: ComparisonRecord) -> None:
+    """Add the pieces of a comparison to the material of their engines."""
+    for piece in record.pieces:
+        path, run = _beside(folder, piece.tag)
+        material = found.setdefault((*place_of(run), piece.engine), Material())
+        if piece.outcome != "ok" or piece.verdict in BOUND_BY_OTHERS:
+            why = piece.outcome if piece.outcome != "ok" else piece.verdict
+            material.leave_out(f"{piece.tag} at {piece.load}", why)
+            continue
+        _take_piece(material, piece)
+        material.records[path] = run
+        material.comparisons[folder] = record
+
+
+def _take_piece(material: Material, piece: Piece) -> None:
+    material.windows += [piece.window] if piece.window else []
+    if piece.pageviews_per_s is not None:
+        material.samples.append(Sample(piece.pageviews_per_s, piece.verdict, piece.figures))
+    elif capacity := piece.figures.get("capacity_per_s"):
+        material.capacities.append(FoundCapacity(capacity, None, None, piece.is_lower_bound))
+
+
+def _whole(material: Material) -> Material:
+    """Drop capacities that are only lower bounds, unless there are no others."""
+    known = [of for of in material.capacities if not of.is_lower_bound]
+    if known and len(known) < len(material.capacities):
+        dropped = len(material.capacities) - len(known)
+        material.leave_out("capacity", f"{dropped} lower bounds, since others were measured")
+        material.capacities = known
+    return material
+
+
+def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:
+    """Return the commands that repeat the measurements with these settings, which differ from the
+    defaults. Runs that differ only in their rates are repeated by one sweep."""
+    engine = material.first.engine
+    alike: dict[str, list[Run]] = {}
+    for run in material.runs:
+        if run.record.arguments:
+            alike.setdefault(_options(run.record.arguments), []).append(run)
+    sweeps = [_sweep(engine, options, of) for options, of in alike.items()]
+    prefix = _prefix(settings)
+    return (
+        *(prefix + one for one in (*sweeps, *_search(engine, material.searches))),
+        *(_comparison(engine, settings, record) for record in material.comparisons.values()),
+    )
+
+
+def _prefix(settings: Mapping[str, Scalar]) -> str:
+    return "".join(
+        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
+    )
+
+
+def _comparison(engine: str, settings: Mapping[str, Scalar], record: ComparisonRecord) -> str:
+    """Return the command of a comparison, which sets heaps, reads and tracer events itself."""
+    own = record.settings.get(engine, {})
+    given = {name: value for name, value in settings.items() if name.upper() not in own}
+    words = [
+        f"./race compare {' '.join(record.engines)}",
+        *(["--quick"] if record.is_quick else []),
+        f"--rates {','.join(map(str, record.rates))} --repeats {record.repeats}",
+        *([] if record.reads_per_s else ["--no-reads"]),
+    ]
+    return _prefix(given) + " ".join(words)
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _options(arguments: RunArguments) -> str:
+    verify = " --verify" if arguments.verify else ""
+    return (
+        f"--wait {arguments.wait_s:g}s --samples {arguments.samples}"
+        f" --decide-within {arguments.decide_within_s:g}s{verify}"
+    )
+
+
+def _sweep(engine: str, options: str, runs: Sequence[Run]) -> str:
+    counts = Counter(run.rate for run in runs)
+    rates = ",".join(map(str, sorted(counts)))
+    repeat = max(counts.values())
+    return f"./race sweep {engine} --rates {rates} --repeat {repeat} {options}"
+
+
+def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
+    """Return the command that repeats the searches, with the arguments of the first search."""
+    if not searches:
+        return []
+    words = [f"./race limit {engine} --repeat {len(searches)}"]
+    if arguments := searches[0].record.arguments:
+        words.append(f"--start {arguments.start_per_s} --warm-up {arguments.warm_up_s:g}s")
+        words += [f"--bound {bound_ms:g}ms" for bound_ms in arguments.bounds_ms]
+        words.append(f"--within {arguments.within_s:g}s")
+    return [" ".join(words)]

@@ -5,21 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from racetrack.analysis.compare import Ratio, Summary
-from racetrack.analysis.conditions import Group
-from racetrack.analysis.scaling import Scale, Step, scale_of
-from racetrack.report.baseline import Groups, groups_of
+from racetrack.analysis.capacity import Scale, Step, scale_of
+from racetrack.analysis.intervals import Ratio, Summary
 from racetrack.report.comparison import (
     describe_exceptions,
     describe_factor,
     describe_interval,
-    flat_pieces,
 )
 from racetrack.report.draw import Chart, Floats, Line
-from racetrack.report.export import Document, markdown_table
+from racetrack.report.export import Document, flat_pieces, markdown_table
 from racetrack.report.figures import SHARE_OF_IDEAL, format_significant
-from racetrack.results.repeats import side_label
-from racetrack.results.scale import ScaleRecord
+from racetrack.report.recorded import Groups, Repeats, groups_of
+from racetrack.results.repeats import ScaleRecord, side_label
 from racetrack.workloads.contract import run_label
 
 
@@ -240,7 +237,7 @@ def groups(record: ScaleRecord) -> Groups:
         if group and (share := scale.share_of_ideal(step)):
             ideal = {SHARE_OF_IDEAL: Summary(100 * share, None, None, step.runs)}
             columns = group.columns | {SHARE_OF_IDEAL}
-            found[label, None] = Group({**group.figures, **ideal}, group.verdicts, columns)
+            found[label, None] = Repeats({**group.figures, **ideal}, group.verdicts, columns)
     return found
 
 

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from racetrack.analysis import compare
+from racetrack.analysis.intervals import half_range, summary
 from racetrack.report.collect import Limit, place_of, settings_of
 from racetrack.report.figures import format_significant
 from racetrack.results.base import Scalar
@@ -51,14 +51,14 @@ def describe_ranking(limits: Sequence[Limit]) -> str:
     capacities = [f"{engine} {_mean_of(found[engine])}" for engine in ranked]
     if len(ranked) == 1:
         return f"Capacity of {capacities[0]} {of}/s."
-    first, second = (compare.summary(found[engine]) for engine in ranked[:2])
+    first, second = (summary(found[engine]) for engine in ranked[:2])
     is_clear = second.is_below(first)
     answer = f"{ranked[0]} goes furthest" if is_clear else "None clearly goes furthest"
     return f"{answer}. Capacity, {of}/s: {'; '.join(capacities)}."
 
 
 def _mean_of(capacities: Sequence[float]) -> str:
-    mean = compare.summary(capacities)
+    mean = summary(capacities)
     half = "" if mean.half is None else f" ± {mean.half:,.0f}"
     count = "one search" if mean.n == 1 else f"{mean.n} searches"
     return f"{mean.mean:,.0f}{half} ({count})"
@@ -174,7 +174,7 @@ def _describe_sustained_rate(found: LimitRecord, one: SustainableRate) -> str:
 
 def describe_spread(values: Sequence[float]) -> str:
     """Format the minimum, the maximum, and half their difference in percent of the midpoint."""
-    within_pct = 100 * compare.half_range(values)
+    within_pct = 100 * half_range(values)
     return f"{min(values):,.0f} to {max(values):,.0f}, half-range {within_pct:.1f} % of midpoint"
 
 
@@ -209,7 +209,7 @@ def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -
 
 def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     works = [one.capacity.per_s for one in searches if one.capacity]
-    mean = compare.summary(works)
+    mean = summary(works)
     half = mean.half or 0.0  # never None for two or more searches
     capacity = f"capacity {describe_spread(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]

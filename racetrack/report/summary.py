@@ -3,14 +3,12 @@
 import math
 from pathlib import Path
 
-from racetrack.analysis import noise
 from racetrack.report.figures import (
     NO_COST,
     SUPPORT,
-    caveats_beside,
+    caveats_of,
     format_significant,
     measurement_warnings,
-    view_caveats,
 )
 from racetrack.results.base import Scalar
 from racetrack.results.figures import (
@@ -29,7 +27,7 @@ from racetrack.results.figures import (
     WindowWrites,
 )
 from racetrack.results.folder import shown
-from racetrack.results.run import DoneFault, RunArguments, RunRecord
+from racetrack.results.run import DoneFault, RunArguments, RunRecord, is_void
 from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
@@ -71,7 +69,6 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     on = run_label(run.runtime, workload_of(run.settings))
     shape = f" on average, {arguments.load}" if arguments.load else ""
     engine = " beside ".join((run.engine, *run.beside))
-    caveats = (*caveats_beside(run), *view_caveats(run), *run.caveats)
     lines = [
         f"{engine} at {arguments.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
@@ -87,8 +84,8 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         *_costs(run, results),
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
-        *([_line("next", NEXT)] if noise.is_void(run.outcome) else []),
-        *(_line("caveat", caveat) for caveat in caveats),
+        *([_line("next", NEXT)] if is_void(run.outcome) else []),
+        *(_line("caveat", caveat) for caveat in caveats_of(run)),
         *(describe_verification(run.verified) if run.verified else []),
     ]
     return [*lines, _line("logs", shown(folder))]

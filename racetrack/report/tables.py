@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
 
-from racetrack.analysis.compare import CONFIDENCE, Summary
+from racetrack.analysis.capacity import scale_of
+from racetrack.analysis.intervals import CONFIDENCE, Summary
 from racetrack.analysis.outcome import rate_missed
-from racetrack.analysis.scaling import scale_of
 from racetrack.report import scaling, searches
 from racetrack.report.collect import (
     HARNESS_VERSIONS,
@@ -24,9 +24,9 @@ from racetrack.report.collect import (
 )
 from racetrack.report.figures import BY_KEY, SHOWN, Grade, format_significant, number
 from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
-from racetrack.results.figures import VerdictKind
-from racetrack.results.reference import Article
-from racetrack.results.scale import ScaleRecord
+from racetrack.results.figures import BOUND_BY_OTHERS, VerdictKind
+from racetrack.results.repeats import ScaleRecord
+from racetrack.results.sweep import Article
 from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
@@ -300,9 +300,8 @@ def _was_offered(run: Run) -> bool:
     results = run.record.results
     arguments = run.record.arguments
     missed = bool(arguments and results and rate_missed(arguments, results))
-    bound_by_others = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
     judged = results.verdict.kind if results else None
-    return not missed and judged not in bound_by_others
+    return not missed and judged not in BOUND_BY_OTHERS
 
 
 def _article_footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:

@@ -1,11 +1,19 @@
-"""Models of plans that repeat runs on fresh stacks, and of the windows measured in these runs."""
+"""Models of `comparison.json` and `scale.json`: plans that repeat runs on fresh stacks, and the
+windows measured in these runs."""
+
+from typing import Literal
 
 from pydantic import Field
 
 from racetrack.results.base import StrictModel
-from racetrack.results.run import Machine, Window
+from racetrack.results.run import Machine, Window, is_void
 
-VOID = "Void: "
+COMPARISON_FILE, SCALE_FILE = "comparison.json", "scale.json"
+# Caveat of results from `--quick`.
+QUICK = (
+    "Quick: windows are short and begin soon after the start, so an engine that warms up slowly"
+    " costs more in them, and gets less far, than without --quick."
+)
 
 
 def side_label(engine: str, replicas: int) -> str:
@@ -97,7 +105,7 @@ class RepeatedRuns(StrictModel):
         done = {
             piece.pageviews_per_s
             for piece in self.pieces
-            if piece.is_of(run) and not piece.outcome.startswith(VOID)
+            if piece.is_of(run) and not is_void(piece.outcome)
         }
         return [rate for rate in (*self.rates, None) if rate not in done]
 
@@ -109,3 +117,54 @@ class RepeatedRuns(StrictModel):
             if not (one.is_of(piece) and one.pageviews_per_s == piece.pageviews_per_s)
         ]
         self.pieces = (*others, piece)
+
+
+class ComparisonRecord(RepeatedRuns):
+    """A comparison. `settings` include the heap of each engine. `rates` are empty before probes
+    find them."""
+
+    engines: tuple[str, ...]
+    reads_per_s: int = Field(default=0, description="Reads by a client per second; 0: none.")
+    heap_rule: str = Field(default="", description="Text on how heaps were sized.")
+    probed_per_s: dict[str, float] = Field(
+        default_factory=dict,
+        description="Throughput of each engine in a short probe, from which rates are chosen.",
+    )
+    schema_version: Literal[1] = 1
+    kind: Literal["comparison"] = "comparison"
+
+    @property
+    def label(self) -> str:
+        """End of the folder's name."""
+        return "compare"
+
+    @property
+    def run_label(self) -> str:
+        """End of the names of the runs' folders."""
+        return "compared"
+
+
+class ScaleRecord(RepeatedRuns):
+    """Capacity of an engine by its number of replicas. `rates` contain the rate to hold, if one was
+    given."""
+
+    engine: str
+    replicas: tuple[int, ...] = Field(description="Numbers of replicas, in rising order.")
+    partitions: int = Field(description="Partitions of the input, the same in all runs.")
+    schema_version: Literal[1] = 1
+    kind: Literal["scale"] = "scale"
+
+    @property
+    def label(self) -> str:
+        """End of the folder's name."""
+        return f"{self.engine}_scale"
+
+    @property
+    def run_label(self) -> str:
+        """End of the names of the runs' folders."""
+        return "scaled"
+
+    @property
+    def hold_per_s(self) -> int | None:
+        """Rate to hold, in pageviews per second; None if none was given."""
+        return next(iter(self.rates), None)

@@ -18,6 +18,13 @@ from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
 SCHEMA_VERSION: Literal[4] = 4
+VOID = "Void: "
+
+
+def is_void(outcome: str) -> bool:
+    """Return whether the run is void because other programs or machines disturbed it. It has to be
+    repeated."""
+    return outcome.startswith(VOID)
 
 
 class RunArguments(StrictModel):

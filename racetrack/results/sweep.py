@@ -1,9 +1,12 @@
-"""Models of `sweep.json`."""
+"""Models of `sweep.json`, and of the experiment of 2022, next to whose results
+`./race sweep --as-published` shows its own."""
 
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from racetrack import plugins
 from racetrack.results.base import StrictModel
 
 
@@ -54,3 +57,38 @@ class Sweep(StrictModel):
     runs: tuple[PlannedRun, ...] = Field(default=(), description="Runs in the order of execution.")
     schema_version: Literal[1] = 1
     kind: Literal["sweep"] = "sweep"
+
+
+class ArticleResult(BaseModel):
+    """An entry in the article's table of results: mean CPU in percent of a core, largest memory in
+    GiB, and the engine's settings at that rate."""
+
+    engine: str
+    pageviews_per_s: int
+    cpu_mean_pct: float
+    rss_max_gib: float
+    settings: Mapping[str, str] = Field(default_factory=dict)
+    note: str = ""
+
+
+class Article(BaseModel):
+    """The article: its settings, named as in `.env`, and its table."""
+
+    title: str
+    machine: str
+    wait_s: float
+    samples: int
+    delay_s: float
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    results: tuple[ArticleResult, ...]
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Engines in the article's table."""
+        return tuple(dict.fromkeys(result.engine for result in self.results))
+
+
+def article() -> Article:
+    """Read the article's table."""
+    return Article.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from functools import partial
 
 from racetrack import terminal
 from racetrack.analysis import figures, outcome, raw
-from racetrack.analysis.noise import is_void, why_window_is_void
+from racetrack.analysis.noise import why_window_is_void
 from racetrack.clock import Clock
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
@@ -14,7 +14,7 @@ from racetrack.report.figures import figures_of
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.repeats import Piece, PlannedRun
-from racetrack.results.run import Measured, RunArguments, Window
+from racetrack.results.run import Measured, RunArguments, Window, is_void
 from racetrack.run import trials
 from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.loads import Load, MeasuredWork

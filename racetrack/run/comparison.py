@@ -10,9 +10,8 @@ import psutil
 
 from racetrack import config, host
 from racetrack.config import load
-from racetrack.results.comparison import ComparisonRecord
 from racetrack.results.folder import read_plan
-from racetrack.results.repeats import PlannedRun
+from racetrack.results.repeats import ComparisonRecord, PlannedRun
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
 from racetrack.workloads.contract import find_workload

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from racetrack import __version__, engines, host, terminal
-from racetrack.analysis.noise import is_void
 from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord
+from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord, is_void
 from racetrack.run.checks import caveats_of_elsewhere, make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Say, Stack

@@ -9,8 +9,7 @@ from racetrack import host
 from racetrack.config import load
 from racetrack.report.scaling import describe_partitions
 from racetrack.results.folder import read_plan
-from racetrack.results.repeats import Piece, PlannedRun
-from racetrack.results.scale import ScaleRecord
+from racetrack.results.repeats import Piece, PlannedRun, ScaleRecord
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
 

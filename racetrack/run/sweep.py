@@ -10,9 +10,9 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.results.folder import named_folder, read_plan, read_run, write_record
-from racetrack.results.reference import article as read_article
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import PlannedRun, Sweep
+from racetrack.results.sweep import article as read_article
 from racetrack.run import experiment
 from racetrack.run.checks import services_of
 from racetrack.run.experiment import run_once

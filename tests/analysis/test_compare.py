@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from racetrack.analysis.compare import Ratio, fit_cost, ratio, summary
+from racetrack.analysis.intervals import Ratio, fit_cost, ratio, summary
 
 POSITIVE = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=6)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.random import Generator, default_rng
 
-from racetrack.analysis.compare import Summary, summary
 from racetrack.analysis.comparison import (
     CAPACITY,
     CPU,
@@ -24,6 +23,7 @@ from racetrack.analysis.comparison import (
     answers,
     highest_common_rate,
 )
+from racetrack.analysis.intervals import Summary, summary
 
 SCATTER = 0.025
 RATES = (1_000, 5_000, 10_000)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from racetrack.analysis.compare import Summary, summary
-from racetrack.analysis.conditions import Group, parse, why_it_holds
+from racetrack.analysis.intervals import Summary, summary
+from racetrack.report.recorded import Repeats, parse, why_it_holds
 
 METRICS = ("lag_p99_ms", "cpu_s_per_million", "capacity_per_s")
 
@@ -40,8 +40,8 @@ def test_what_is_no_condition_is_explained(text: str, says: str) -> None:
         parse(text, METRICS)
 
 
-def group(*values: float, verdict: str = "kept up") -> Group:
-    return Group({"cpu_s_per_million": summary(values)}, frozenset({verdict}))
+def group(*values: float, verdict: str = "kept up") -> Repeats:
+    return Repeats({"cpu_s_per_million": summary(values)}, frozenset({verdict}))
 
 
 @pytest.mark.parametrize(

@@ -190,13 +190,6 @@ def test_a_pause_is_in_the_worst_that_a_reader_saw() -> None:
     assert found.measured.lag_max_ms > 2_000
 
 
-def test_a_threshold_of_ones_own() -> None:
-    recorded = synthetic.curves(SyntheticRun(leak=0.05), np.random.default_rng(1))
-    assert judge(recorded, *SyntheticRun().window, threshold_pct=10).kind is VerdictKind.KEPT_UP
-    with pytest.raises(ValueError, match="threshold 0 %"):
-        judge(recorded, *SyntheticRun().window, threshold_pct=0)
-
-
 def test_a_rate_that_was_not_offered_is_no_success() -> None:
     found = verdict(SyntheticRun(), requested_per_s=5_000)
     assert found.kind is VerdictKind.GENERATOR_BOUND

@@ -14,7 +14,7 @@ from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import Window
+from racetrack.results.run import Window, is_void
 from tests.records import NOISE_FIGURES, record
 
 START_MS, CORES = 1_790_000_000_000, 2
@@ -182,7 +182,7 @@ def test_a_run_is_void_above_either_threshold(
     found = FIGURES.model_copy(update=figures)
     why = noise.why_void(found, Gate())
     assert (why is None) if expected is None else expected in str(why)
-    assert noise.is_void(why or "ok") is (expected is not None)
+    assert is_void(why or "ok") is (expected is not None)
     assert noise.why_void(found, None) is None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from racetrack.analysis import outcome, raw
+from racetrack.analysis import lag, outcome, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.results.figures import LittlesLaw
 from simulations import synthetic
@@ -144,7 +144,7 @@ def checked(
         rows = np.searchsorted(curve.at_ms, times, "right")
         counted += np.concatenate([[0.0], curve.count])[rows]
     delays = [raw.Delay(int(t), int(n), 0, 0.0) for t, n in zip(times, counted, strict=True)]
-    return outcome.littles_law(
+    return lag.littles_law(
         recorded, arrivals, delays, *run.window, summary_after_ms=summary_after_ms
     )
 
@@ -214,4 +214,4 @@ def test_messages_counted_twice_break_it() -> None:
 
 def test_nothing_is_reported_of_a_window_without_a_record() -> None:
     recorded = curves(LATE)
-    assert outcome.littles_law(recorded, [], [], *LATE.window) is None
+    assert lag.littles_law(recorded, [], [], *LATE.window) is None

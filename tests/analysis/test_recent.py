@@ -2,7 +2,7 @@
 
 import pytest
 
-from racetrack.analysis.recent import KEPT_MS, TRIM_MS, Counts, RecentCurves
+from racetrack.analysis.curves import KEPT_MS, TRIM_MS, RecentCurve, RecentCurves
 
 START_MS = 1_700_000_000_000
 
@@ -63,7 +63,7 @@ def test_the_curves_of_a_segment_begin_with_the_row_before_it() -> None:
 
 
 def test_old_rows_are_dropped() -> None:
-    counts = Counts()
+    counts = RecentCurve()
     for at_ms in range(0, KEPT_MS + 3 * TRIM_MS, 1_000):
         counts.add(at_ms, at_ms)
     assert len(counts.at_ms) <= (KEPT_MS + TRIM_MS) / 1_000 + 1
@@ -71,7 +71,7 @@ def test_old_rows_are_dropped() -> None:
 
 
 def test_times_never_go_back() -> None:
-    counts = Counts()
+    counts = RecentCurve()
     counts.add(10, 1)
     counts.add(8, 2)
     assert list(counts.at_ms) == [10, 10]

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from racetrack.analysis.scaling import scale_of
+from racetrack.analysis.capacity import scale_of
 from racetrack.report.scaling import chart, sentences, table
-from racetrack.results.repeats import Piece
-from racetrack.results.scale import ScaleRecord
+from racetrack.results.repeats import Piece, ScaleRecord
 
 HELD, FAILED = "kept up", "fell behind"
 Capacities = Mapping[int, Sequence[float]]

@@ -60,8 +60,8 @@ def test_a_lag_without_any_noise_has_a_narrow_interval() -> None:
 
 def test_the_shortest_window_scales_with_the_noise() -> None:
     # Half the interval, 1 %, has to fit twice between 0 and 1 %: 2 to the power of 2/3.
-    assert shortest_window_s(Slope(pct=0, low_pct=-1, high_pct=1), 100, 1) == 159
-    assert shortest_window_s(Slope(pct=0, low_pct=-8, high_pct=8), 100, 1) == 635
+    assert shortest_window_s(Slope(pct=0, low_pct=-1, high_pct=1), 100) == 159
+    assert shortest_window_s(Slope(pct=0, low_pct=-8, high_pct=8), 100) == 635
 
 
 def test_what_is_left_out_at_the_beginning_is_found() -> None:

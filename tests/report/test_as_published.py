@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.report import tables
 from racetrack.report.collect import collect
-from racetrack.results.reference import Article
+from racetrack.results.sweep import Article
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 

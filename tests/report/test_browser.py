@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.report.collect import collect, tables
-from racetrack.report.write import write
+from racetrack.report.html import write
 from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RunSpec, run, search
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from racetrack.analysis.compare import summary
-from racetrack.analysis.comparison import Side
-from racetrack.analysis.sides import sides_of
-from racetrack.report.comparison import describe_conditions, flat_pieces, grid, sentences, table
-from racetrack.results.comparison import ComparisonRecord
-from racetrack.results.repeats import Piece, PlannedRun
+from racetrack.analysis.comparison import Side, sides_of
+from racetrack.analysis.intervals import summary
+from racetrack.report.comparison import describe_conditions, grid, sentences, table
+from racetrack.report.export import flat_pieces
+from racetrack.results.repeats import ComparisonRecord, Piece, PlannedRun
 
 Values = Mapping[tuple[str, int | None], Sequence[float]]
 DH: Values = {

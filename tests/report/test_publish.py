@@ -15,13 +15,10 @@ from racetrack.config import REPO
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
 from racetrack.report.figures import format_significant
-from racetrack.report.material import gather
-from racetrack.report.publish import EngineName, publish
-from racetrack.report.ranking import ranking_page, read_results
-from racetrack.report.results_page import results_page
-from racetrack.results.comparison import QUICK, ComparisonRecord
+from racetrack.report.publish import EngineName, gather, publish
+from racetrack.report.ranking import ranking_page, read_results, results_page
 from racetrack.results.published import MOST_BYTES, schema
-from racetrack.results.repeats import Piece
+from racetrack.results.repeats import QUICK, ComparisonRecord, Piece
 from racetrack.results.run import Window
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG, RunSpec, edit, run, search

@@ -20,14 +20,14 @@ from rich.console import Console
 from racetrack.cli import race
 from racetrack.errors import UsageError
 from racetrack.report import searches
-from racetrack.report.baseline import groups_of
 from racetrack.report.charts import limits_chart
 from racetrack.report.collect import Collection, Table, collect, tables
 from racetrack.report.export import flat_record
 from racetrack.report.figures import Grade
-from racetrack.report.material import gather
+from racetrack.report.html import write
+from racetrack.report.publish import gather
+from racetrack.report.recorded import groups_of
 from racetrack.report.tables import describe_answer, show
-from racetrack.report.write import write
 from racetrack.results.run import Machine, Window
 from racetrack.results.search import LimitRun, RateTrial, SustainableRate
 from tests.report.folders import RunSpec, edit, run, search

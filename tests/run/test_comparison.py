@@ -11,13 +11,11 @@ import pytest
 from rich.console import Console
 
 from racetrack import terminal
-from racetrack.analysis.comparison import answers
-from racetrack.analysis.sides import sides_of
+from racetrack.analysis.comparison import answers, sides_of
 from racetrack.config import load
 from racetrack.errors import UsageError
-from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import RunFolder, read_plan, read_run
-from racetrack.results.repeats import PlannedRun
+from racetrack.results.repeats import COMPARISON_FILE, ComparisonRecord, PlannedRun
 from racetrack.run import comparison
 from racetrack.run.comparison import QUICK, Comparison, ComparisonArguments, planned, rounded_down
 from racetrack.run.session import Session
@@ -68,7 +66,7 @@ class Fakes:
             settings={name: {"NOISE_GATE": "true"} for name in CAPACITY},
             order=tuple(runs),
         )
-        (folder / FILE).write_text(record.model_dump_json())
+        (folder / COMPARISON_FILE).write_text(record.model_dump_json())
         return folder
 
     def carry_out(self, folder: Path) -> ComparisonRecord:

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from racetrack import terminal
-from racetrack.analysis.scaling import scale_of
+from racetrack.analysis.capacity import scale_of
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 from racetrack.report.scaling import sentences
 from racetrack.results.folder import RunFolder, read_plan
-from racetrack.results.scale import FILE, ScaleRecord
+from racetrack.results.repeats import SCALE_FILE, ScaleRecord
 from racetrack.run import repeats
 from racetrack.run.scale import ScaleArguments, Scaling, describe_plan, left_s, planned, shareable
 from racetrack.run.session import Session
@@ -58,7 +58,7 @@ class Fakes:
         folder = self.logs / "scale"
         folder.mkdir()
         arguments = ScaleArguments(CALIBRATION, (1, 2, 4), hold_per_s, is_quick=True, seed=3)
-        (folder / FILE).write_text(planned(arguments).model_dump_json())
+        (folder / SCALE_FILE).write_text(planned(arguments).model_dump_json())
         return folder
 
     def carry_out(self, folder: Path) -> ScaleRecord:
@@ -128,7 +128,9 @@ def test_a_capacity_that_was_measured_before_decides_about_the_rate(fakes: Fakes
     folder = fakes.begin(hold_per_s=15_000)
     whole = fakes.carry_out(folder)
     saturated = tuple(piece for piece in whole.pieces if piece.pageviews_per_s is None)
-    (folder / FILE).write_text(whole.model_copy(update={"pieces": saturated}).model_dump_json())
+    (folder / SCALE_FILE).write_text(
+        whole.model_copy(update={"pieces": saturated}).model_dump_json()
+    )
     after = fakes.carry_out(folder)
     assert after.pieces[:6] == saturated
     assert len(after.pieces) == 12

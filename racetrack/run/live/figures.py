@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from racetrack.analysis import noise, raw
-from racetrack.analysis.recent import RecentCurves
+from racetrack.analysis.curves import RecentCurves
 from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
 from racetrack.probes.noise import NoiseProbe

@@ -10,7 +10,7 @@ from functools import partial
 
 from racetrack import terminal
 from racetrack.analysis import curves, outcome
-from racetrack.analysis.recent import RecentCurves
+from racetrack.analysis.curves import RecentCurves
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine

@@ -1,4 +1,4 @@
-"""Statistics over runs: means and ratios with intervals, and base and marginal cost.
+"""Means and ratios of repeated runs with their intervals, and base and marginal cost.
 
 The interval of a mean is Student's t interval: each repeat is a fresh run, so repeats are
 independent. A ratio of engines is the ratio of their geometric means, and its interval is Welch's t
