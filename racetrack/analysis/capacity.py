@@ -19,7 +19,7 @@ from racetrack.analysis.curves import (
 )
 from racetrack.analysis.intervals import Ratio, summary
 from racetrack.analysis.lag import age
-from racetrack.analysis.raw import Reading
+from racetrack.analysis.raw import Reading, increase
 from racetrack.results.figures import VerdictKind
 from racetrack.results.repeats import Piece, ScaleRecord
 from racetrack.results.search import Capacity
@@ -136,20 +136,19 @@ def cpu_s_per_million(
     """
     if counted <= 0:
         return {}
+    ends_ms = start_ms, end_ms
     return {
-        service: round(_cpu_s(readings, start_ms, end_ms) / (counted / 1e6), 3)
+        service: round(
+            increase([one.at_ms for one in readings], [one.cpu_s for one in readings], *ends_ms)
+            / (counted / 1e6),
+            3,
+        )
         for service, readings in usage.items()
     }
 
 
-def _cpu_s(readings: Sequence[Reading], start_ms: float, end_ms: float) -> float:
-    at_ms, cpu_s = [one.at_ms for one in readings], [one.cpu_s for one in readings]
-    first, last = np.interp([start_ms, end_ms], at_ms, cpu_s)
-    return float(last - first)
-
-
 @dataclass(frozen=True)
-class Step:
+class ScaleStep:
     """Results with one number of replicas.
 
     `capacity` is in pageviews per second, and `factor` is its ratio to the capacity of the fewest
@@ -178,19 +177,19 @@ class Scale:
     """Scaling of an engine. `steps` are in the order of their numbers of replicas."""
 
     engine: str
-    steps: tuple[Step, ...]
+    steps: tuple[ScaleStep, ...]
     hold_per_s: int | None = None
 
     @property
-    def first(self) -> Step:
+    def first(self) -> ScaleStep:
         """The fewest replicas, to which the others are compared."""
         return self.steps[0]
 
-    def share_of_ideal(self, step: Step) -> float | None:
+    def share_of_ideal(self, step: ScaleStep) -> float | None:
         """Return the factor as a share of the ideal one: the ratio of the numbers of replicas."""
         return step.factor.ratio * self.first.replicas / step.replicas if step.factor else None
 
-    def candidates(self) -> tuple[Step, ...]:
+    def candidates(self) -> tuple[ScaleStep, ...]:
         """Return the steps that may be the least that hold the rate, in rising order. The last is
         the least that certainly holds it, unless it is itself undecided. Empty if no number of
         replicas holds the rate."""
@@ -223,7 +222,7 @@ def scale_of(record: ScaleRecord) -> Scale:
             found = difference(known[each], known[first], CAPACITY.key, None, among)
             factor = found.ratio if found else None
         steps.append(
-            Step(
+            ScaleStep(
                 replicas=each,
                 runs=sum(one.outcome == "ok" and one.pageviews_per_s is None for one in pieces),
                 capacity=capacity,

@@ -8,8 +8,6 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from racetrack.analysis import curves, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import littles_law, littles_law_warning, window_writes
@@ -234,8 +232,9 @@ def process(
     """Return the cost of a service in the window, from the kernel's accounting. CPU time is
     interpolated linearly between readings. The maximum of memory covers all of the run under
     load."""
-    cpu_s = used_in([(one.at_ms, one.cpu_s) for one in readings], window)
-    user_s = used_in([(one.at_ms, one.cpu_user_s) for one in readings], window)
+    at_ms, ends_ms = [one.at_ms for one in readings], (window.start_ms, window.end_ms)
+    cpu_s = raw.increase(at_ms, [one.cpu_s for one in readings], *ends_ms)
+    user_s = raw.increase(at_ms, [one.cpu_user_s for one in readings], *ends_ms)
     millions = counted / 1e6 if counted >= FEWEST_EVENTS else None
     within = [r.rss_gib for r in readings if window.start_ms <= r.at_ms <= window.end_ms]
     return Cost(
@@ -251,21 +250,13 @@ def process(
     )
 
 
-def used_in(account: Sequence[tuple[int, float]], window: Window) -> float:
-    """Return how much a cumulative time grew in a window. `account` has pairs of epoch milliseconds
-    and seconds so far."""
-    at_ms, seconds = zip(*account, strict=True)
-    first, last = np.interp([window.start_ms, window.end_ms], at_ms, seconds)
-    return float(last - first)
-
-
 def throttled_pct(pods: Sequence[Sequence[raw.CpuPeriods]], window: Window) -> float | None:
     """Return the percentage of periods in which a pod used up its CPU limit: that of the pod where
     it is largest. None if no pod has a limit."""
 
     def grew(pod: Sequence[raw.CpuPeriods], counts: Sequence[int]) -> float:
         at_ms = [one.at_ms for one in pod]
-        return used_in(list(zip(at_ms, raw.never_falling(counts), strict=True)), window)
+        return raw.increase(at_ms, raw.never_falling(counts), window.start_ms, window.end_ms)
 
     shares = []
     for pod in pods:

@@ -12,7 +12,7 @@ base load, and its slope the marginal cost.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,13 +61,20 @@ class Ratio:
     high: float | None
 
     @property
+    def excludes_1(self) -> bool | None:
+        """Whether the interval shows a difference; None if it is unknown."""
+        if self.low is None or self.high is None:
+            return None
+        return not self.low <= 1 <= self.high
+
+    @property
     def conclusion(self) -> str:
         """Text that states which side is larger, as far as the interval shows that."""
-        if self.low is None or self.high is None:
+        if self.excludes_1 is None:
             return "no interval: too few repeats, or all equal"
-        if self.low <= 1 <= self.high:
+        if not self.excludes_1:
             return "no difference shown"
-        return "more" if self.low > 1 else "less"
+        return "more" if self.ratio > 1 else "less"
 
 
 def summary(values: Sequence[float]) -> Summary:
@@ -83,6 +90,17 @@ def summary(values: Sequence[float]) -> Summary:
         return Summary(mean, None, None, n, tuple(values))
     half = float(np.std(values, ddof=1)) / math.sqrt(n) * t_quantile(n - 1)
     return Summary(mean, mean - half, mean + half, n, tuple(values))
+
+
+def means(repeats: Sequence[Mapping[str, object]], keys: Iterable[str]) -> dict[str, Summary]:
+    """Return the mean of each of these figures over repeats. Figures that any repeat lacks are left
+    out."""
+    found = {}
+    for key in keys:
+        known = [of for repeat in repeats if isinstance(of := repeat.get(key), int | float)]
+        if len(known) == len(repeats):
+            found[key] = summary(known)
+    return found
 
 
 def half_range(values: Sequence[float]) -> float:

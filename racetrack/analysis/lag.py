@@ -5,7 +5,7 @@ defines the terms.
 immediately after each update. `littles_law` checks the lag against the number of waiting pageviews.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -264,6 +264,21 @@ def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
     for due, processed in zip(curves.due, curves.processed, strict=True):
         oldest_ms = np.minimum(oldest_ms, times_of(due, counted(processed, from_ms, "right") + 1))
     return Age(from_ms, np.concatenate([inside, [end_ms]]), oldest_ms)
+
+
+def over_time(curves: Curves, start_ms: float, end_ms: float) -> dict[float, float]:
+    """Return the lag in milliseconds that was not exceeded for each of SHARES of the window."""
+    return dict(zip(SHARES, age(curves, start_ms, end_ms).quantiles_ms(SHARES), strict=True))
+
+
+def percentiles(at_most_ms: Mapping[float, float]) -> dict[str, float]:
+    """Return the percentiles in the result of `over_time`, named as in `results`."""
+    return {
+        "lag_p50_ms": at_most_ms[0.5],
+        "lag_p90_ms": at_most_ms[0.9],
+        "lag_p99_ms": at_most_ms[0.99],
+        "lag_max_ms": at_most_ms[1.0],
+    }
 
 
 def quantiles(values_ms: Floats) -> Quantiles | None:

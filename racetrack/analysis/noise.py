@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from racetrack.analysis.raw import RESOURCES, NoiseRow
+from racetrack.analysis.raw import RESOURCES, NoiseRow, increase
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
 from racetrack.results.run import VOID, RunRecord, Window
@@ -47,8 +47,10 @@ class Gate:
             core_speed_pct=float(settings["core_speed_min_pct"] or 0),
         )
 
-    def exceeded_by(self, figures: NoiseFigures) -> list[str]:
-        """Return a text for each limit that was exceeded."""
+    def exceeded_by(self, figures: NoiseFigures | None) -> str:
+        """Return a text on which limits were exceeded; empty if none."""
+        if not figures:
+            return ""
         found = []
         foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
         if foreign is not None and foreign > self.foreign_cpu_pct:
@@ -66,7 +68,7 @@ class Gate:
                 f"a core ran at {figures.core.pct:.0f} % of its fastest"
                 f" (less than {self.core_speed_pct:g} %)"
             )
-        return found
+        return f"in the measured window {' and '.join(found)}" if found else ""
 
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
@@ -112,8 +114,7 @@ def _of_machine(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> Noi
         known = [count for count in counts if count is not None]
         if len(known) < len(rows):
             return None
-        first, last = np.interp(ends_ms, at_ms, known)
-        return float(last - first)
+        return increase(at_ms, known, *ends_ms)
 
     def share(counts: Sequence[float | None]) -> float | None:
         return _pct(grew(counts), seconds)
@@ -178,7 +179,7 @@ def _ours_s(row: NoiseRow) -> float | None:
 def why_void(figures: NoiseFigures | None, gate: Gate | None) -> str | None:
     """Return why an interval is void because of noise; None if it is valid, or if noise was not
     measured."""
-    return f"{VOID}{reasons}." if gate and (reasons := exceeded(figures, gate)) else None
+    return f"{VOID}{reasons}." if gate and (reasons := gate.exceeded_by(figures)) else None
 
 
 def why_window_is_void(
@@ -194,41 +195,26 @@ def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> Core
     return found.core if found else None
 
 
-def exceeded(figures: NoiseFigures | None, gate: Gate) -> str:
-    """Return a text on which limits of the gate were exceeded; empty if none."""
-    reasons = gate.exceeded_by(figures) if figures else []
-    return f"in the measured window {' and '.join(reasons)}" if reasons else ""
-
-
 def warnings(run: RunRecord) -> list[str]:
     """Return warnings about noise in a run that is not void."""
-    found: list[str] = []
-    results = run.results
-    if results and not Gate.of(run.settings) and (reasons := exceeded(results.noise, Gate())):
+    figures = run.results.noise if run.results else None
+    if not figures:
+        return []
+    found = []
+    if not Gate.of(run.settings) and (reasons := Gate().exceeded_by(figures)):
         found.append(f"Noisy machine: {reasons}. The gate was off (NOISE_GATE).")
-    if results and results.noise:
-        about = (_short_of_memory(results.noise), _shared_cores(results.noise))
-        found += [warning for warning in about if warning]
-    return found
-
-
-def _short_of_memory(figures: NoiseFigures) -> str:
     waited_pct = figures.waited_for_memory_pct
-    if waited_pct is None or waited_pct <= MEMORY_WARNING_PCT:
-        return ""
-    return (
-        f"The machine was short of memory: processes waited for it {waited_pct:.1f} % of the time."
-        " The broker keeps its data in memory, too (KAFKA_RETENTION_BYTES)."
-    )
-
-
-def _shared_cores(figures: NoiseFigures) -> str:
-    if not figures.core or figures.core.pct >= CORE_SPEED_WARNING_PCT:
-        return ""
-    return (
-        f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"
-        " another machine may share them (docs/noise.md). That raises costs and lowers rates."
-    )
+    if waited_pct is not None and waited_pct > MEMORY_WARNING_PCT:
+        found.append(
+            f"The machine was short of memory: processes waited for it {waited_pct:.1f} % of the"
+            " time. The broker keeps its data in memory, too (KAFKA_RETENTION_BYTES)."
+        )
+    if figures.core and figures.core.pct < CORE_SPEED_WARNING_PCT:
+        found.append(
+            f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"
+            " another machine may share them (docs/noise.md). That raises costs and lowers rates."
+        )
+    return found
 
 
 def _pct(part: float | None, of: float | None) -> float | None:

@@ -1,6 +1,6 @@
 """Outcome of a run: `ok`, or why its figures can't be trusted; and the exit code."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from racetrack.analysis import noise
 from racetrack.analysis.verdict import RATE_TOLERANCE
@@ -103,38 +103,30 @@ def _overcounted(results: Results) -> str | None:
 def wrong_views(verified: Verified) -> str | None:
     """Return a text on the errors found in the engine's views or its input; None if there are
     none."""
-    found = (_wrong(verified), _differing(verified), _not_compared(verified), _unfit(verified))
-    if reasons := [reason for reason in found if reason]:
-        return "; ".join(reasons)
+    if found := list(_errors_in(verified)):
+        return "; ".join(found)
     if len(verified.named(ViewStatus.ABSENT)) == len(verified.views):
         return "No view could be verified: this engine's demo has none of them"
     return None
 
 
-def _wrong(verified: Verified) -> str | None:
+def _errors_in(verified: Verified) -> Iterator[str]:
+    """Yield a text on each kind of error: in views, in CDC topics, in what could not be compared,
+    and in messages."""
     if wrong := verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
         late = "" if verified.drained_after_s is not None else ", and the engine had not drained"
-        return f"Views are wrong: {', '.join(wrong)}{late}"
-    return None
-
-
-def _differing(verified: Verified) -> str | None:
+        yield f"Views are wrong: {', '.join(wrong)}{late}"
     cdc = verified.cdc
-    if not (cdc and cdc.differing):
-        return None
-    return (
-        f"CDC delivered {cdc.differing_rows:,} rows that differ from MySQL, in"
-        f" {', '.join(cdc.differing)}"
-    )
-
-
-def _not_compared(verified: Verified) -> str | None:
-    tables = verified.cdc.tables if verified.cdc else {}
+    if cdc and cdc.differing:
+        yield (
+            f"CDC delivered {cdc.differing_rows:,} rows that differ from MySQL, in"
+            f" {', '.join(cdc.differing)}"
+        )
+    tables = cdc.tables if cdc else {}
     of_cdc = [n for n, table in tables.items() if table.status is ViewStatus.NOT_COMPARED]
     names = [*(f"the topic of {name}" for name in of_cdc), *verified.named(ViewStatus.NOT_COMPARED)]
-    return f"Not compared: {', '.join(names)}" if names else None
-
-
-def _unfit(verified: Verified) -> str | None:
-    of_topics = [f"{name} ({unfit.count:,})" for name, unfit in verified.unfit.items()]
-    return f"Messages are unfit: {', '.join(of_topics)}" if of_topics else None
+    if names:
+        yield f"Not compared: {', '.join(names)}"
+    if verified.unfit:
+        of_topics = [f"{name} ({unfit.count:,})" for name, unfit in verified.unfit.items()]
+        yield f"Messages are unfit: {', '.join(of_topics)}"

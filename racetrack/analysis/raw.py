@@ -117,6 +117,15 @@ class DoneAction:
         return f"{self.name} {self.values}".strip()
 
 
+def increase(
+    at_ms: Sequence[float], counts: Sequence[float], start_ms: float, end_ms: float
+) -> float:
+    """Return how much a cumulative count grew between two times. Between its rows it is
+    interpolated linearly."""
+    first, last = np.interp([start_ms, end_ms], at_ms, counts)
+    return float(last - first)
+
+
 def arrivals(folder: Path) -> list[Arrival]:
     """Return the rows of `arrivals.csv`."""
     with shared_file(folder, "arrivals.csv").open(newline="") as file:

@@ -17,7 +17,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 
@@ -34,12 +33,12 @@ from racetrack.analysis.curves import (
 )
 from racetrack.analysis.lag import (
     BIN_MS,
-    SHARES,
     SILENT_GAPS,
     LagSeries,
-    age,
     binned,
     lag_series,
+    over_time,
+    percentiles,
     quantile_ms,
 )
 from racetrack.analysis.slope import (
@@ -191,9 +190,13 @@ def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
     engine = part(series.engine_ms, slope.high_pct >= THRESHOLD_PCT)
     fell = slope.low_pct > THRESHOLD_PCT and _above(engine)
     others = slope.high_pct >= THRESHOLD_PCT and not fell
+    at_most_ms = over_time(curves, series.start_ms, series.end_ms)
     return Lag(
         slope=slope,
-        **_over_time(curves, series),
+        **percentiles(at_most_ms),
+        lag_distribution=tuple(
+            LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most_ms.items()
+        ),
         processing_lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
         processing_lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
         processing_lag_max_ms=float(series.lag_ms.max()),
@@ -201,21 +204,6 @@ def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
         broker=part(series.broker_ms, others),
         engine=engine,
     )
-
-
-def _over_time(curves: Curves, series: LagSeries) -> dict[str, Any]:
-    """Return the fields of `Lag` about the lag at every instant."""
-    ages = age(curves, series.start_ms, series.end_ms)
-    at_most = dict(zip(SHARES, ages.quantiles_ms(SHARES), strict=True))
-    return {
-        "lag_p50_ms": at_most[0.5],
-        "lag_p90_ms": at_most[0.9],
-        "lag_p99_ms": at_most[0.99],
-        "lag_max_ms": at_most[1.0],
-        "lag_distribution": tuple(
-            LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most.items()
-        ),
-    }
 
 
 def _above(part: LagShare) -> bool:

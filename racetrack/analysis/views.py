@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from racetrack import poisson
 from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
-from racetrack.analysis.lag import age, quantiles
+from racetrack.analysis.lag import over_time, percentiles, quantiles
 from racetrack.analysis.raw import complete_rows
 from racetrack.results.figures import (
     BOUND_BY_OTHERS,
@@ -32,7 +32,6 @@ from racetrack.results.run import TracedViewRecord, Window
 
 TRACER_EVENTS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
 READS_FILE, INSERTS_FILE = "reads.csv", "purchases.csv"
-SHARES = (0.5, 0.9, 0.99, 1.0)
 # The times of tracer events and of their records are rounded to milliseconds.
 STAMP_MS = 2.0
 # Verdicts, the worst first.
@@ -174,8 +173,6 @@ def view_lag(
 ) -> ViewLag:
     """Return a view's lag in the window of the run. The view's verdict is included, although it may
     be based on a different window."""
-    ages = age(curves, start_ms, end_ms)
-    at_most = dict(zip(SHARES, ages.quantiles_ms(SHARES), strict=True))
     return ViewLag(
         name=view.name,
         source=view.source,
@@ -183,10 +180,7 @@ def view_lag(
         updates=verdict.updates,
         kind=verdict.kind,
         reason=verdict.reason,
-        lag_p50_ms=at_most[0.5],
-        lag_p90_ms=at_most[0.9],
-        lag_p99_ms=at_most[0.99],
-        lag_max_ms=at_most[1.0],
+        **percentiles(over_time(curves, start_ms, end_ms)),
     )
 
 

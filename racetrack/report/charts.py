@@ -4,7 +4,6 @@ searches."""
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from racetrack.analysis import curves as curve_files
 from racetrack.analysis import lag, raw
 from racetrack.analysis.capacity import scale_of
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.figures import window_of
+from racetrack.analysis.figures import together, window_of
 from racetrack.report import scaling
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
@@ -308,17 +307,24 @@ def _load_from_ms(run: Run) -> float:
 
 
 def _engine_cpu(run: Run) -> tuple[Floats, Floats]:
-    """Return times, and the CPU use of the engine's services between readings in % of a core."""
+    """Return the CPU use of all services of the engine."""
     usage = raw.usage(run.path)
-    services = [usage[name] for name in run.record.engine_services if name in usage]
-    if not services:
-        return np.array([]), np.array([])
-    readings = min(services, key=len)
-    at_ms = np.array([float(each.at_ms) for each in readings])
-    used_s = np.sum([[each.cpu_s for each in of[: len(at_ms)]] for of in services], axis=0)
+    return _cpu(together([usage[name] for name in run.record.engine_services if name in usage]))
+
+
+def _cpu(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
+    """Return times, and the CPU use between a reading and the one before in % of a core."""
+    at_ms = np.array([each.at_ms for each in readings], dtype=np.float64)
+    used_s = np.array([each.cpu_s for each in readings], dtype=np.float64)
     gaps_ms = np.diff(at_ms)
     kept = gaps_ms > 0
-    return at_ms[1:][kept], (100_000 * np.diff(used_s) / np.maximum(gaps_ms, 1.0))[kept]
+    return at_ms[1:][kept], 100_000 * np.diff(used_s)[kept] / gaps_ms[kept]
+
+
+def _memory(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
+    """Return times, and the resident memory in GiB."""
+    at_ms = np.array([each.at_ms for each in readings], dtype=np.float64)
+    return at_ms, np.array([each.rss_gib for each in readings], dtype=np.float64)
 
 
 def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> Chart:
@@ -413,13 +419,9 @@ def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
 
 
 def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
-    """Return the sum of the curves' counts at these times. A curve is 0 before its first row."""
-
-    def known(curve: Curve) -> Floats:
-        rows = np.searchsorted(curve.at_ms, at_ms, "right")
-        return np.concatenate([[0.0], curve.count])[rows]
-
-    return np.asarray(np.sum([known(curve) for curve in parts], axis=0), dtype=np.float64)
+    """Return the sum of the curves' counts at these times."""
+    counts = [curve_files.counted(curve, at_ms, "right") for curve in parts]
+    return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
 
 
 def _lag_series(curves: Curves, start_ms: float) -> lag.LagSeries:
@@ -495,20 +497,11 @@ def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
 def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
     usage = raw.usage(run.path)
 
-    def lines(of: Callable[[list[raw.Reading]], tuple[list[float], list[float]]]) -> list[Line]:
-        found = []
-        for look, (service, readings) in enumerate(usage.items()):
-            at_ms, values = of(readings)
-            found.append(_line(service, np.array(at_ms), np.array(values), start_ms, look))
-        return found
-
-    def cpu(readings: list[raw.Reading]) -> tuple[list[float], list[float]]:
-        pairs = [(a, b) for a, b in pairwise(readings) if b.at_ms > a.at_ms]
-        used = [100_000 * (b.cpu_s - a.cpu_s) / (b.at_ms - a.at_ms) for a, b in pairs]
-        return [float(b.at_ms) for _, b in pairs], used
-
-    def memory(readings: list[raw.Reading]) -> tuple[list[float], list[float]]:
-        return [float(r.at_ms) for r in readings], [r.rss_gib for r in readings]
+    def lines(of: Callable[[Sequence[raw.Reading]], tuple[Floats, Floats]]) -> tuple[Line, ...]:
+        return tuple(
+            _line(service, *of(readings), start_ms, look)
+            for look, (service, readings) in enumerate(usage.items())
+        )
 
     window = (start_ms, end_ms)
     return [
@@ -518,7 +511,7 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             window,
             title="CPU between readings (kernel)",
             y_title="CPU, % of a core",
-            lines=tuple(lines(cpu)),
+            lines=lines(_cpu),
             y_form="{:,.0f}",
             y_unit=" %",
             meaning="CPU time in user and kernel mode between two readings, divided by the time"
@@ -530,7 +523,7 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             window,
             title="Resident memory (kernel)",
             y_title="memory, GiB",
-            lines=tuple(lines(memory)),
+            lines=lines(_memory),
             y_form="{:,.3f}",
             y_unit=" GiB",
             meaning="Resident memory of all processes of each service.",

@@ -2,17 +2,17 @@
 means and ratios."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from racetrack import config as settings
-from racetrack.analysis.intervals import CostLine, Ratio, Summary, fit_cost, ratio, summary
+from racetrack.analysis.intervals import CostLine, Ratio, Summary, fit_cost, means, ratio
 from racetrack.errors import UsageError
 from racetrack.report.figures import (
+    BY_KEY,
     COMPARED,
-    FIGURES,
     Grade,
     figures_of,
     runtime_of,
@@ -24,10 +24,11 @@ from racetrack.results.folder import (
     engine_folders,
     read_record,
     read_run,
+    run_beside,
     shared_file,
     tag_of,
 )
-from racetrack.results.repeats import SCALE_FILE, ScaleRecord
+from racetrack.results.repeats import COMPARISON_FILE, SCALE_FILE, ComparisonRecord, ScaleRecord
 from racetrack.results.run import RunRecord
 from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
@@ -164,6 +165,11 @@ class ScaleFolder(_RecordFolder[ScaleRecord]):
     """Folder of a scaling measurement, and its record."""
 
 
+class ComparisonFolder(_RecordFolder[ComparisonRecord]):
+    """Folder of a comparison, and its record. A report leaves it out; its runs have no figures of
+    their own."""
+
+
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     """Return the runtime (with workload and location of data) and the machine of a run or a
     search."""
@@ -205,6 +211,7 @@ class Collection:
     missing: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     scales: tuple[ScaleFolder, ...] = ()
+    comparisons: tuple[ComparisonFolder, ...] = ()
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
@@ -225,13 +232,14 @@ class _Found:
     runs: dict[Path, Run] = field(default_factory=dict)
     limits: dict[Path, Limit] = field(default_factory=dict)
     scales: dict[Path, ScaleFolder] = field(default_factory=dict)
+    comparisons: dict[Path, ComparisonFolder] = field(default_factory=dict)
     varied: dict[str, None] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def take(self, folder: Path) -> bool:
-        """Add the folder of a run, a sweep, a search or a scaling measurement; return False if it
-        is none of these."""
+        """Add the folder of a run, a sweep, a search, a scaling measurement or a comparison; return
+        False if it is none of these."""
         if (folder / "sweep.json").is_file():
             sweep = read_record(folder / "sweep.json", Sweep)
             varied_in, absent = _of_sweep(folder, sweep)
@@ -241,16 +249,18 @@ class _Found:
         elif (folder / "limit.json").is_file():
             self._take_limit(folder)
         elif (folder / SCALE_FILE).is_file():
-            record = read_record(folder / SCALE_FILE, ScaleRecord)
-            self.scales[folder] = ScaleFolder(folder, record)
+            scaled = read_record(folder / SCALE_FILE, ScaleRecord)
+            self.scales[folder] = ScaleFolder(folder, scaled)
+        elif (folder / COMPARISON_FILE).is_file():
+            compared = read_record(folder / COMPARISON_FILE, ComparisonRecord)
+            self.comparisons[folder] = ComparisonFolder(folder, compared)
         elif (folder / "run.json").is_file():
             for path in engine_folders(folder):
                 if path not in self.runs:
                     self.runs[path] = _run(path, {})
         else:
-            # Folders of reports, verifications and comparisons have no figures of their own.
-            others = ("report.json", "verified.json", "comparison.json")
-            return any((folder / name).is_file() for name in others)
+            # Folders of reports and verifications have no figures of their own.
+            return any((folder / name).is_file() for name in ("report.json", "verified.json"))
         return True
 
     def _take_limit(self, folder: Path) -> None:
@@ -305,6 +315,7 @@ def collect(folders: Sequence[Path]) -> Collection:
         missing=tuple(found.missing),
         left_out=tuple(found.left_out),
         scales=tuple(found.scales.values()),
+        comparisons=tuple(found.comparisons.values()),
     )
 
 
@@ -317,20 +328,11 @@ def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], l
         if not planned.tag:
             absent.append(f"{name}: not run")
             continue
-        paths = list(_siblings(folder, [planned.tag]))
-        if not paths:
+        if path := run_beside(folder, planned.tag):
+            found[path] = {sweep.vary.lower(): str(planned.value)} if sweep.vary else {}
+        else:
             absent.append(f"{name}: {planned.tag} is gone")
-        varied = {sweep.vary.lower(): str(planned.value)} if sweep.vary else {}
-        found |= dict.fromkeys(paths, varied)
     return found, absent
-
-
-def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
-    """Yield the run folders with these tags that are in the same folder as `folder`. Tags come from
-    files, so they are reduced to plain names."""
-    for tag in tags:
-        if tag and (path := folder.parent / Path(tag).name / "run.json").is_file():
-            yield path.parent
 
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
@@ -341,8 +343,7 @@ def _run(path: Path, varied: Mapping[str, str]) -> Run:
         for key, value in run.versions.items()
         if key not in HARNESS_VERSIONS
     }
-    disturbed = {**_faults(run), **_load(run)}
-    config = {**applicable, **versions, **_window(run), **disturbed, **varied}
+    config = {**applicable, **versions, **_conditions(run), **varied}
     graded = {grade: tuple(of) for grade, of in warnings_of(run).items()}
     graded[Grade.WRONG] += tuple(missing_files(path, run))
     return Run(path, run, figures_of(run), graded, config)
@@ -365,28 +366,20 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
     return [warning] if absent else []
 
 
-def _window(run: RunRecord) -> dict[str, str]:
-    """Return the window and the wait before it as text. Only runs in which they are equal are
-    repeats of each other, since memory grows and lag settles over time."""
+def _conditions(run: RunRecord) -> dict[str, str]:
+    """Return the window with the wait before it, the faults and the load profile as text. Only runs
+    in which they are equal are repeats of each other. The window matters, since memory grows and
+    lag settles over time."""
     arguments = run.arguments
     if not arguments:
         return {}
     warm_up = f" and {arguments.warm_up_s:g} s of warm-up" if arguments.warm_up_s else ""
     return {
         WINDOW: f"{arguments.samples} samples {arguments.delay_s:g} s apart"
-        f" after {arguments.wait_s:g} s{warm_up}"
+        f" after {arguments.wait_s:g} s{warm_up}",
+        "faults": ", ".join(arguments.faults) or "none",
+        "load": arguments.load or "one rate",
     }
-
-
-def _faults(run: RunRecord) -> dict[str, str]:
-    """Return the injected faults, which must be equal for repeats."""
-    arguments = run.arguments.faults if run.arguments else ()
-    return {"faults": ", ".join(arguments) if arguments else "none"}
-
-
-def _load(run: RunRecord) -> dict[str, str]:
-    """Return the load profile, which must be equal for repeats."""
-    return {"load": (run.arguments.load if run.arguments else None) or "one rate"}
 
 
 @dataclass(frozen=True)
@@ -472,11 +465,10 @@ class Table:
         found = []
         for group in self.groups:
             of = group.means["cpu_mean_pct"]
-            values = [v for r in group.runs if (v := r.figures["cpu_mean_pct"]) is not None]
-            if of and len(values) > 1 and max(values) - min(values) > SPREAD_PCT / 100 * of.mean:
+            if of and max(of.values) - min(of.values) > SPREAD_PCT / 100 * of.mean:
                 found.append(
                     f"{group.label} at {group.rate:,}/s: CPU of the repeats is"
-                    f" {min(values):,.1f} to {max(values):,.1f} %, further apart than"
+                    f" {min(of.values):,.1f} to {max(of.values):,.1f} %, further apart than"
                     f" {SPREAD_PCT:.0f} % of their mean. Noisy machine? Repeat."
                 )
         return tuple(found)
@@ -515,11 +507,7 @@ def _table(place: tuple[str, str], runs: Sequence[Run]) -> Table:
 
 def _means(runs: Sequence[Run]) -> dict[str, Summary | None]:
     """Return the mean of each figure; None for figures that were not measured in every repeat."""
-    found: dict[str, Summary | None] = {}
-    for figure in FIGURES:
-        values = [value for run in runs if (value := run.figures[figure.key]) is not None]
-        found[figure.key] = summary(values) if len(values) == len(runs) else None
-    return found
+    return {**dict.fromkeys(BY_KEY), **means([run.figures for run in runs], BY_KEY)}
 
 
 def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
@@ -571,13 +559,10 @@ def _compare(key: str, of: Group, to: Group) -> Comparison:
             if kind in NOT_SUSTAINED:
                 why = f"{group.label}: {kind} in {count} of {len(group.runs)}"
                 return Comparison(of.rate, key, of.label, to.label, None, why)
-    if of.means[key] is None or to.means[key] is None:
+    mine, others = of.means[key], to.means[key]
+    if mine is None or others is None:
         return Comparison(of.rate, key, of.label, to.label, None, "not measured in every run")
-    found = ratio(_values(of, key), _values(to, key))
+    found = ratio(mine.values, others.values)
     return Comparison(
         of.rate, key, of.label, to.label, found, "" if found else "a value is not above 0"
     )
-
-
-def _values(group: Group, key: str) -> list[float]:
-    return [value for run in group.runs if (value := run.figures[key]) is not None]

@@ -24,7 +24,7 @@ from racetrack.analysis.comparison import (
     is_resolved,
 )
 from racetrack.analysis.intervals import Ratio, Summary
-from racetrack.report.export import Document, FlatRecord, markdown_table
+from racetrack.report.export import Document, FlatRecord, document_of_answers
 from racetrack.report.figures import format_significant
 from racetrack.results.repeats import QUICK, ComparisonRecord, RepeatedRuns
 from racetrack.terminal import as_text
@@ -113,13 +113,9 @@ def _no_difference(answer: Answer) -> str:
         return (
             f"A side with one run cannot show a difference in {answer.metric.title}{at}: {shown}."
         )
-    if any(_excludes_1(one.ratio) and is_resolved(answer, one.of, one.to) for one in found):
+    if any(one.ratio.excludes_1 and is_resolved(answer, one.of, one.to) for one in found):
         return f"Too few repeats to be sure of {answer.metric.title}{at}: {shown}."
     return f"No difference found in {answer.metric.title}{at}: {shown}."
-
-
-def _excludes_1(ratio: Ratio) -> bool:
-    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _value(answer: Answer, label: str, least: set[str]) -> str:
@@ -213,13 +209,10 @@ def document(
 ) -> Document:
     """Return the comparison for export: sentences, figures by side, conditions of the measurement,
     and records."""
-    lines = sentences(sides)
     conditions = describe_conditions(record) if record else []
-    rows = table(sides)
-    parts = ["".join(f"- {line}\n" for line in lines), markdown_table(rows[0], rows[1:])]
-    parts += ["".join(f"- {line}\n" for line in conditions)] if conditions else []
-    more = {"answer": lines, "conditions": conditions, "figures": _figures(sides)}
-    return Document("comparison", records, more, markdown="\n".join(parts))
+    return document_of_answers(
+        "comparison", sentences(sides), table(sides), conditions, _figures(sides), records
+    )
 
 
 def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:

@@ -78,6 +78,26 @@ class Document:
         return markdown_table(columns, rows)
 
 
+def document_of_answers(
+    kind: str,
+    answers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    conditions: Sequence[str],
+    figures: Sequence[Mapping[str, Any]],
+    records: Sequence[FlatRecord],
+) -> Document:
+    """Return a document whose Markdown form contains the answers, the table `rows` (the headings
+    first), and the conditions of the measurement."""
+    heading, *others = rows
+    parts = [_bullets(answers), markdown_table(heading, others), _bullets(conditions)]
+    more = {"answer": answers, "conditions": conditions, "figures": figures}
+    return Document(kind, records, more, markdown="\n".join(filter(None, parts)))
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "".join(f"- {line}\n" for line in lines)
+
+
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table as Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]

@@ -10,10 +10,9 @@ from enum import StrEnum
 
 from racetrack.analysis import noise
 from racetrack.analysis.lag import littles_law_warning
+from racetrack.results.base import StrictModel
 from racetrack.results.figures import (
     Answers,
-    Cost,
-    NoiseFigures,
     Results,
     TopStatistics,
     Verdict,
@@ -329,81 +328,62 @@ def format_significant(value: float, digits: int = COST_DIGITS) -> str:
     return f"{round(value, places):,.{max(0, places)}f}"
 
 
+def format_interval(mean: float, low: float | None, high: float | None) -> str:
+    """Format a mean with its interval, if it has one, such as `41.0 (38.7 to 43.3)`."""
+    if low is None or high is None:
+        return format_significant(mean)
+    return f"{format_significant(mean)} ({format_significant(low)} to {format_significant(high)})"
+
+
 def figures_of(run: RunRecord) -> dict[str, float | None]:
     """Return the values of FIGURES for a run; None for figures that were not measured."""
     found: dict[str, float | None] = dict.fromkeys(figure.key for figure in FIGURES)
     if results := run.results:
+        lag, noise = results.verdict.measured, results.noise
+        for part in (results, results.engine, lag, noise):
+            found |= _of_same_names(part) if part else {}
         found |= _costs(results)
-        found |= _lags(results.verdict)
+        found["processed_pageviews_per_s"] = results.verdict.throughput.processed_per_s
+        found["lag_slope_pct"] = lag.slope.pct if lag else None
         if results.views:
             oldest = max(results.views, key=lambda view: view.lag_p99_ms)
             found["view_lag_p50_ms"] = finite(oldest.lag_p50_ms)
             found["view_lag_p99_ms"] = finite(oldest.lag_p99_ms)
         found |= _reads(results.reads)
         found["dt_p50_ms"] = results.dt_ms.p50
-        found["achieved_pageviews_per_s"] = results.achieved_pageviews_per_s
-        found |= _noise(results.noise) if results.noise else {}
+        found["core_mib_per_s"] = noise.core.mib_per_s if noise and noise.core else None
         found["top_cpu_mean_pct"] = _top_cpu_pct(run, results)
     return found
 
 
+def _of_same_names(part: StrictModel) -> dict[str, float | None]:
+    """Return the figures that have the same name in a record and in FIGURES."""
+    values = {key: getattr(part, key) for key in BY_KEY if key in type(part).model_fields}
+    return {key: None if value is None else finite(value) for key, value in values.items()}
+
+
 def _costs(results: Results) -> dict[str, float | None]:
-    support = [of.cpu_mean_pct for name, of in results.processes.items() if name in SUPPORT]
-    others: dict[str, float | None] = {
+    found: dict[str, float | None] = {
         f"{name}_cpu_mean_pct": results.processes[name].cpu_mean_pct
         for name in ("broker", "reader")
         if name in results.processes
     }
-    others["support_cpu_mean_pct"] = sum(support) if support else None
-    return {**others, **(_of_engine(results.engine) if results.engine else {})}
-
-
-def _of_engine(engine: Cost) -> dict[str, float | None]:
-    seconds = engine.cpu_s and engine.cpu_mean_pct / engine.cpu_s
-    return {
-        "cpu_mean_pct": engine.cpu_mean_pct,
-        "cpu_user_pct": seconds * engine.cpu_user_s,
-        "cpu_system_pct": seconds * engine.cpu_system_s,
-        "cpu_s_per_million": engine.cpu_s_per_million,
-        "rss_max_gib": engine.rss_max.gib if engine.rss_max else None,
-        "rss_max_at_s": engine.rss_max.at_s if engine.rss_max else None,
-        "rss_growth_gib_per_million": engine.rss_growth_gib_per_million,
-        "pss_max_gib": engine.pss_max_gib,
-        "tmpfs_max_gib": engine.tmpfs_max_gib,
-        "live_heap_gib": engine.live_heap_gib,
-    }
+    if support := [of.cpu_mean_pct for name, of in results.processes.items() if name in SUPPORT]:
+        found["support_cpu_mean_pct"] = sum(support)
+    if engine := results.engine:
+        pct_per_s = engine.cpu_s and engine.cpu_mean_pct / engine.cpu_s
+        found["cpu_user_pct"] = pct_per_s * engine.cpu_user_s
+        found["cpu_system_pct"] = pct_per_s * engine.cpu_system_s
+        if engine.rss_max:
+            found["rss_max_gib"] = engine.rss_max.gib
+            found["rss_max_at_s"] = engine.rss_max.at_s
+    return found
 
 
 def _top_cpu_pct(run: RunRecord, results: Results) -> float | None:
     means = [results.top[name].cpu_pct.mean for name in run.engine_services if name in results.top]
     known = [mean for mean in means if mean is not None]
     return sum(known) if known and len(known) == len(means) else None
-
-
-def _noise(found: NoiseFigures) -> dict[str, float | None]:
-    return {
-        "harness_cpu_pct": found.harness_cpu_pct,
-        "foreign_cpu_pct": found.foreign_cpu_pct,
-        "kernel_cpu_pct": found.kernel_cpu_pct,
-        "steal_pct": found.steal_pct,
-        "core_mib_per_s": found.core.mib_per_s if found.core else None,
-        "machine_busy_pct": found.machine_busy_pct,
-    }
-
-
-def _lags(verdict: Verdict) -> dict[str, float | None]:
-    processed = {"processed_pageviews_per_s": verdict.throughput.processed_per_s}
-    if not (lag := verdict.measured):
-        return {**processed}
-    return {
-        **processed,
-        "lag_p50_ms": finite(lag.lag_p50_ms),
-        "lag_p99_ms": finite(lag.lag_p99_ms),
-        "lag_max_ms": finite(lag.lag_max_ms),
-        "processing_lag_p50_ms": finite(lag.processing_lag_p50_ms),
-        "processing_lag_p99_ms": finite(lag.processing_lag_p99_ms),
-        "lag_slope_pct": lag.slope.pct,
-    }
 
 
 def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:

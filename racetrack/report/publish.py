@@ -5,13 +5,13 @@ import hashlib
 import shlex
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from racetrack.analysis.comparison import pss_with_tmpfs_gib
-from racetrack.analysis.intervals import CostLine, fit_cost, summary
+from racetrack.analysis.intervals import Summary, fit_cost, means, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import (
     Limit,
@@ -31,7 +31,7 @@ from racetrack.report.figures import (
 )
 from racetrack.results.base import Scalar
 from racetrack.results.figures import BOUND_BY_OTHERS, NOT_SUSTAINED, LagAtMost
-from racetrack.results.folder import read_record, read_run
+from racetrack.results.folder import read_run, run_beside
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
@@ -45,7 +45,7 @@ from racetrack.results.published import (
     Sustained,
     ViewCheck,
 )
-from racetrack.results.repeats import COMPARISON_FILE, QUICK, ComparisonRecord, Piece
+from racetrack.results.repeats import QUICK, ComparisonRecord, Piece
 from racetrack.results.run import RunArguments, RunRecord, Window
 from racetrack.results.search import PAGEVIEWS, SustainableRate
 from racetrack.results.verification import ViewStatus
@@ -61,7 +61,7 @@ RAW_PATTERNS = (
 )
 DERIVED = ("kafka_retention_bytes",)
 DIGITS = 5  # significant digits
-FIGURES = [key for key in RateFigures.model_fields if key in BY_KEY]
+FIGURES = (*(key for key in RateFigures.model_fields if key in BY_KEY), "memory_max_gib")
 FIRST_OF_REASON = 200
 Key = tuple[str, str, str]  # runtime (with workload and location of data), machine, engine
 
@@ -264,19 +264,13 @@ def _day(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Return the mean of repeats with its 95 % interval (Student's t), clipped at 0."""
-    found = summary(values)
-    return _interval(found.mean, found.low, found.high, found.n)
-
-
-def _interval(mean: float, low: float | None, high: float | None, n: int) -> Estimate:
-    """Return an estimate rounded to DIGITS significant digits and clipped at 0."""
+def _estimate(of: Summary) -> Estimate:
+    """Return a mean and its interval, rounded to DIGITS significant digits and clipped at 0."""
     return Estimate(
-        mean=_round(mean),
-        low=None if low is None else _round(max(0.0, low)),
-        high=None if high is None else _round(high),
-        n=n,
+        mean=_round(of.mean),
+        low=None if of.low is None else _round(max(0.0, of.low)),
+        high=None if of.high is None else _round(of.high),
+        n=of.n,
     )
 
 
@@ -287,10 +281,11 @@ def _round(value: float) -> float:
 def _capacity(found: Sequence[FoundCapacity]) -> CapacityEstimate | None:
     if not found:
         return None
-    of = estimate([one.per_s for one in found])
+    of = summary([one.per_s for one in found])
     if len(found) == 1:
-        of = _interval(of.mean, found[0].low, found[0].high, 1)
-    return CapacityEstimate(**dict(of), is_lower_bound=any(one.is_lower_bound for one in found))
+        of = Summary(of.mean, found[0].low, found[0].high, 1)
+    is_lower_bound = any(one.is_lower_bound for one in found)
+    return CapacityEstimate(**dict(_estimate(of)), is_lower_bound=is_lower_bound)
 
 
 def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
@@ -306,7 +301,7 @@ def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
         found.append(
             Sustained(
                 bound_ms=bound_ms,
-                sustained_per_s=estimate(sustained_rates) if sustained_rates else None,
+                sustained_per_s=_estimate(summary(sustained_rates)) if sustained_rates else None,
                 failed_per_s=min(failed, default=None),
             )
         )
@@ -319,18 +314,12 @@ def _by_rate(samples: Sequence[Sample]) -> list[tuple[int, list[Sample]]]:
 
 
 def _at_rate(rate: int, samples: Sequence[Sample]) -> RateFigures:
-    figures = {key: [sample.figures.get(key) for sample in samples] for key in FIGURES}
-    figures["memory_max_gib"] = [pss_with_tmpfs_gib(sample.figures) for sample in samples]
-    known = {
-        key: estimate([value for value in values if value is not None])
-        for key, values in figures.items()
-        if None not in values
-    }
+    repeats = [{**of.figures, "memory_max_gib": pss_with_tmpfs_gib(of.figures)} for of in samples]
     return RateFigures(
         per_s=rate,
         verdicts=dict(Counter(sample.verdict for sample in samples)),
         lag_distribution=_distribution(samples),
-        **known,
+        **{key: _estimate(of) for key, of in means(repeats, FIGURES).items()},
     )
 
 
@@ -354,13 +343,13 @@ def _cpu_line(samples: Sequence[Sample]) -> CpuLine | None:
     if line is None:
         return None
     return CpuLine(
-        base_pct=_of_line(line.base_pct, line.base_half_pct, line),
-        s_per_million=_of_line(line.per_million_s, line.per_million_half_s, line),
+        base_pct=_of_line(line.base_pct, line.base_half_pct, line.runs),
+        s_per_million=_of_line(line.per_million_s, line.per_million_half_s, line.runs),
     )
 
 
-def _of_line(mean: float, half: float, line: CostLine) -> Estimate:
-    return _interval(mean, mean - half, mean + half, line.runs)
+def _of_line(mean: float, half: float, runs: int) -> Estimate:
+    return _estimate(Summary(mean, mean - half, mean + half, runs))
 
 
 def _views(material: Material) -> ViewCheck:
@@ -423,17 +412,16 @@ def gather(folders: Sequence[Path]) -> list[Material]:
     """
     collection = collect(folders)
     found: dict[Key, Material] = {}
-    compared = list(_comparisons(folders))
     tags = {run.tag for each in collection.limits for run in each.record.runs}
-    tags |= {piece.tag for _, record in compared for piece in record.pieces}
+    tags |= {piece.tag for each in collection.comparisons for piece in each.record.pieces}
     for run in collection.runs:
         if run.tag not in tags:
             _take_run(found.setdefault((*run.place, run.engine), Material()), run)
     for limit in collection.limits:
         key = (*place_of(limit.record), limit.record.engine)
         _take_search(found.setdefault(key, Material()), limit)
-    for folder, record in compared:
-        _take_comparison(found, folder, record)
+    for compared in collection.comparisons:
+        _take_comparison(found, compared.path, compared.record)
     return [_whole(of) for of in found.values() if of.samples or of.capacities]
 
 
@@ -496,21 +484,12 @@ def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
     Raises:
         UsageError: the folder of the run is missing.
     """
-    path = folder.parent / Path(tag).name
-    if not (path / "run.json").is_file():
+    if not (path := run_beside(folder, tag)):
         raise UsageError(
-            f"{folder} has no raw data: {path} is gone. Copy the folder together with its runs."
+            f"{folder} has no raw data: {folder.parent / tag} is gone. Copy the folder together"
+            " with its runs."
         )
     return path, read_run(path)
-
-
-def _comparisons(folders: Sequence[Path]) -> Iterable[tuple[Path, ComparisonRecord]]:
-    """Yield the comparisons in these folders and in their direct subfolders."""
-    for folder in map(Path.resolve, folders):
-        inside = sorted(path for path in folder.iterdir() if path.is_dir())
-        for path in (folder, *inside):
-            if (file := path / COMPARISON_FILE).is_file():
-                yield path, read_record(file, ComparisonRecord)
 
 
 def _take_comparison(found: dict[Key, Material], folder: Path, record: ComparisonRecord) -> None:

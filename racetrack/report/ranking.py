@@ -11,7 +11,7 @@ from pathlib import Path
 
 from racetrack.errors import UsageError
 from racetrack.report.export import markdown_table
-from racetrack.report.figures import format_significant
+from racetrack.report.figures import format_interval
 from racetrack.report.html import environment, own_file
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
@@ -173,13 +173,7 @@ def _answers(result: EngineResult) -> str:
 
 
 def _estimate(of: Estimate | None) -> str:
-    """Format a mean with its interval, such as `41.0 (38.7 to 43.3)`."""
-    if of is None:
-        return NOT_MEASURED
-    mean = format_significant(of.mean)
-    if of.low is None or of.high is None:
-        return mean
-    return f"{mean} ({format_significant(of.low)} to {format_significant(of.high)})"
+    return format_interval(of.mean, of.low, of.high) if of else NOT_MEASURED
 
 
 def _rates(results: Sequence[EngineResult]) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from racetrack.analysis.comparison import BASE, MEMORY, Figures, Side, base_pct
-from racetrack.analysis.intervals import Summary, ratio_of, summary
+from racetrack.analysis.intervals import Summary, means, ratio_of, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
 from racetrack.report.export import FlatRecord, flat_pieces, flat_record, flat_search
@@ -106,14 +106,9 @@ def _label(record: FlatRecord) -> str:
 
 
 def _group(repeats: Sequence[FlatRecord]) -> Repeats:
-    figures = {}
     columns = dict.fromkeys(key for record in repeats for key in record)
-    for key in columns:
-        known = [of for record in repeats if isinstance(of := record.get(key), int | float)]
-        if len(known) == len(repeats):
-            figures[key] = summary(known)
     verdicts = frozenset(str(record.get("verdict")) for record in repeats)
-    return Repeats(figures, verdicts, frozenset(columns))
+    return Repeats(means(repeats, columns), verdicts, frozenset(columns))
 
 
 def read_recorded(paths: Sequence[Path]) -> Recorded:
@@ -328,5 +323,6 @@ def _why_change_holds(
     change_pct = 100 * (found.ratio - 1)
     if not OPERATORS[condition.compares](change_pct, condition.bound):
         return None
-    is_shown = found.low is None or found.high is None or not found.low <= 1 <= found.high
-    return f"{condition.metric} changed by {change_pct:+.1f} %" if is_shown else None
+    if found.excludes_1 is False:
+        return None
+    return f"{condition.metric} changed by {change_pct:+.1f} %"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from racetrack.analysis.capacity import Scale, Step, scale_of
+from racetrack.analysis.capacity import Scale, ScaleStep, scale_of
 from racetrack.analysis.intervals import Ratio, Summary
 from racetrack.report.comparison import (
     describe_exceptions,
@@ -13,8 +13,8 @@ from racetrack.report.comparison import (
     describe_interval,
 )
 from racetrack.report.draw import Chart, Floats, Line
-from racetrack.report.export import Document, flat_pieces, markdown_table
-from racetrack.report.figures import SHARE_OF_IDEAL, format_significant
+from racetrack.report.export import Document, document_of_answers, flat_pieces
+from racetrack.report.figures import SHARE_OF_IDEAL, format_interval
 from racetrack.report.recorded import Groups, Repeats, groups_of
 from racetrack.results.repeats import ScaleRecord, side_label
 from racetrack.workloads.contract import run_label
@@ -45,17 +45,17 @@ def _describe_factors(scale: Scale) -> str:
     return f"{'; '.join([first, *others])}."
 
 
-def _describe_factor(scale: Scale, step: Step) -> tuple[str, str]:
+def _describe_factor(scale: Scale, step: ScaleStep) -> tuple[str, str]:
     """Return a factor as text, and why it decides nothing; empty if it decides."""
     assert step.factor  # noqa: S101
     factor = step.factor
-    if factor.low is None or factor.high is None:
+    if factor.excludes_1 is None:
         return f"{factor.ratio:.2g}", " (not decided: too few repeats for an interval)"
     if scale.first.at_least:
         bound = " (not decided: both are lower bounds)" if step.at_least else ""
         return f"at most {describe_factor(factor)}", bound
     least = "at least " if step.at_least else ""
-    if factor.low <= 1 <= factor.high:
+    if not factor.excludes_1:
         return f"{least}{describe_interval(factor)}", " (no difference found)"
     return f"{least}{describe_factor(factor)}", ""
 
@@ -90,11 +90,11 @@ def _describe_hold(scale: Scale, per_s: int) -> str:
     )
 
 
-def _replicas(step: Step) -> str:
+def _replicas(step: ScaleStep) -> str:
     return f"{step.replicas} replica{'' if step.replicas == 1 else 's'}"
 
 
-def _count(step: Step) -> str:
+def _count(step: ScaleStep) -> str:
     of = step.held + step.failed
     return f"{step.held} of {of} run{'' if of == 1 else 's'}"
 
@@ -118,15 +118,10 @@ def table(scale: Scale) -> list[list[str]]:
 
 
 def _capacity(of: Ratio | None) -> str:
-    if of is None:
-        return ""
-    if of.low is None or of.high is None:
-        return format_significant(of.ratio)
-    low, high = format_significant(of.low), format_significant(of.high)
-    return f"{format_significant(of.ratio)} ({low} to {high})"
+    return format_interval(of.ratio, of.low, of.high) if of else ""
 
 
-def _hold_cell(step: Step) -> str:
+def _hold_cell(step: ScaleStep) -> str:
     if not step.held + step.failed:
         return ""
     answer = {True: "yes", False: "no", None: "not decided"}[step.holds]
@@ -194,16 +189,18 @@ def describe_partitions(record: ScaleRecord) -> str:
 def document(record: ScaleRecord) -> Document:
     """Return the result for export: sentences, figures by number of replicas, conditions of the
     measurement, and records."""
-    scale, conditions = scale_of(record), describe_conditions(record)
-    lines, rows = sentences(scale), table(scale)
-    parts = ["".join(f"- {line}\n" for line in lines), markdown_table(rows[0], rows[1:])]
-    parts.append("".join(f"- {line}\n" for line in conditions))
-    figures = [_figures(scale, step) for step in scale.steps]
-    more = {"answer": lines, "conditions": conditions, "figures": figures}
-    return Document("scale", flat_pieces(record), more, markdown="\n".join(parts))
+    scale = scale_of(record)
+    return document_of_answers(
+        "scale",
+        sentences(scale),
+        table(scale),
+        describe_conditions(record),
+        [_figures(scale, step) for step in scale.steps],
+        flat_pieces(record),
+    )
 
 
-def _figures(scale: Scale, step: Step) -> Mapping[str, Any]:
+def _figures(scale: Scale, step: ScaleStep) -> Mapping[str, Any]:
     share = scale.share_of_ideal(step)
     return {
         "replicas": step.replicas,

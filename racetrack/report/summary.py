@@ -36,7 +36,6 @@ from racetrack.results.verification import (
     Verified,
     ViewFinding,
     ViewStatus,
-    WrongRow,
 )
 from racetrack.workloads.contract import run_label, workload_of
 
@@ -199,16 +198,17 @@ def _cdc(lag: CdcLag) -> str:
 def _windows(writes: WindowWrites) -> str:
     """Return a line with the latency as defined by Yahoo's benchmark, and with the maximum lag,
     which that latency does not show."""
-    return (
-        f"  windows     {writes.windows} of {writes.length_ms / 1000:g} s: last written p50"
+    return _line(
+        "windows",
+        f"{writes.windows} of {writes.length_ms / 1000:g} s: last written p50"
         f" {_ms(writes.after_end_p50_ms)}, max {_ms(writes.after_end_max_ms)} after the end; lag"
-        f" in this time up to {_ms(writes.lag_max_ms)}"
+        f" in this time up to {_ms(writes.lag_max_ms)}",
     )
 
 
 def _read(answers: Answers) -> str:
     """Return a line with the response time and the age of the answers to a query."""
-    text = f"  read        {answers.query}: {answers.answered} of {answers.due} answered"
+    text = f"{answers.query}: {answers.answered} of {answers.due} answered"
     if answers.rows_max is not None:
         text += f" with up to {answers.rows_max:,} rows"
     for what, of in (("time", answers.time), ("age", answers.age)):
@@ -216,7 +216,7 @@ def _read(answers: Answers) -> str:
             text += f", {what} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
     if answers.errors:
         text += f"; {answers.errors} errors: {(answers.first_error or '')[:SHOWN_OF_AN_ERROR]}"
-    return text
+    return _line("read", text)
 
 
 def _ms(value: float) -> str:
@@ -274,7 +274,7 @@ def describe_faults(run: RunRecord) -> list[str]:
     lines = []
     for done, came_back in zip(run.faults.done, run.results.faults, strict=False):
         lags = [f"lag of {name} {_back(lag)}" for name, lag in came_back.lags.items()]
-        lines.append(f"  fault       {done.fault}: {', '.join([*_took(done), *lags])}")
+        lines.append(_line("fault", f"{done.fault}: {', '.join([*_took(done), *lags])}"))
     return lines
 
 
@@ -308,18 +308,16 @@ def _number(value: float | None, form: str) -> str:
 def describe_verification(verified: Verified) -> list[str]:
     """Return the result of a verification as lines: the number of right views, the first wrong rows
     of each wrong view, and the time to drain."""
-    lines = [*_describe_cdc_tables(verified), f"  views       {describe_views(verified)}"]
+    lines = [*_describe_cdc_tables(verified), _line("views", describe_views(verified))]
     for name in verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
-        lines.append(f"  WRONG       {name}: {describe_wrong_view(verified.views[name])}")
-        for found in verified.views[name].first[:SHOWN_ROWS]:
-            lines += [f"              {line}" for line in _format_both(found)]
+        lines += _describe_wrong("WRONG", name, verified.views[name], ("source", "engine"))
     for name in verified.named(ViewStatus.NOT_COMPARED):
         lines.append(f"  NOT COMPARED {name}: {verified.views[name].reason}")
     for topic, unfit in verified.unfit.items():
-        lines.append(f"  UNFIT       {describe_unfit(topic, unfit)}")
+        lines.append(_line("UNFIT", describe_unfit(topic, unfit)))
     if absent := verified.named(ViewStatus.ABSENT):
-        lines.append(f"              not in this engine's demo: {', '.join(absent)}")
-    return [*lines, f"  drained     {describe_drain(verified)}"]
+        lines.append(_line("", f"not in this engine's demo: {', '.join(absent)}"))
+    return [*lines, _line("drained", describe_drain(verified))]
 
 
 def _describe_cdc_tables(verified: Verified) -> list[str]:
@@ -327,12 +325,23 @@ def _describe_cdc_tables(verified: Verified) -> list[str]:
     each table."""
     if not (cdc := verified.cdc):
         return []
-    lines = [f"  CDC         {describe_cdc(cdc)}"]
+    lines = [_line("CDC", describe_cdc(cdc))]
     for name in cdc.differing:
-        lines.append(f"  DIFFERS     {name}: {describe_wrong_view(cdc.tables[name])}")
-        for found in cdc.tables[name].first[:SHOWN_ROWS]:
-            lines += [f"              {line}" for line in _format_both(found, ("MySQL", "topic"))]
-    lines += [f"              sent no message: {statement}" for statement in cdc.statements]
+        lines += _describe_wrong("DIFFERS", name, cdc.tables[name], ("MySQL", "topic"))
+    return [*lines, *(_line("", f"sent no message: {of}") for of in cdc.statements)]
+
+
+def _describe_wrong(
+    heading: str, name: str, found: ViewFinding, sides: tuple[str, str]
+) -> list[str]:
+    """Return lines on a wrong view or topic: what is wrong, and its first wrong rows as `sides`
+    have them."""
+    lines = [_line(heading, f"{name}: {describe_wrong_view(found)}")]
+    for row in found.first[:SHOWN_ROWS]:
+        lines += [
+            _line("", f"{row.finding:<9} {sides[0]:<7} {_format_row(row.source)}"),
+            _line("", f"{'':<9} {sides[1]:<7} {_format_row(row.engine)}"),
+        ]
     return lines
 
 
@@ -400,14 +409,6 @@ def describe_drain(verified: Verified) -> str:
     if after_s is None:
         return f"not within {verified.drain_within_s:.0f} s of the pause"
     return f"{after_s:,.1f} s after the pause"
-
-
-def _format_both(found: WrongRow, sides: tuple[str, str] = ("source", "engine")) -> list[str]:
-    """Return two lines for a wrong row: the expected row, and the engine's row."""
-    return [
-        f"{found.finding:<9} {sides[0]:<7} {_format_row(found.source)}",
-        f"{'':<9} {sides[1]:<7} {_format_row(found.engine)}",
-    ]
 
 
 def printable(value: Scalar) -> Scalar:

@@ -60,8 +60,9 @@ def show(out: Console, collection: Collection, tables: Sequence[Table]) -> None:
         long = {of: text for of, text in table.differences.items() if text not in of}
         _lines(out, [f"{label}: {text}" for label, text in long.items()])
         _lines(out, [f"warning: {warning}" for warning in table.warnings], "yellow")
-        warnings = [f"warning: {text} {runs}".rstrip() for text, runs in warnings_of_runs(table)]
-        _lines(out, warnings, "yellow")
+        for warnings in graded_warnings(table).values():
+            lines = [f"warning: {text} {runs}".rstrip() for text, runs in warnings]
+            _lines(out, lines, "yellow")
         _failed(out, table)
     _limits(out, collection.limits_by_place)
     for scale in collection.scales:
@@ -152,14 +153,9 @@ def describe_means(table: Table) -> str:
     return f"Means over runs ± half the {CONFIDENCE:.0%} interval (Student's t)."
 
 
-def warnings_of_runs(table: Table) -> list[tuple[str, str]]:
-    """Return each warning once, with the names of its runs. The names are empty if the warning is
-    about all runs."""
-    return [pair for of in graded_warnings(table).values() for pair in of]
-
-
 def graded_warnings(table: Table) -> dict[Grade, list[tuple[str, str]]]:
-    """Return the warnings of `warnings_of_runs` by how much they matter."""
+    """Return each warning once, by how much it matters, with the names of its runs. The names are
+    empty if the warning is about all runs."""
     runs = [run for group in table.groups for run in group.runs]
     found: dict[Grade, list[tuple[str, str]]] = {}
     for grade in Grade:

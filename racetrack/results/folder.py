@@ -168,6 +168,13 @@ def engine_folders(folder: Path) -> list[Path]:
     return [folder / each.engine for each in read_run(folder).engines] or [folder]
 
 
+def run_beside(folder: Path, tag: str) -> Path | None:
+    """Return the run folder with this tag that is next to `folder`, the folder of a plan or search;
+    None if it is missing. Tags come from files, so they are reduced to plain names."""
+    path = folder.parent / Path(tag).name
+    return path if (path / RUN_JSON).is_file() else None
+
+
 def named_folder(logs: Path, label: str) -> Path:
     """Create a folder such as `logs/2026.11.20.18.04.43_UTC_<label>/`. If it exists, use the time
     one second later."""

@@ -10,7 +10,7 @@ from racetrack import plugins
 from racetrack.results.base import StrictModel
 
 
-class PlannedRun(StrictModel):
+class SweepRun(StrictModel):
     """A run of the plan. Once it has run, `tag` is the name of its run folder, which is next to the
     folder of the sweep."""
 
@@ -54,7 +54,7 @@ class Sweep(StrictModel):
     )
     vary: str | None = None
     values: tuple[str, ...] = ()
-    runs: tuple[PlannedRun, ...] = Field(default=(), description="Runs in the order of execution.")
+    runs: tuple[SweepRun, ...] = Field(default=(), description="Runs in the order of execution.")
     schema_version: Literal[1] = 1
     kind: Literal["sweep"] = "sweep"
 

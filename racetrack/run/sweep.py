@@ -11,7 +11,7 @@ from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.results.folder import named_folder, read_plan, read_run, write_record
 from racetrack.results.run import RunArguments
-from racetrack.results.sweep import PlannedRun, Sweep
+from racetrack.results.sweep import Sweep, SweepRun
 from racetrack.results.sweep import article as read_article
 from racetrack.run import experiment
 from racetrack.run.checks import services_of
@@ -31,7 +31,7 @@ def planned(sweep: Sweep) -> Sweep:
     if sweep.as_published:
         return sweep.model_copy(update={"runs": _published_runs(sweep.engines)})
     runs = tuple(
-        PlannedRun(engine=engine, pageviews_per_s=rate, repeat=repeat, value=value)
+        SweepRun(engine=engine, pageviews_per_s=rate, repeat=repeat, value=value)
         for repeat in range(1, sweep.repeat + 1)
         for rate in sweep.rates
         for value in (sweep.values or (None,))
@@ -62,10 +62,10 @@ def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
     )
 
 
-def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
+def _published_runs(names: Sequence[str]) -> tuple[SweepRun, ...]:
     article = read_article()
     return tuple(
-        PlannedRun(
+        SweepRun(
             engine=result.engine,
             pageviews_per_s=result.pageviews_per_s,
             repeat=1,
@@ -141,13 +141,13 @@ def carry_out(
 
 
 def _run(
-    run: PlannedRun,
+    run: SweepRun,
     sweep: Sweep,
     logs_folder: Path,
     screen: Screen,
     guard: terminal.Guard,
     run_once: RunOnce,
-) -> PlannedRun:
+) -> SweepRun:
     """Make one run. Its folder is created next to the sweep's folder, where reports expect it, even
     if the setting LOGS_FOLDER has changed since the sweep began."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
@@ -158,13 +158,13 @@ def _run(
     return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})
 
 
-def _settings(run: PlannedRun, sweep: Sweep) -> dict[str, str]:
+def _settings(run: SweepRun, sweep: Sweep) -> dict[str, str]:
     """Return the settings of a run in the plan, by their names in `.env`."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
     return {**sweep.settings, **run.settings, **varied}
 
 
-def _arguments(run: PlannedRun, sweep: Sweep) -> RunArguments:
+def _arguments(run: SweepRun, sweep: Sweep) -> RunArguments:
     extends = not (sweep.faults or sweep.load) and run.pageviews_per_s > 0
     return RunArguments(
         pageviews_per_s=run.pageviews_per_s,
@@ -178,7 +178,7 @@ def _arguments(run: PlannedRun, sweep: Sweep) -> RunArguments:
     )
 
 
-def _progress(run: PlannedRun, done: int, of: int, took_s: Sequence[float]) -> str:
+def _progress(run: SweepRun, done: int, of: int, took_s: Sequence[float]) -> str:
     left = ""
     if took_s:
         left = f", about {statistics.median(took_s) * (of - done) / 60:.0f} minutes left"
