@@ -48,6 +48,8 @@ class Kubectl:
                 text=True,
                 check=False,
                 timeout=within_s,
+                # Ctrl-C reaches only the harness, which then removes the namespace by a command.
+                start_new_session=True,
             )
         except FileNotFoundError:
             raise NoCluster("There is no `kubectl` on PATH. Install it.") from None

@@ -172,6 +172,13 @@ def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path
     assert Kubectl("test_it").render(tmp_path) == objects
 
 
+def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> None:
+    """Otherwise it would end the removal of a namespace."""
+    program = f"#!{sys.executable}\nimport os\nprint(os.getpgid(0) == os.getpid())\n"
+    (tmp_path / "kubectl").write_text(program)
+    assert Kubectl("test_it").run("delete", "namespace") == "True\n"
+
+
 def test_a_failure_is_told_in_the_words_of_kubectl(cluster: Cluster) -> None:
     cluster.says("get pods", "Error from server (Forbidden)", code=1)
     with pytest.raises(ClusterFailed, match=r"`kubectl get pods .*Error from server \(Forbidden\)"):
