@@ -10,6 +10,7 @@
 #     kill      flink, and all its pods are killed
 #     drain     kstreams, and the engine's node is drained
 #     cut       kstreams, and the network of the engine's node is cut for 20 s
+#     scale     ./race scale kstreams with one and two replicas, in its shortest form
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
 #
 # A case takes 3 to 5 minutes on two cores. Exit code: 0 if all passed: the runs were verified.
@@ -54,6 +55,12 @@ case_drain() { race kstreams --fault drain:node2@12s+5s; }
 case_cut() { race kstreams --fault cut:node2@12s+20s; }
 case_kill() { race flink --fault kill:engine@12s; }
 
+case_scale() {
+    begin kstreams
+    on_the_rig ./race scale kstreams --replicas 1,2 --quick --repeats 1
+    "$RIG" down
+}
+
 case_harness() {
     local harness give_up
     begin kstreams
@@ -86,8 +93,11 @@ begin() {
 start_race() {
     local engine=$1
     shift
-    KUBERNETES_CUT_COMMAND="$RIG cut" RUNTIME=kubernetes KUBERNETES_SMALL=true ENGINE_REPLICAS=2 \
-        NOISE_GATE=false ./run_experiment.sh "$engine" 2000 10 5 1.0 --verify "$@"
+    ENGINE_REPLICAS=2 on_the_rig ./run_experiment.sh "$engine" 2000 10 5 1.0 --verify "$@"
+}
+
+on_the_rig() {
+    KUBERNETES_CUT_COMMAND="$RIG cut" RUNTIME=kubernetes KUBERNETES_SMALL=true NOISE_GATE=false "$@"
 }
 
 main "$@"
