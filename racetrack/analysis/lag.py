@@ -26,7 +26,7 @@ from racetrack.analysis.curves import (
     update_steps,
 )
 from racetrack.analysis.raw import Arrival, Delay
-from racetrack.results.figures import LittlesLaw, Quantiles, WindowWrites
+from racetrack.results.figures import LagAtMost, LittlesLaw, Quantiles, WindowWrites
 
 # An engine is silent if it makes no update for two typical update intervals, and for at least 2 s,
 # because an update of a 1 s cycle may be late. If a window has fewer than 3 updates, the typical
@@ -269,6 +269,11 @@ def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
 def over_time(curves: Curves, start_ms: float, end_ms: float) -> dict[float, float]:
     """Return the lag in milliseconds that was not exceeded for each of SHARES of the window."""
     return dict(zip(SHARES, age(curves, start_ms, end_ms).quantiles_ms(SHARES), strict=True))
+
+
+def distribution(at_most_ms: Mapping[float, float]) -> tuple[LagAtMost, ...]:
+    """Return the result of `over_time` as points of a distribution."""
+    return tuple(LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most_ms.items())
 
 
 def percentiles(at_most_ms: Mapping[float, float]) -> dict[str, float]:

@@ -36,6 +36,7 @@ from racetrack.analysis.lag import (
     SILENT_GAPS,
     LagSeries,
     binned,
+    distribution,
     lag_series,
     over_time,
     percentiles,
@@ -53,7 +54,6 @@ from racetrack.analysis.slope import (
 )
 from racetrack.results.figures import (
     Lag,
-    LagAtMost,
     LagShare,
     Slope,
     Throughput,
@@ -194,9 +194,7 @@ def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
     return Lag(
         slope=slope,
         **percentiles(at_most_ms),
-        lag_distribution=tuple(
-            LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most_ms.items()
-        ),
+        lag_distribution=distribution(at_most_ms),
         processing_lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
         processing_lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
         processing_lag_max_ms=float(series.lag_ms.max()),

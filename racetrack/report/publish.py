@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from racetrack.analysis import curves, lag
 from racetrack.analysis.comparison import pss_with_tmpfs_gib
 from racetrack.analysis.intervals import Summary, fit_cost, means, summary
 from racetrack.errors import UsageError
@@ -431,8 +432,8 @@ def _take_run(material: Material, run: Run) -> None:
     if why := _why_left_out(run):
         material.leave_out(run.tag, why)
         return
-    lag = run.record.results.verdict.measured if run.record.results else None
-    distribution = lag.lag_distribution if lag else ()
+    measured = run.record.results.verdict.measured if run.record.results else None
+    distribution = measured.lag_distribution if measured else ()
     material.samples.append(Sample(run.rate, run.verdict, run.figures, distribution))
     material.runs.append(run)
     material.windows += [run.record.measured.window] if run.record.measured else []
@@ -501,17 +502,26 @@ def _take_comparison(found: dict[Key, Material], folder: Path, record: Compariso
             why = piece.outcome if piece.outcome != "ok" else piece.verdict
             material.leave_out(f"{piece.tag} at {piece.load}", why)
             continue
-        _take_piece(material, piece)
+        _take_piece(material, path, piece)
         material.records[path] = run
         material.comparisons[folder] = record
 
 
-def _take_piece(material: Material, piece: Piece) -> None:
+def _take_piece(material: Material, path: Path, piece: Piece) -> None:
     material.windows += [piece.window] if piece.window else []
     if piece.pageviews_per_s is not None:
-        material.samples.append(Sample(piece.pageviews_per_s, piece.verdict, piece.figures))
+        sample = Sample(piece.pageviews_per_s, piece.verdict, piece.figures, _lag_in(path, piece))
+        material.samples.append(sample)
     elif capacity := piece.figures.get("capacity_per_s"):
         material.capacities.append(FoundCapacity(capacity, None, None, piece.is_lower_bound))
+
+
+def _lag_in(path: Path, piece: Piece) -> tuple[LagAtMost, ...]:
+    """Compute the distribution of the lag in the window of a piece from its raw data."""
+    if not piece.window:
+        return ()
+    at_most_ms = lag.over_time(curves.read(path), piece.window.start_ms, piece.window.end_ms)
+    return lag.distribution(at_most_ms)
 
 
 def _whole(material: Material) -> Material:

@@ -267,6 +267,8 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
         (1_000, 2),
         (4_000, 2),
     ]
+    lag_ms = {at["share"]: at["lag_ms"] for at in result["rates"][0]["lag_distribution"]}
+    assert RunSpec().delay_ms < lag_ms[0.5] < lag_ms[0.99] < RunSpec().delay_ms + 1_500
     assert (result["capacity"]["mean"], result["capacity"]["n"]) == (50_002, 2)
     assert result["commands"] == [
         "./race compare steady swift --quick --rates 1000,4000 --repeats 2"
