@@ -110,6 +110,16 @@ const withIntervals = (chart, range) => (plot, low, high) => {
   return low === null ? range(plot, low, high) : range(plot, Math.min(low, ...ends), Math.max(high, ...ends));
 };
 
+const dashesOf = (line) => line.dash || DASHES[line.look % LOOKS];
+// A line's colour and dashes, as the background of its marker in the legend.
+const markerOf = (line) => {
+  const colour = `var(${variable(line)})`, dashes = dashesOf(line);
+  if (!dashes.length) return colour;
+  let at = 0;
+  const stripes = dashes.map((length, index) => `${index % 2 ? "transparent" : colour} ${at}px ${(at += length)}px`);
+  return `repeating-linear-gradient(90deg, ${stripes})`;
+};
+
 const options = (chart, width) => ({
   width, height: HEIGHT,
   padding: [8, 26, 0, 0],
@@ -127,14 +137,14 @@ const options = (chart, width) => ({
       label: line.name,
       stroke: () => css(variable(line)),
       width: 1.6,
-      dash: line.dash || DASHES[line.look % LOOKS],
+      dash: dashesOf(line),
       spanGaps: true,
       paths: line.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
       points: { show: line.kind === "points", size: 7, fill: () => css("--paper") },
       value: (plot, y) => (y === null || y === undefined ? "" : number(y, chart.y_decimals) + chart.y_unit),
     })),
   ],
-  legend: { markers: { width: 0, fill: (plot, index) => `var(${variable(chart.lines[index - 1])})` } },
+  legend: { markers: { width: 0, fill: (plot, index) => markerOf(chart.lines[index - 1]) } },
   cursor: {
     drag: { x: false, y: false },
     dataIdx: (plot, index, at) => (index === 0 ? at : nearest(plot.data[index], at)),
