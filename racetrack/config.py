@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import ModuleType
@@ -412,7 +412,20 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
     """
-    given: dict[str, object] = {name.lower(): value for name, value in (overrides or {}).items()}
+    files = (ENV_FILE, *plugins.env_files())
+    changed_ns = tuple(file.stat().st_mtime_ns for file in files if file.exists())
+    return _load(frozenset((overrides or {}).items()), frozenset(os.environ.items()), changed_ns)
+
+
+# Parsing takes a tenth of a second, and commands load the same settings many times.
+@lru_cache(maxsize=32)
+def _load(
+    overrides: frozenset[tuple[str, str]],
+    _environment: frozenset[tuple[str, str]],
+    _changed_ns: tuple[int, ...],
+) -> Settings:
+    """Load settings; read them again if the environment or a file has changed."""
+    given: dict[str, object] = {name.lower(): value for name, value in overrides}
     if unknown := sorted(given.keys() - every_setting().keys()):
         name = unknown[0].upper()
         raise UsageError(
@@ -459,6 +472,7 @@ def defaults() -> Settings:
     return load(found)
 
 
+@cache
 def known_names() -> frozenset[str]:
     """Return the names allowed in `.env`, in capitals: all settings and all image versions."""
     brought = (

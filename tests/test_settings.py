@@ -172,3 +172,10 @@ def test_secrets_are_masked_in_the_record() -> None:
     for name, value in secrets.items():
         if secret := value.get_secret_value():
             assert secret not in str(record[name])
+
+
+def test_settings_are_read_again_after_a_change_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = settings.load()
+    assert settings.load() is before
+    monkeypatch.setenv("KAFKA_PORT", "9999")
+    assert settings.load().kafka_port == 9999

@@ -1,11 +1,10 @@
 """Creates, writes and reads the run folder `logs/<tag>/`."""
 
 import json
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, get_args
 
@@ -179,13 +178,13 @@ def named_folder(logs: Path, label: str) -> Path:
     """Create a folder such as `logs/2026.11.20.18.04.43_UTC_<label>/`. If it exists, use the time
     one second later."""
     logs.mkdir(parents=True, exist_ok=True)
+    at = datetime.now(UTC)
     while True:
-        now = datetime.now(UTC)
-        folder = logs / f"{now:%Y.%m.%d.%H.%M.%S}_UTC_{label}"
+        folder = logs / f"{at:%Y.%m.%d.%H.%M.%S}_UTC_{label}"
         try:
             folder.mkdir()
         except FileExistsError:
-            time.sleep(1 - now.microsecond / 1e6)
+            at += timedelta(seconds=1)
         else:
             return folder
 
