@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TextIO
+from typing import TextIO, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.folder import RunFolder
 from racetrack.run.search import LoadSample
+from racetrack.run.session import Session
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000
@@ -164,3 +165,18 @@ class FluidSession(OnClock):
 
     def _write(self, name: str, count: float) -> None:
         self._file.write(f"{self._clock.now_ms()},{name},0,{int(count)}\n")
+
+
+class FluidRuns:
+    """Opens sessions on one fake clock; `change` is called with each of them."""
+
+    def __init__(self) -> None:
+        self.clock, self.sessions = FakeClock(), list[FluidSession]()
+        self.change: Callable[[FluidSession], None] = lambda _: None
+
+    def open(self, engine: SimulatedEngine, folder: RunFolder, name: str = "fake") -> Session:
+        rng = np.random.default_rng(len(self.sessions))
+        made = FluidSession(self.clock, engine, rng, folder, name)
+        self.change(made)
+        self.sessions.append(made)
+        return cast(Session, made)

@@ -6,9 +6,8 @@ import signal
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -23,27 +22,22 @@ from racetrack.run.trials import DURATIONS
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
-from tests.run.fluid_session import FakeClock, FluidSession
+from tests.run.fluid_session import FluidRuns, FluidSession
 
 ENGINE = SimulatedEngine(per_s=20_000, noise=0.03)
 Search = Callable[[], LimitRecord]
 
 
-class Fakes:
+class Fakes(FluidRuns):
     """Where the search runs."""
 
     def __init__(self) -> None:
-        self.stack, self.clock = FakeStack(), FakeClock()
-        self.sessions: list[FluidSession] = []
-        self.change: Callable[[FluidSession], None] = lambda _: None
+        super().__init__()
+        self.stack = FakeStack()
         self.void: Iterator[str | None] = repeat(None)
 
     def session(self, _engine: object, _stack: object, folder: RunFolder, *_: object) -> Session:
-        rng = np.random.default_rng(len(self.sessions))
-        made = FluidSession(self.clock, ENGINE, rng, folder)
-        self.change(made)
-        self.sessions.append(made)
-        return cast(Session, made)
+        return self.open(ENGINE, folder)
 
 
 @pytest.fixture

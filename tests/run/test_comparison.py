@@ -2,18 +2,14 @@
 fail, and resumption."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from racetrack import terminal
-from racetrack.analysis.comparison import answers, sides_of
+from racetrack.analysis.comparison import sides_of
 from racetrack.config import load
-from racetrack.errors import UsageError
 from racetrack.results.folder import RunFolder, read_plan, read_run
 from racetrack.results.repeats import COMPARISON_FILE, ComparisonRecord, PlannedRun
 from racetrack.run import comparison
@@ -23,12 +19,11 @@ from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
-from tests.run.fluid_session import FakeClock, FluidSession
+from tests.run.fluid_session import FluidRuns, FluidSession
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
 CAPACITY = {SWIFT: 30_000.0, SLOW: 12_000.0}
-Change = Callable[[FluidSession], None]
 
 
 class Named(FakeEngine):
@@ -37,21 +32,16 @@ class Named(FakeEngine):
         self.name, self.services = name, (name,)
 
 
-class Fakes:
-    """Where comparisons run; `change` is called with each session."""
+class Fakes(FluidRuns):
+    """Where comparisons run."""
 
     def __init__(self, logs: Path) -> None:
-        self.clock, self.sessions = FakeClock(), list[FluidSession]()
+        super().__init__()
         self.logs = logs
-        self.change: Change = lambda _: None
 
     def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
-        rng = np.random.default_rng(len(self.sessions))
         fluid = SimulatedEngine(per_s=CAPACITY[engine.name], noise=0.02)
-        made = FluidSession(self.clock, fluid, rng, folder, engine.name)
-        self.change(made)
-        self.sessions.append(made)
-        return cast(Session, made)
+        return self.open(fluid, folder, engine.name)
 
     def begin(self, rates: tuple[int, ...] = (2_000, 5_000)) -> Path:
         folder = self.logs / "compare"
@@ -103,14 +93,6 @@ def test_each_engine_is_measured_at_every_rate_and_at_saturation(fakes: Fakes) -
     orders = [session.set_to for session in fakes.sessions]
     assert all(order[:2] == [2_000, 5_000] for order in orders)
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
-
-
-def test_its_answer_is_that_the_swift_one_gets_furthest(fakes: Fakes) -> None:
-    sides = sides_of(fakes.carry_out(fakes.begin()))
-    of_capacity = next(one for one in answers(sides) if one.metric.key == "capacity_per_s")
-    assert of_capacity.leaders == (SWIFT,)
-    found = of_capacity.between(SWIFT, SLOW)
-    assert found and found.ratio.ratio == pytest.approx(2.5, rel=0.05)
 
 
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
@@ -242,8 +224,3 @@ def test_a_quick_comparison_of_two_takes_ten_minutes_and_one_of_three_an_hour() 
             ),
         )
         assert comparison.left_s(record) <= most_s
-
-
-def test_another_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not the folder of a comparison"):
-        read_plan(tmp_path, ComparisonRecord)

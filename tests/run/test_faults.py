@@ -7,7 +7,6 @@ from typing import cast
 import pytest
 
 from racetrack.config import load
-from racetrack.engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault
@@ -25,8 +24,6 @@ from tests.waiting import wait_until
         ("kill:debezium@10s", "kill", "debezium", 10, 0),
         ("kill:engine@10s+5s", "kill", "engine", 10, 5),
         ("pause:broker@10s+5s", "pause", "broker", 10, 5),
-        ("pause:registry@0.5s+1.25s", "pause", "registry", 0.5, 1.25),
-        ("pause:redis@10s+5s", "pause", "redis", 10, 5),
         ("pause:broker@1m+500ms", "pause", "broker", 60, 0.5),
         ("kill:mysql@10", "kill", "mysql", 10, 0),
         ("delete:flink-taskmanager-1@20s", "delete", "flink-taskmanager-1", 20, 0),
@@ -58,15 +55,6 @@ def test_what_a_fault_says(text: str, how: How, whom: str, at_s: float, for_s: f
 def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         faults.parse(text)
-
-
-def test_an_engine_is_its_services_and_one_without_debezium_can_not_lose_it() -> None:
-    settings = load()
-    kill_engine, kill_debezium = faults.parse("kill:engine@1s"), faults.parse("kill:debezium@1s")
-    engine = example_engine()
-    assert faults.services_hit(kill_engine, engine, settings) == engine.services
-    with pytest.raises(UsageError, match="runs without debezium"):
-        faults.services_hit(kill_debezium, calibration_engine(), settings)
 
 
 class FakeDelay:
@@ -216,40 +204,35 @@ class FakeCluster:
         self._did.append(("await", " ".join(services)))
 
 
-def in_cluster(text: str) -> tuple[Bench, DoneFault]:
+WORKER, BOTH = ("worker",), ("manager", "worker")
+
+
+@pytest.mark.parametrize(
+    ("text", "did", "services"),
+    [
+        (
+            "delete:worker-0@0s",
+            [("delete", "worker-0"), ("undo", "drain"), ("await", "worker"), ("load", "demo")],
+            WORKER,
+        ),
+        (
+            "drain:far@0s+0.1s",
+            [("drain", "far"), ("undo", "drain"), ("await", "manager worker"), ("load", "demo")],
+            BOTH,
+        ),
+        ("cut:far@0s+2s", [("cut", "far for 2 s")], BOTH),
+    ],
+)
+def test_what_is_hit_in_a_cluster_is_given_back_and_awaited(
+    text: str, did: list[tuple[str, str]], services: tuple[str, ...]
+) -> None:
     bench = Bench(text)
     bench.stack.cluster = cast(Cluster, FakeCluster(bench.stack.did))
     [done] = bench.run()
-    return bench, done
-
-
-def test_a_deleted_pod_is_awaited_and_the_demo_loaded_again() -> None:
-    bench, done = in_cluster("delete:worker-0@0s")
-    assert bench.stack.did == [
-        ("delete", "worker-0"),
-        ("undo", "drain"),
-        ("await", "worker"),
-        ("load", "demo"),
-    ]
-    assert done.services == ("worker",)
-    assert done.restart_s is not None and done.reload_s is not None
-
-
-def test_a_drained_node_is_given_back() -> None:
-    bench, done = in_cluster("drain:far@0s+0.1s")
-    assert bench.stack.did == [
-        ("drain", "far"),
-        ("undo", "drain"),
-        ("await", "manager worker"),
-        ("load", "demo"),
-    ]
-    assert done.services == ("manager", "worker")
-
-
-def test_a_network_that_was_cut_needs_no_restart() -> None:
-    bench, done = in_cluster("cut:far@0s+2s")
-    assert bench.stack.did == [("cut", "far for 2 s")]
-    assert (done.restart_s, done.reload_s) == (None, None)
+    assert bench.stack.did == did
+    assert done.services == services
+    was_awaited = ("load", "demo") in did
+    assert (done.restart_s is not None, done.reload_s is not None) == (was_awaited, was_awaited)
 
 
 def test_pods_and_nodes_are_checked_before_anything_starts() -> None:

@@ -1,5 +1,6 @@
 """The probes of a run depend on the settings and on the engine."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +19,11 @@ NO_CDC.needs = ()
 
 
 def names(
-    folder: Path, engine: Engine = WITH_CDC, *, has_faults: bool = False, **settings: str
+    folder: Path,
+    engine: Engine = WITH_CDC,
+    settings: Mapping[str, str] | None = None,
+    *,
+    has_faults: bool = False,
 ) -> list[str]:
     """The probes' classes."""
     stack, run = (
@@ -32,16 +37,18 @@ def names(
     return [type(probe).__name__ for probe in found if probe]
 
 
-def test_nothing_is_followed_that_was_not_asked_for(tmp_path: Path) -> None:
-    assert names(tmp_path) == []
-
-
-def test_tracer_events_are_followed_in_views_and_through_cdc(tmp_path: Path) -> None:
-    assert names(tmp_path, TRACER_EVENTS_PER_SECOND="12") == ["ViewsProbe", "PurchasesProbe"]
-
-
-def test_reads_are_made_where_they_are_asked_for(tmp_path: Path) -> None:
-    assert names(tmp_path, READS_PER_SECOND="2") == ["ReadsProbe"]
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, []),
+        ({"TRACER_EVENTS_PER_SECOND": "12"}, ["ViewsProbe", "PurchasesProbe"]),
+        ({"READS_PER_SECOND": "2"}, ["ReadsProbe"]),
+    ],
+)
+def test_only_what_the_settings_ask_for_is_followed(
+    tmp_path: Path, settings: dict[str, str], expected: list[str]
+) -> None:
+    assert names(tmp_path, settings=settings) == expected
 
 
 @pytest.mark.parametrize(("engine", "expected"), [(NO_CDC, []), (WITH_CDC, ["PurchasesProbe"])])

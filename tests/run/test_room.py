@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.clock import Clock
 from racetrack.config import load
 from racetrack.results.run import RunArguments
 from racetrack.run import checks
 from racetrack.run.checks import NoSpace, SpaceWatch
 from racetrack.stack.contract import DataFolder
 from tests.run.fakes import FakeStack
+from tests.run.fluid_session import FakeClock
 
 MIB = 1 << 20
 
@@ -24,15 +24,6 @@ class Disk:
 
     def measure(self, folder: Path) -> tuple[int, int]:
         return self.free[str(folder)], self.total
-
-
-class FakeClock(Clock):
-    """A clock that stands still."""
-
-    now_s = 100.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture
@@ -54,9 +45,9 @@ def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
     watch = SpaceWatch(stack_on(data).as_stack(), logs, disk.measure, clock, 0.0)
     watch.check()
     watch.load_changes()
-    clock.now_s, disk.free[str(data)] = 120.0, 360 * MIB  # 32 MiB a second
+    clock.now_s, disk.free[str(data)] = 20.0, 360 * MIB  # 32 MiB a second
     watch.check()
-    clock.now_s, disk.free[str(data)] = 129.5, 56 * MIB
+    clock.now_s, disk.free[str(data)] = 29.5, 56 * MIB
     with pytest.raises(NoSpace) as failed:
         watch.check()
     assert str(failed.value) == (

@@ -81,7 +81,3 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
 
     assert row(FakeEngine()).services_s is not None
     assert row(Unknown()).services_s is None
-
-
-def wait_for_row(folder: RunFolder) -> None:
-    wait_until(lambda: (folder.path / "noise.csv").read_text().count("\n") >= 2, "row", 10)

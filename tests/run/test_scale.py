@@ -1,52 +1,39 @@
-"""Scaling, whole, on a fake engine and clock: its plan, its pieces, the rate to
-hold, and resumption."""
+"""Scaling, whole, on a fake engine and clock: its plan, its pieces, and the rate to hold."""
 
-import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from racetrack import terminal
 from racetrack.analysis.capacity import scale_of
-from racetrack.config import Settings, load
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
-from racetrack.errors import UsageError
 from racetrack.report.scaling import sentences
-from racetrack.results.folder import RunFolder, read_plan
+from racetrack.results.folder import RunFolder
 from racetrack.results.repeats import SCALE_FILE, ScaleRecord
-from racetrack.run import repeats
-from racetrack.run.scale import ScaleArguments, Scaling, describe_plan, left_s, planned, shareable
+from racetrack.run.scale import ScaleArguments, Scaling, describe_plan, planned, shareable
 from racetrack.run.session import Session
 from racetrack.stack.contract import Say, Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
-from tests.run.fluid_session import FakeClock, FluidSession
+from tests.run.fluid_session import FluidRuns
 from tests.some_engines import CALIBRATION, EXAMPLE
 
 EXPONENT, OF_ONE = 0.8, 12_000.0
-Change = Callable[[FluidSession], None]
 
 
-class Fakes:
-    """Where scaling is measured; `change` is called with each session."""
+class Fakes(FluidRuns):
+    """Where scaling is measured."""
 
     def __init__(self, logs: Path) -> None:
-        self.clock, self.sessions, self.replicas = FakeClock(), list[FluidSession](), list[int]()
-        self.logs = logs
-        self.change: Change = lambda _: None
+        super().__init__()
+        self.replicas, self.logs = list[int](), logs
 
     def session(self, _engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
-        rng = np.random.default_rng(len(self.sessions))
         fluid = SimulatedEngine(per_s=OF_ONE * self.replicas[-1] ** EXPONENT, noise=0.02)
-        made = FluidSession(self.clock, fluid, rng, folder, CALIBRATION)
-        self.sessions.append(made)
-        self.change(made)
-        return cast(Session, made)
+        return self.open(fluid, folder, CALIBRATION)
 
     def prepare(self, name: str, settings: Settings, _: Say) -> tuple[Engine, Stack]:
         self.replicas.append(settings.engine_replicas)
@@ -78,6 +65,7 @@ def fakes(tmp_path: Path) -> Fakes:
     return Fakes(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_programmed_factors_are_found(fakes: Fakes) -> None:
     record = fakes.carry_out(fakes.begin())
     assert [piece.outcome for piece in record.pieces] == ["ok"] * 6
@@ -100,30 +88,6 @@ def test_the_least_number_that_holds_a_rate_is_found(fakes: Fakes) -> None:
 
 
 @pytest.mark.slow
-def test_measurements_go_on_after_an_interruption(fakes: Fakes) -> None:
-    folder = fakes.begin(hold_per_s=15_000)
-
-    def interrupt(_: FluidSession) -> None:
-        if len(fakes.sessions) == 3:
-            raise terminal.Interrupted(signal.SIGINT)
-
-    fakes.change = interrupt
-    with pytest.raises(terminal.Interrupted):
-        fakes.carry_out(folder)
-    before = read_plan(folder, ScaleRecord)
-    assert len(before.pieces) == 4
-    assert left_s(before) == pytest.approx(left_s(planned_of(before)) * 4 / 6)
-    fakes.change = lambda _: None
-    after = fakes.carry_out(folder)
-    assert after.pieces[:4] == before.pieces
-    assert len(after.pieces) == 12 and len(fakes.sessions) == 7
-
-
-def planned_of(record: ScaleRecord) -> ScaleRecord:
-    return record.model_copy(update={"pieces": ()})
-
-
-@pytest.mark.slow
 def test_a_capacity_that_was_measured_before_decides_about_the_rate(fakes: Fakes) -> None:
     folder = fakes.begin(hold_per_s=15_000)
     whole = fakes.carry_out(folder)
@@ -134,21 +98,6 @@ def test_a_capacity_that_was_measured_before_decides_about_the_rate(fakes: Fakes
     after = fakes.carry_out(folder)
     assert after.pieces[:6] == saturated
     assert len(after.pieces) == 12
-
-
-@pytest.mark.slow
-def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
-    def dies(session: FluidSession) -> None:
-        if fakes.replicas[-1] == 4:
-            session.dies_at_s = 5
-
-    fakes.change = dies
-    record = fakes.carry_out(fakes.begin(hold_per_s=15_000))
-    failed = {piece.replicas for piece in record.pieces if piece.outcome != "ok"}
-    assert failed == {4}
-    _, two, four = scale_of(record).steps
-    assert two.factor and two.factor.ratio == pytest.approx(2**EXPONENT, rel=0.05)
-    assert (four.capacity, four.factor, four.runs) == (None, None, 0)
 
 
 def test_the_plan_names_runs_minutes_and_partitions() -> None:
@@ -178,13 +127,3 @@ def test_partitions_can_be_shared_equally_if_possible(
     partitions: int, replicas: tuple[int, ...], expected: int
 ) -> None:
     assert shareable(partitions, replicas) == expected
-
-
-def test_an_engine_that_can_not_be_scaled_is_refused_before_anything_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("RUNTIME", "native")
-    assert load().runtime == "native"
-    with pytest.raises(UsageError, match=r"ENGINE_REPLICAS=.* can't be scaled"):
-        repeats.require_possible(planned(ScaleArguments(EXAMPLE, (1, 2))))
-    repeats.require_possible(planned(ScaleArguments(CALIBRATION, (1, 2))))

@@ -22,14 +22,21 @@ BUSY = Work((CAPACITY_PER_S,) * 5, backlog_min_s=10, backlog_max_s=20, idle_shar
 class Engine:
     """One whose lag is 1 s up to a share of its capacity, 3 s up to another, 8 s above it."""
 
-    def __init__(self, up_to: float, a_little_late_up_to: float) -> None:
+    def __init__(
+        self,
+        up_to: float,
+        a_little_late_up_to: float,
+        *,
+        offers: float = math.inf,
+        update_interval_ms: float = 100.0,
+    ) -> None:
         self._up_to, self._late_up_to = up_to, a_little_late_up_to
         self.works: list[Work | RacetrackError] = [BUSY, BUSY]
         self.did: list[str] = []
         self.tried: list[float] = []
         self.most_holds = 99
-        self.offers = math.inf
-        self.update_interval_ms = 100.0
+        self.offers = offers
+        self.update_interval_ms = update_interval_ms
 
     @contextmanager
     def fresh(self) -> Iterator["Engine"]:
@@ -64,10 +71,37 @@ class Engine:
         return [(one.sustained_per_s, one.failed_per_s) for one in self.limit().sustained]
 
 
-def test_one_rate_is_enough_for_who_sustains_nearly_all() -> None:
-    engine = Engine(0.97, 0.99)
-    assert engine.rates() == [(9_500, None), (9_500, None)]
-    assert engine.tried == [0.95]
+@pytest.mark.parametrize(
+    ("up_to", "late_up_to", "of_engine", "rates"),
+    [
+        (0.97, 0.99, {}, [(9_500, None), (9_500, None)]),
+        (0.80, 0.90, {}, [(8_000, 8_500), (9_000, 9_500)]),
+        (0, 0, {}, [(None, 500), (None, 500)]),
+        # A bound is two update intervals at least.
+        (0.80, 0.99, {"update_interval_ms": 1_600}, [(9_500, None), (9_500, None)]),
+        # A rate that was not offered is no failure.
+        (0.97, 0.99, {"offers": 8_200}, [(8_000, None), (8_000, None)]),
+    ],
+)
+def test_each_bound_has_its_rate(
+    up_to: float,
+    late_up_to: float,
+    of_engine: dict[str, float],
+    rates: list[tuple[int | None, int | None]],
+) -> None:
+    found = Engine(up_to, late_up_to, **of_engine).limit()
+    assert found.is_whole
+    assert [(one.sustained_per_s, one.failed_per_s) for one in found.sustained] == rates
+
+
+def test_no_more_rates_are_tried_than_needed() -> None:
+    fast, slow = Engine(0.97, 0.99), Engine(0.80, 0.90)
+    fast.limit()
+    slow.limit()
+    assert fast.tried == [0.95]
+    assert slow.tried == [0.95, 0.9, 0.8, 0.85]
+    bounds = [f"hold for {bound} ms" for bound in ("5,000", "5,000", "2,000", "2,000")]
+    assert slow.did[3:-1] == bounds
 
 
 @pytest.mark.parametrize("share", SHARES[1:])
@@ -76,20 +110,6 @@ def test_the_rate_is_found_to_a_twentieth_of_the_capacity(share: float) -> None:
     expected = (round(10_000 * share), round(10_000 * (share + 0.05)))
     assert engine.rates() == [expected, expected]
     assert len(engine.tried) == len(set(engine.tried)) <= 8
-
-
-def test_each_bound_has_its_rate() -> None:
-    engine = Engine(0.80, 0.90)
-    assert engine.rates() == [(8_000, 8_500), (9_000, 9_500)]
-    assert engine.tried == [0.95, 0.9, 0.8, 0.85]
-    bounds = [f"hold for {bound} ms" for bound in ("5,000", "5,000", "2,000", "2,000")]
-    assert engine.did[3:-1] == bounds
-
-
-def test_who_sustains_nothing_has_no_rate() -> None:
-    engine = Engine(0, 0)
-    assert engine.rates() == [(None, 500), (None, 500)]
-    assert Engine(0, 0).limit().is_whole
 
 
 def test_no_rate_is_begun_without_time_for_it() -> None:
@@ -104,36 +124,10 @@ def test_no_rate_is_begun_without_time_for_it() -> None:
     assert engine.did[-1] == "work"
 
 
-def test_a_bound_is_two_update_cycles_at_least() -> None:
-    engine = Engine(0.80, 0.99)
-    engine.update_interval_ms = 1_600
-    assert engine.rates() == [(9_500, None), (9_500, None)]
-
-
-def test_a_rate_that_was_not_offered_is_no_failure() -> None:
-    engine = Engine(0.97, 0.99)
-    engine.offers = 8_200
-    assert engine.rates() == [(8_000, None), (8_000, None)]
-
-
 def test_capacity_is_of_both_runs() -> None:
     engine = Engine(0.97, 0.99)
     engine.works[1] = replace(BUSY, batches_per_s=(9_000.0,) * 5)
     assert engine.limit().capacity.per_s == pytest.approx(9_500)
-
-
-def test_what_is_known_stands_if_the_second_run_fails() -> None:
-    """As with an engine that keeps all that it gets, and runs out of memory there."""
-    engine = Engine(0.80, 0.90)
-    engine.works[1] = RacetrackError("out of memory")
-    found = engine.limit()
-    assert found.capacity.per_s == CAPACITY_PER_S
-    assert [(one.sustained_per_s, one.failed_per_s) for one in found.sustained] == [
-        (8_000, 8_500),
-        (9_000, 9_500),
-    ]
-    assert not found.is_whole
-    assert str(found.failed) == "out of memory"
 
 
 @pytest.mark.parametrize("run", [0, 1])

@@ -125,11 +125,6 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         each.session.stop()
 
 
-def test_what_every_run_has_is_started_and_what_the_engine_needs_and_no_more() -> None:
-    services = services_of(FakeEngine(), load())
-    assert services == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
-
-
 def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     drive: Callable[..., Drive],
 ) -> None:
@@ -172,6 +167,7 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     at.start()
     assert at.stack.did.count(("load", "demo")) == 1
     assert "total=7" in (at.folder.path / "fake_sample_dt.log").read_text()
+    assert read_run(at.folder.path).versions["fake"] == "1"
 
 
 class Refused(Waiting):
@@ -188,16 +184,6 @@ def test_a_demo_that_is_refused_early_ends_the_run(drive: Callable[..., Drive]) 
     at.session.start_stack()
     with pytest.raises(DemoError, match="no such table"):
         at.session.run_demo()
-
-
-def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive()
-    at.start()
-    assert at.stack.did[-1] == ("load", "demo")
-    assert read_run(at.folder.path).versions["fake"] == "1"
-    assert "total=7" in (at.folder.path / "fake_sample_dt.log").read_text()
 
 
 @pytest.mark.slow
@@ -298,12 +284,6 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(
     assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
     assert counts.end_offsets == (4, 3)
     assert (counts.engine_total, counts.engine_drained) == (counted, drained)
-
-
-def test_a_stack_that_did_not_come_up_is_stopped(drive: Callable[..., Drive]) -> None:
-    at = drive()
-    at.session.stop()
-    assert set(at.stack.did) == {("stop", "all")}
 
 
 class Second(FakeEngine):

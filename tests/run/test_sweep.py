@@ -126,26 +126,11 @@ def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
         sweep.as_published([EXAMPLE, CALIBRATION], 120)
 
 
-def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not the folder of a sweep"):
-        read_plan(tmp_path, Sweep)
-
-
-def test_what_each_run_verifies_and_causes_is_in_the_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
-    made: list[RunArguments] = []
-
-    def run_once(_engine: str, arguments: RunArguments, *_: object) -> Path:
-        made.append(arguments)
-        folder = tmp_path / f"run{len(made)}"
-        folder.mkdir()
-        (folder / "run.json").write_text(json.dumps(run_json()))
-        return folder
-
+def test_what_each_run_verifies_and_causes_is_in_the_plan(ran: Ran) -> None:
     faults = ("kill:mysql@1s",)
     plan = Sweep(engines=("steady",), rates=(5,), verify=True, faults=faults, decide_within_s=9)
     folder = sweep.begin(plan)  # as one that is resumed, it is known by its folder only
-    carry_out(folder, run_once)
-    assert [(run.verify, run.faults, run.decide_within_s) for run in made] == [(True, faults, 0)]
+    carry_out(folder, ran.run_once)
+    assert [(run.verify, run.faults, run.decide_within_s) for run in ran.made] == [
+        (True, faults, 0)
+    ]
