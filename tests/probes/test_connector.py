@@ -1,7 +1,5 @@
 """A connector that fails ends the run with its reason; Connect that is busy does not."""
 
-import http.server
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ import pytest
 from racetrack.errors import RacetrackError
 from racetrack.probes.base import HadOutage, no_outage
 from racetrack.probes.cdc import ConnectorProbe
+from tests.fake_server import JsonHandler, serving
 
 TRACE = """org.apache.kafka.connect.errors.ConnectException: Unrecoverable exception from callback
 \tat org.apache.kafka.connect.runtime.WorkerSourceTask.maybeThrow(WorkerSourceTask.java:300)
@@ -21,46 +20,32 @@ Caused by: org.apache.kafka.common.errors.RecordTooLargeException: The message i
 WITHIN_S = 10.0
 
 
-class Connect(http.server.ThreadingHTTPServer):
+class Connect:
     """Answers with one status."""
 
+    url = ""
+
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.code, self.connector, self.task, self.trace = 200, "RUNNING", "RUNNING", ""
         self.requested = threading.Event()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        connect = self.server
-        assert isinstance(connect, Connect)
-        assert self.path == "/connectors/shop/status"
-        body = json.dumps(
-            {
-                "connector": {"state": connect.connector},
-                "tasks": [{"id": 0, "state": connect.task, "trace": connect.trace}],
-            }
-        ).encode()
-        self.send_response(connect.code)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-        connect.requested.set()
-
-    def log_message(self, *_: object) -> None:
-        pass
+    def handle(self, request: JsonHandler) -> None:
+        assert request.path == "/connectors/shop/status"
+        task = {"id": 0, "state": self.task, "trace": self.trace}
+        request.answer({"connector": {"state": self.connector}, "tasks": [task]}, self.code)
+        self.requested.set()
 
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    with Connect() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    connect = Connect()
+
+    class Handler(JsonHandler):
+        def get(self) -> None:
+            connect.handle(self)
+
+    with serving(Handler) as connect.url:
+        yield connect
 
 
 def probe_of(

@@ -5,7 +5,6 @@ import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from confluent_kafka import Producer
@@ -13,7 +12,7 @@ from confluent_kafka import Producer
 from racetrack.errors import EngineFailed
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.cdc import SchemasProbe, changed_field, column_types
-from tests.fake_server import serve_in_background
+from tests.fake_server import JsonHandler, serving
 from tests.run.fakes import FakeEngine, FakeStack
 
 TOPIC = "mysql.shop.items"
@@ -32,32 +31,23 @@ def envelope(scale: int, **further: object) -> str:
     return json.dumps({"type": "record", "name": "Envelope", "fields": both})
 
 
-class FakeRegistry(BaseHTTPRequestHandler):
+class FakeRegistry(JsonHandler):
     """Confluent's API, as far as it is used; all subjects have the same schemas."""
 
     schemas: list[str]
     answered: threading.Semaphore
-    log_message = lambda *_: None  # noqa: E731 - quiet
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         last = self.path.rpartition("/")[2]
-        schema = self.schemas[-1 if last == "latest" else int(last)]
-        text = json.dumps({"schema": schema}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        self.answer({"schema": self.schemas[-1 if last == "latest" else int(last)]})
         self.answered.release()
 
 
 @pytest.fixture
 def registry() -> Iterator[str]:
     FakeRegistry.schemas, FakeRegistry.answered = [envelope(2)], threading.Semaphore(0)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeRegistry)
-    serve_in_background(server)
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(FakeRegistry) as url:
+        yield url
 
 
 def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> None:

@@ -1,17 +1,15 @@
 """A fake Docker engine: it answers the requests that come before an engine is used."""
 
-import json
 import platform
 import socketserver
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from racetrack.stack.compose import engine
-from tests.fake_server import serve_in_background
+from tests.fake_server import JsonHandler, serve_in_background
 
 Program = Callable[[str], None]
 COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
@@ -40,22 +38,12 @@ class FakeEngine(socketserver.ThreadingUnixStreamServer):
         serve_in_background(self)
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(JsonHandler):
     server: FakeEngine
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         answer = self.server.answers.get(self.path.rpartition("/")[2])
-        body = json.dumps(answer).encode()
-        self.send_response(200 if answer else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self) -> str:
-        return "a socket"
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(answer, 200 if answer else 404)
 
 
 @pytest.fixture

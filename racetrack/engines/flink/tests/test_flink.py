@@ -1,9 +1,8 @@
 """Flink's module without Flink: what it sends to the gateway, what it makes of what it reads."""
 
-import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
 from racetrack.kafka_endpoint import KafkaEndpoint
-from tests.fake_server import serve_in_background
+from tests.fake_server import JsonHandler, serving
 
 FLINK = find_engine("flink")
 SQL = FLINK.script(settings.load()).read_text()
@@ -36,51 +35,39 @@ Did you mean 'elsewhere'?
 CAUSE = "SqlValidatorException: Object 'nowhere' not found\nDid you mean 'elsewhere'?"
 
 
-class FakeGateway(BaseHTTPRequestHandler):
+class FakeGateway(JsonHandler):
     """Speaks the gateway's REST as far as it is used; refuses what contains `nowhere`."""
 
     statements: list[str]
-    log_message = lambda *_: None  # noqa: E731 - quiet
+    requests: Counter[str]
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def post(self) -> None:
+        body = self.received()
         if self.path.endswith("/sessions"):
-            self.answer(200, {"sessionHandle": "s"})
+            self.answer({"sessionHandle": "s"})
         else:
             self.statements.append(body["statement"])
-            self.answer(200, {"operationHandle": str(len(self.statements) - 1)})
+            self.answer({"operationHandle": str(len(self.statements) - 1)})
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         operation, token = self.path.split("/")[-3], self.path.split("/")[-1]
-        requests: dict[str, int] = self.server.requests  # type: ignore[attr-defined]
-        requests[self.path] = requests.get(self.path, 0) + 1
+        self.requests[self.path] += 1
         if "nowhere" in self.statements[int(operation)]:
-            self.answer(500, {"errors": ["Internal server error.", TRACE]})
-        elif requests[self.path] == 1:
-            self.answer(200, {"resultType": "NOT_READY", "nextResultUri": self.path})
+            self.answer({"errors": ["Internal server error.", TRACE]}, 500)
+        elif self.requests[self.path] == 1:
+            self.answer({"resultType": "NOT_READY", "nextResultUri": self.path})
         elif token == "0":
-            self.answer(200, {"resultType": "PAYLOAD", "nextResultUri": f"{self.path[:-1]}1"})
+            self.answer({"resultType": "PAYLOAD", "nextResultUri": f"{self.path[:-1]}1"})
         else:
-            self.answer(200, {"resultType": "EOS"})
-
-    def answer(self, status: int, body: object) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=UTF-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+            self.answer({"resultType": "EOS"})
 
 
 @pytest.fixture
 def gateway() -> Iterator[str]:
     """A gateway's URL."""
-    FakeGateway.statements = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), FakeGateway) as server:
-        server.requests = {}  # type: ignore[attr-defined]
-        serve_in_background(server)
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    FakeGateway.statements, FakeGateway.requests = [], Counter()
+    with serving(FakeGateway) as url:
+        yield url
 
 
 def test_statements_are_run_in_order_each_to_its_end(gateway: str) -> None:

@@ -1,52 +1,39 @@
 """Debezium's messages are encoded and decoded, with a fake registry."""
 
-import json
 import struct
 from collections.abc import Iterator
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from racetrack.engines.pg.feed import sink as feed_sink
 from racetrack.stack.avro import Avro
-from tests.fake_server import serve_in_background
+from tests.fake_server import JsonHandler, serving
 
 
-class FakeRegistry(BaseHTTPRequestHandler):
+class FakeRegistry(JsonHandler):
     """Confluent's API, as far as it is used."""
 
     schemas: list[str]
-    log_message = lambda *_: None  # noqa: E731 - quiet
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def post(self) -> None:
+        schema = self.received()["schema"]
         if self.path != "/subjects/s-value/versions":
-            self.answer(409, {"message": "no such"})
+            self.answer({"message": "no such"}, 409)
             return
-        if body["schema"] not in self.schemas:
-            self.schemas.append(body["schema"])
-        self.answer(200, {"id": self.schemas.index(body["schema"])})
+        if schema not in self.schemas:
+            self.schemas.append(schema)
+        self.answer({"id": self.schemas.index(schema)})
 
-    def do_GET(self) -> None:
-        self.answer(200, {"schema": self.schemas[int(self.path.rpartition("/")[2])]})
-
-    def answer(self, status: int, body: object) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+    def get(self) -> None:
+        self.answer({"schema": self.schemas[int(self.path.rpartition("/")[2])]})
 
 
 @pytest.fixture
 def avro() -> Iterator[Avro]:
     FakeRegistry.schemas = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeRegistry)
-    serve_in_background(server)
-    yield Avro(f"http://127.0.0.1:{server.server_port}")
-    server.shutdown()
-    server.server_close()
+    with serving(FakeRegistry) as url:
+        yield Avro(url)
 
 
 def test_a_record_comes_back_as_it_went_with_decimals_exact(avro: Avro) -> None:
