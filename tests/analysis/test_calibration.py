@@ -1,7 +1,8 @@
 """Findings of the calibration: what was measured as programmed passes, what is off does not."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,118 +70,121 @@ def write(
     return folder
 
 
-@pytest.mark.parametrize(
-    ("measured_ms", "within"), [(230, True), (280, True), (229, False), (281, False), (0, False)]
-)
-def test_a_delay_has_to_be_measured_as_it_was_programmed(
-    tmp_path: Path, measured_ms: float, within: bool
-) -> None:
-    found = calibration.delay(
-        write(tmp_path, verdict(p50_ms=measured_ms)), InjectedDefect(delay_ms=250)
-    )
-    assert (found.programmed, found.within) == ("delay of 250 ms", within)
-    assert f"median lag {measured_ms:.0f} ms" in found.measured
-
-
-@pytest.mark.parametrize(
-    ("waiting", "by_age", "holds", "within"),
-    [
-        (755, 750, True, True),
-        (755, 750, False, False),
-        (755, 900, True, False),
-        (600, 750, True, False),
-    ],
-)
-def test_what_waits_is_the_delay_times_the_rate(
-    tmp_path: Path, waiting: float, by_age: float, holds: bool, within: bool
-) -> None:
-    law = {"waiting": waiting, "rate_times_age": by_age, "ratio": 1, "tolerance": 9, "holds": holds}
-    found = calibration.waiting(
-        write(tmp_path, verdict(), littles_law=law), InjectedDefect(delay_ms=250)
-    )
-    assert "750 pageviews wait" in found.programmed
-    assert f"{waiting} by the totals, {by_age} by rate × age" in found.measured
-    assert found.within == within
-
-
-@pytest.mark.parametrize(
-    ("lag", "within"),
-    [
-        ({"lag_p50_ms": 760, "lag_p99_ms": 1_251, "processing_lag_p50_ms": 255}, True),
-        ({"lag_p50_ms": 255, "lag_p99_ms": 300, "processing_lag_p50_ms": 255}, False),
-        ({"lag_p50_ms": 760, "lag_p99_ms": 1_500, "processing_lag_p50_ms": 255}, False),
-    ],
-)
-def test_an_update_cycle_of_a_second_adds_to_the_lag(
-    tmp_path: Path, lag: dict[str, float], within: bool
-) -> None:
+def lag(p50_ms: float, p99_ms: float, processing_ms: float) -> dict[str, Any]:
     judged = verdict()
-    judged["measured"] |= lag
-    found = calibration.sawtooth(
-        write(tmp_path, judged), InjectedDefect(delay_ms=250, cycle_ms=1_000)
-    )
-    assert found.programmed == "delay of 250 ms, updates every 1,000 ms"
-    assert found.bound == "lag p50 750 ± 100, p99 1,240 ± 250, processing lag p50 250 ± 100 ms"
-    assert found.within == within
+    judged["measured"] |= {"lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
+    judged["measured"] |= {"processing_lag_p50_ms": processing_ms}
+    return {"judged": judged}
 
 
-def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Path) -> None:
-    judged = verdict()
-    judged["measured"] |= {"lag_p50_ms": 766, "lag_p99_ms": 1_256, "processing_lag_p50_ms": 266}
-    defect = InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15)
-    found = calibration.sawtooth(write(tmp_path, judged), defect)
-    assert found.programmed == "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms"
-    assert found.bound == "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms"
-    assert found.within
+def law(waiting: float, by_age: float, holds: bool = True) -> dict[str, Any]:
+    found = {"waiting": waiting, "rate_times_age": by_age, "holds": holds}
+    return {"littles_law": {**found, "ratio": 1, "tolerance": 9}}
 
 
-@pytest.mark.parametrize(
-    ("p50_ms", "p99_ms", "within"),
-    [(1_213, 1_254, True), (1_150, 1_279, True), (1_213, 1_290, False), (1_130, 1_250, False)],
-)
-def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_tracer_events(
-    tmp_path: Path, p50_ms: float, p99_ms: float, within: bool
-) -> None:
-    view = {**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
-    defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000)
-    found = calibration.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
-    assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
-    assert "lag of the count 255 ms" in found.measured
-    assert found.within == within
+def view(p50_ms: float, p99_ms: float) -> dict[str, Any]:
+    lags = {"lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
+    views = [{**VIEW, "tracer_events_per_s": 12.0, **lags}]
+    return {"judged": verdict(p50_ms=255), "views": views}
+
+
+def read(time_ms: float, age_ms: float, answered: int = 20) -> dict[str, Any]:
+    time, age = ({"p50_ms": ms, "p99_ms": ms} for ms in (time_ms, age_ms))
+    counts = {"due": 20, "answered": answered, "errors": 0, "first_error": None, "rows_max": 6}
+    answers = {"query": "a by b", **counts, "time": time, "service_time": time, "age": age}
+    return {**view(1_213, 1_254), "reads": [answers]}
+
+
+DELAY = InjectedDefect(delay_ms=250)
+CYCLE = replace(DELAY, cycle_ms=1_000)
+SPREAD = replace(CYCLE, spread_ms=15)
+TRAILING = replace(DELAY, view_behind_ms=1_000)
+ANSWERING = replace(TRAILING, answer_ms=300)
+Find = Callable[[Path, InjectedDefect], calibration.Finding]
 
 
 @pytest.mark.parametrize(
-    ("time_ms", "age_ms", "answered", "within"),
+    ("find", "defect", "measured", "within"),
     [
-        (302, 1_520, 20, True),
-        (302, 1_450, 20, True),
-        (340, 1_520, 20, False),
-        (302, 1_600, 20, False),
-        (302, 1_400, 20, False),
-        (302, 1_520, 19, False),
+        (calibration.delay, DELAY, {"judged": verdict(p50_ms=230)}, True),
+        (calibration.delay, DELAY, {"judged": verdict(p50_ms=280)}, True),
+        (calibration.delay, DELAY, {"judged": verdict(p50_ms=229)}, False),
+        (calibration.delay, DELAY, {"judged": verdict(p50_ms=281)}, False),
+        (calibration.waiting, DELAY, law(755, 750), True),
+        (calibration.waiting, DELAY, law(755, 750, holds=False), False),
+        (calibration.waiting, DELAY, law(755, 900), False),
+        (calibration.waiting, DELAY, law(600, 750), False),
+        (calibration.waiting, DELAY, {}, False),
+        (calibration.sawtooth, CYCLE, lag(760, 1_251, 255), True),
+        (calibration.sawtooth, CYCLE, lag(255, 300, 255), False),
+        (calibration.sawtooth, CYCLE, lag(760, 1_500, 255), False),
+        (calibration.sawtooth, SPREAD, lag(766, 1_256, 266), True),
+        (calibration.view, TRAILING, view(1_213, 1_254), True),
+        (calibration.view, TRAILING, view(1_150, 1_279), True),
+        (calibration.view, TRAILING, view(1_213, 1_290), False),
+        (calibration.view, TRAILING, view(1_130, 1_250), False),
+        (calibration.view, TRAILING, {}, False),
+        (calibration.answer, ANSWERING, read(302, 1_520), True),
+        (calibration.answer, ANSWERING, read(302, 1_450), True),
+        (calibration.answer, ANSWERING, read(340, 1_520), False),
+        (calibration.answer, ANSWERING, read(302, 1_600), False),
+        (calibration.answer, ANSWERING, read(302, 1_400), False),
+        (calibration.answer, ANSWERING, read(302, 1_520, answered=19), False),
+        (calibration.answer, ANSWERING, {}, False),
     ],
 )
-def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
-    tmp_path: Path, time_ms: float, age_ms: float, answered: int, within: bool
+def test_what_was_measured_has_to_be_what_was_programmed(
+    tmp_path: Path, find: Find, defect: InjectedDefect, measured: dict[str, Any], within: bool
 ) -> None:
-    defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=300)
-    read = {
-        "query": "a by b",
-        "due": 20,
-        "answered": answered,
-        "errors": 0,
-        "first_error": None,
-        "rows_max": 6,
-        "time": {"p50_ms": time_ms, "p99_ms": time_ms},
-        "service_time": {"p50_ms": time_ms, "p99_ms": time_ms},
-        "age": {"p50_ms": age_ms, "p99_ms": age_ms},
-    }
-    views = [{**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
-    found = calibration.answer(
-        write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), defect
-    )
-    assert found.programmed.endswith("a view 1,000 ms behind, answers after 300 ms")
-    assert found.within == within
+    found = find(write(tmp_path, **{"judged": verdict(), **measured}), defect)
+    assert found.within == within, found
+
+
+@pytest.mark.parametrize(
+    ("find", "defect", "measured", "texts"),
+    [
+        (
+            calibration.delay,
+            DELAY,
+            {"judged": verdict(p50_ms=230)},
+            ("delay of 250 ms", "median lag 230 ms"),
+        ),
+        (
+            calibration.waiting,
+            DELAY,
+            law(755, 750),
+            ("750 pageviews wait", "755 by the totals, 750 by rate × age"),
+        ),
+        (
+            calibration.sawtooth,
+            SPREAD,
+            lag(766, 1_256, 266),
+            (
+                "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms",
+                "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
+            ),
+        ),
+        (
+            calibration.view,
+            TRAILING,
+            view(1_213, 1_254),
+            ("delay of 250 ms, a view 1,000 ms behind", "lag of the count 255 ms"),
+        ),
+        (calibration.view, TRAILING, {}, ("no view was traced",)),
+        (calibration.answer, ANSWERING, read(302, 1_520), ("answers after 300 ms",)),
+        (calibration.answer, ANSWERING, {}, ("nothing was read",)),
+    ],
+)
+def test_a_finding_says_what_was_programmed_and_what_was_measured(
+    tmp_path: Path,
+    find: Find,
+    defect: InjectedDefect,
+    measured: dict[str, Any],
+    texts: tuple[str, ...],
+) -> None:
+    found = find(write(tmp_path, **{"judged": verdict(), **measured}), defect)
+    shown = f"{found.programmed}; {found.bound}; {found.measured}"
+    assert all(text in shown for text in texts), shown
 
 
 @pytest.mark.parametrize(
@@ -200,16 +204,6 @@ def test_a_run_without_a_cpu_cost_fails(tmp_path: Path) -> None:
     runs = [write(tmp_path / name, verdict(), outcome="died") for name in "ab"]
     found = calibration.cpu(runs[0], runs[1], InjectedDefect(cpu_us_per_pageview=100))
     assert (found.measured, found.within) == ("died", False)
-
-
-def test_a_run_without_the_figures_of_a_case_fails(tmp_path: Path) -> None:
-    folder = write(tmp_path, verdict())
-    assert not calibration.waiting(folder, InjectedDefect(delay_ms=250)).within
-    for found, why in (
-        (calibration.view(folder, InjectedDefect(view_behind_ms=1_000)), "no view was traced"),
-        (calibration.answer(folder, InjectedDefect(answer_ms=300)), "nothing was read"),
-    ):
-        assert (found.measured, found.within) == (why, False)
 
 
 def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
@@ -345,15 +339,17 @@ def test_a_stall_that_was_not_seen_in_time_or_not_by_lag_alone_is_off(
     assert expected in found.measured
 
 
-def test_an_engine_that_does_not_say_when_it_stalled_fails_the_calibration(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("find", "defect", "says"),
+    [
+        (calibration.stall, STALL, "partition 2"),
+        (calibration.work, NOISY, "did not log its capacity"),
+    ],
+)
+def test_an_engine_that_does_not_note_what_it_did_fails_the_calibration(
+    tmp_path: Path, find: Find, defect: InjectedDefect, says: str
+) -> None:
     folder = stalled(tmp_path)
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
-    with pytest.raises(ValueError, match="partition 2"):
-        calibration.stall(folder, STALL)
-
-
-def test_an_engine_that_does_not_note_its_capacity_fails_the_calibration(tmp_path: Path) -> None:
-    folder = overloaded(tmp_path, 1.0)
-    (folder / "stack" / "swiftd.log").write_text("nothing\n")
-    with pytest.raises(ValueError, match="did not log its capacity"):
-        calibration.work(folder, NOISY)
+    with pytest.raises(ValueError, match=says):
+        find(folder, defect)

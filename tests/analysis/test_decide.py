@@ -67,6 +67,7 @@ def test_a_low_lag_decides_at_once() -> None:
     assert found.shortest_window_s is None
 
 
+@pytest.mark.slow
 def test_the_readmes_example_decides_in_99_of_100_runs() -> None:
     found = kinds.count_verdicts("steady at 135 ms, noise 40 ms, first look after 30 s", 100)
     assert found.found[VerdictKind.KEPT_UP] >= 99

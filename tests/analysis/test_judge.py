@@ -243,6 +243,7 @@ def test_an_engine_whose_updates_end_is_not_judged() -> None:
     assert "nor in the 31 s after them: it has ended or hangs, or" in found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window_s", [10.0, 30.0])
 @pytest.mark.parametrize("delay_ms", [500.0, 40_000.0])
 def test_a_long_update_interval_is_not_falling_behind(window_s: float, delay_ms: float) -> None:
@@ -262,6 +263,7 @@ def test_a_long_update_interval_does_not_explain_a_lag_of_many_cycles() -> None:
     assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
 
 
+@pytest.mark.slow
 def test_an_undecided_run_suggests_a_longer_window() -> None:
     short = next(
         v for v in (verdict(SyntheticRun(window_s=10), seed=s) for s in range(9)) if v.measured

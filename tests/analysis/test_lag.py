@@ -119,6 +119,7 @@ def any_curves(draw: st.DrawFn) -> Curves:
     return Curves(partitions, sampled[0], sampled[1], sampled[2], processed)
 
 
+@settings(max_examples=30)
 @given(any_curves())
 def test_parts_add_up_and_nothing_is_negative(recorded: Curves) -> None:
     series = lag_series(recorded, 0, 5_000)
@@ -131,6 +132,7 @@ def test_parts_add_up_and_nothing_is_negative(recorded: Curves) -> None:
     assert np.all(series.stale_ms[known] >= series.lag_ms[known] - 1e-6)
 
 
+@settings(max_examples=30)
 @given(any_curves())
 def test_no_partition_lags_more_than_the_lag(recorded: Curves) -> None:
     whole = lag_series(recorded, 0, 5_000)

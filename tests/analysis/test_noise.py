@@ -14,11 +14,10 @@ from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import Window, is_void
+from racetrack.results.run import Window
 from tests.records import NOISE_FIGURES, record
 
 START_MS, CORES = 1_790_000_000_000, 2
-FIGURES = NoiseFigures(**NOISE_FIGURES)
 
 
 def rows(
@@ -164,26 +163,6 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     recorded = raw.noise(tmp_path)
     found = [noise.core_speed(recorded, *edges) for edges in itertools.pairwise(edges_ms)]
     assert [of and of.mib_per_s for of in found] == [800.0, 800.0, 600.0, None]
-
-
-@pytest.mark.parametrize(
-    ("figures", "expected"),
-    [
-        ({}, None),
-        ({"foreign_cpu_pct": 5.0, "steal_pct": 1.0}, None),
-        ({"foreign_cpu_pct": None}, None),
-        ({"foreign_cpu_pct": 7.25}, "in the measured window other programs used 7.2 %"),
-        ({"steal_pct": 3.0}, "in the measured window the hypervisor took 3.0 %"),
-    ],
-)
-def test_a_run_is_void_above_either_threshold(
-    figures: dict[str, float], expected: str | None
-) -> None:
-    found = FIGURES.model_copy(update=figures)
-    why = noise.why_void(found, Gate())
-    assert (why is None) if expected is None else expected in str(why)
-    assert is_void(why or "ok") is (expected is not None)
-    assert noise.why_void(found, None) is None
 
 
 def test_a_least_core_speed_makes_runs_on_shared_cores_void() -> None:

@@ -295,6 +295,7 @@ def test_another_run_on_the_machine_is_named() -> None:
     assert f"pid {os.getpid()}" in result.output
 
 
+@pytest.mark.slow
 def test_the_script_takes_arguments_by_position() -> None:
     """Its help comes from the command that it calls."""
     script = REPO / "run_experiment.sh"

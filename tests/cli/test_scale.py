@@ -34,11 +34,6 @@ def test_an_engine_that_can_not_be_scaled_is_refused(monkeypatch: pytest.MonkeyP
     assert "can't be scaled" in result.output
 
 
-def test_help_has_examples() -> None:
-    result = invoke("scale --help")
-    assert "./race scale flink --replicas 1,2,4,8" in result.output.replace("\n", " ")
-
-
 def test_the_report_has_the_sentence_the_table_and_a_chart(tmp_path: Path) -> None:
     folder = tmp_path / "2026_UTC_flink_scale"
     folder.mkdir()

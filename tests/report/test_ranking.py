@@ -4,6 +4,7 @@ in both themes, by keyboard, and without any other file."""
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,12 @@ def page(root: Path) -> str:
     return ranking_page(read_results(root))
 
 
+@pytest.fixture(scope="module")
+def wide(page: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The page in the light theme, at the width of a desk."""
+    return look(page, PROBE, tmp_path_factory.mktemp("wide"), 1200, LIGHT).result
+
+
 def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
     page: str, root: Path, tmp_path: Path
 ) -> None:
@@ -125,29 +132,25 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
     assert (found["before"], found["after"]) == (2, 1)
 
 
-def test_each_row_leads_to_its_record_and_its_command(
-    page: str, root: Path, tmp_path: Path
-) -> None:
-    found = look(page, PROBE, tmp_path, 1200).result
+def test_each_row_leads_to_its_record_and_its_command(wide: dict[str, Any], root: Path) -> None:
     for engine in ("steady", "swift"):
-        assert any(of.startswith(f"./race sweep {engine} --rates") for of in found["records"])
-        assert any(of.startswith(f"./race limit {engine} ") for of in found["records"])
-    assert len(found["links"]) == 2
-    for link in found["links"]:
+        assert any(of.startswith(f"./race sweep {engine} --rates") for of in wide["records"])
+        assert any(of.startswith(f"./race limit {engine} ") for of in wide["records"])
+    assert len(wide["links"]) == 2
+    for link in wide["links"]:
         assert (root / link.removeprefix("../results/").replace("%40", "@")).is_file()
 
 
-def test_charts_have_tables_and_values_under_the_pointer(page: str, tmp_path: Path) -> None:
-    found = look(page, PROBE, tmp_path, 1200).result
-    titles = [chart["title"] for chart in found["charts"]]
+def test_charts_have_tables_and_values_under_the_pointer(wide: dict[str, Any]) -> None:
+    titles = [chart["title"] for chart in wide["charts"]]
     assert titles == [
         "Lag against rate",
         "CPU against rate",
         "How lag is distributed at 1,000 events/s",
     ]
-    for chart in found["charts"]:
+    for chart in wide["charts"]:
         assert "table" in chart["label"] and chart["cells"] > 3 and chart["width"] > 300
-    assert sum(bool(re.search(r"\d", value)) for value in found["legend"]) > 4
+    assert sum(bool(re.search(r"\d", value)) for value in wide["legend"]) > 4
 
 
 def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
@@ -173,10 +176,10 @@ def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:
     assert second[0].startswith("Swift") and second[2] == "fell behind"
 
 
-def test_light_and_dark_are_both_readable(page: str, tmp_path: Path) -> None:
-    light, dark = (look(page, PROBE, tmp_path, 1200, theme).result for theme in (LIGHT, DARK))
-    assert light["paper"] == "rgb(255, 255, 255)" != dark["paper"]
-    assert all(contrast(seen["ink"], seen["paper"]) >= 4.5 for seen in (light, dark))
+def test_light_and_dark_are_both_readable(page: str, wide: dict[str, Any], tmp_path: Path) -> None:
+    dark = look(page, PROBE, tmp_path, 1200, DARK).result
+    assert wide["paper"] == "rgb(255, 255, 255)" != dark["paper"]
+    assert all(contrast(seen["ink"], seen["paper"]) >= 4.5 for seen in (wide, dark))
 
 
 def test_it_needs_no_other_file_and_is_small(page: str, tmp_path: Path) -> None:

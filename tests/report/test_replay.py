@@ -12,6 +12,8 @@ from tests.report import folders
 from tests.report.folders import RunSpec
 from tests.run_json import read_run
 
+pytestmark = pytest.mark.slow
+
 SESSION = "2026.03.22.05.00.00_UTC_steady_live"
 Make = Callable[..., list[str]]
 

@@ -293,6 +293,7 @@ def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
     assert not any(line.startswith("  recovery") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_run_at_rate_0_has_no_verdict_and_no_cost_of_an_event(tmp_path: Path) -> None:
     folder = folders.run(tmp_path, folders.RunSpec(rate=0))
     shown = "\n".join(describe_run(RunRecord.model_validate(read_run(folder)), folder))

@@ -15,6 +15,8 @@ from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.report.test_report import report_on
 from tests.run_json import read_run
 
+pytestmark = pytest.mark.slow
+
 FOUND = verified(users=RIGHT, item_summary=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)
 
 
