@@ -15,6 +15,8 @@ from racetrack.probes import memory
 from racetrack.probes.memory import NoLiveHeap, heap_of, is_jvm, live_bytes
 from racetrack.results.folder import RunFolder
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 LIVE_MIB, GARBAGE_MIB = 96, 300
 # Where a run has Java, it may have no compiler. `javac --release 8 -g:none` made CLASS of this.

@@ -132,21 +132,23 @@ def test_a_value_of_a_table_that_the_engine_names_is_shown() -> None:
     )
 
 
-def test_a_change_with_the_value_that_the_engine_complains_of_is_found() -> None:
-    fine, bad = change("purchases", 11, item_id=3), change("purchases", 12, item_id=None)
+@pytest.mark.parametrize(
+    ("named", "other", "field"),
+    [
+        ("item_id", pageview(0, 0), "item_id"),
+        ("id", change("users", 1, id=3), "user_id"),  # as the engine calls its own column
+    ],
+)
+def test_a_change_with_the_value_that_the_engine_complains_of_is_found(
+    named: str, other: Message, field: str
+) -> None:
+    fine = change("purchases", 11, **{field: 3})
+    bad = change("purchases", 12, **{field: None})
     message = (
-        "Flink's job failed: TableException: Column 'item_id' is NOT NULL, however, a null value"
+        f"Flink's job failed: TableException: Column '{named}' is NOT NULL, however, a null value"
     )
-    assert str(line([message], pageview(0, 0), fine, bad)).startswith(
-        "An Engine can't take mysql.shop.purchases/0 at offset 12, field item_id: NULL (Table"
-    )
-
-
-def test_a_null_is_found_though_the_engine_calls_its_column_otherwise() -> None:
-    fine, bad = change("purchases", 11, user_id=3), change("purchases", 12, user_id=None)
-    message = "Flink's job failed: TableException: Column 'id' is NOT NULL, however, a null value"
-    assert str(line([message], change("users", 1, id=3), fine, bad)).startswith(
-        "An Engine can't take mysql.shop.purchases/0 at offset 12, field user_id: NULL (Table"
+    assert str(line([message], other, fine, bad)).startswith(
+        f"An Engine can't take mysql.shop.purchases/0 at offset 12, field {field}: NULL (Table"
     )
 
 

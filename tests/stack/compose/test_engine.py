@@ -137,6 +137,7 @@ def test_an_engine_beside_this_linux_on_windows_has_this_kernel(
     assert "Install a Docker engine in this Linux" in unmeasurable.remedy
 
 
+@pytest.mark.slow
 def test_a_listener_in_another_process_namespace_is_not_visible(tmp_path: Path) -> None:
     with socketserver.UnixStreamServer(str(tmp_path / "socket"), Handler):
         assert engine.listener_is_visible(str(tmp_path / "socket"))

@@ -24,11 +24,19 @@ def test_a_port_that_was_just_given_up_is_free() -> None:
     resources.require_free_ports("127.0.0.1", [{"KAFKA_PORT": port}])
 
 
-def test_two_settings_with_one_port() -> None:
-    with pytest.raises(BusyError, match="MYSQL_PORT and KAFKA_PORT are both 9"):
-        resources.require_free_ports("127.0.0.1", [{"KAFKA_PORT": 9}, {"MYSQL_PORT": 9}])
-
-
-def test_an_address_that_is_not_ours() -> None:
-    with pytest.raises(BusyError, match="BIND_ADDRESS"):
-        resources.require_free_ports("192.0.2.1", [{"KAFKA_PORT": 19099}])
+@pytest.mark.parametrize(
+    ("address", "ports", "says"),
+    [
+        (
+            "127.0.0.1",
+            [{"KAFKA_PORT": 9}, {"MYSQL_PORT": 9}],
+            "MYSQL_PORT and KAFKA_PORT are both 9",
+        ),
+        ("192.0.2.1", [{"KAFKA_PORT": 19099}], "BIND_ADDRESS"),  # not ours
+    ],
+)
+def test_settings_that_can_not_be_used_are_named(
+    address: str, ports: list[dict[str, int]], says: str
+) -> None:
+    with pytest.raises(BusyError, match=says):
+        resources.require_free_ports(address, ports)

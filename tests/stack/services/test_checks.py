@@ -27,10 +27,23 @@ def test_nothing_listens_yet(name: str, said: str, context: Context) -> None:
         find_service(name).check(context)
 
 
-def test_mysql_that_hangs_up(context: Context, answer: Answer) -> None:
-    answer(context.settings.mysql_port, b"\x00")
-    with pytest.raises(NotReady, match="shop can't log in yet"):
-        find_service("mysql").check(context)
+@pytest.mark.parametrize(
+    ("name", "port", "message", "said"),
+    [
+        ("mysql", "mysql_port", b"\x00", "shop can't log in yet"),
+        ("loadgen", "loadgen_port", b"SSH-2.0-OpenSSH\n", r"SSH-2\.0"),
+        ("redis", "redis_port", b"-LOADING\r\n", "-LOA"),
+        ("registry", "schema_registry_port", http(b"", "503 Unavailable"), "HTTP 503"),
+        ("registry", "schema_registry_port", http(b"<html>"), "not JSON"),
+        ("registry", "schema_registry_port", http(b"{}"), "a list was expected"),
+    ],
+)
+def test_what_answers_otherwise_is_not_ready(
+    name: str, port: str, message: bytes, said: str, context: Context, answer: Answer
+) -> None:
+    answer(getattr(context.settings, port), message)
+    with pytest.raises(NotReady, match=said):
+        find_service(name).check(context)
 
 
 def test_loadgen_is_ready_when_it_greets(context: Context, answer: Answer) -> None:
@@ -38,38 +51,10 @@ def test_loadgen_is_ready_when_it_greets(context: Context, answer: Answer) -> No
     find_service("loadgen").check(context)
 
 
-def test_loadgen_that_is_reportedmething_else(context: Context, answer: Answer) -> None:
-    answer(context.settings.loadgen_port, b"SSH-2.0-OpenSSH\n")
-    with pytest.raises(NotReady, match=r"SSH-2\.0"):
-        find_service("loadgen").check(context)
-
-
-def test_redis_that_is_reportedmething_else(context: Context, answer: Answer) -> None:
-    answer(context.settings.redis_port, b"-LOADING\r\n")
-    with pytest.raises(NotReady, match="-LOA"):
-        find_service("redis").check(context)
-
-
 def test_registry_answers_with_its_subjects(context: Context, answer: Answer) -> None:
     answer(context.settings.schema_registry_port, http(b'["a-value"]'))
     find_service("registry").check(context)
     assert registry.subjects(context.settings) == {"a-value"}
-
-
-@pytest.mark.parametrize(
-    ("response", "said"),
-    [
-        (http(b"", "503 Service Unavailable"), "HTTP 503"),
-        (http(b"<html>"), "not JSON"),
-        (http(b"{}"), "a list was expected"),
-    ],
-)
-def test_registry_that_is_not_there_yet(
-    response: bytes, said: str, context: Context, answer: Answer
-) -> None:
-    answer(context.settings.schema_registry_port, response)
-    with pytest.raises(NotReady, match=said):
-        find_service("registry").check(context)
 
 
 def task(state: str, trace: str = "") -> bytes:

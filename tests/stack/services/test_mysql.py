@@ -1,9 +1,7 @@
 """MySQL's configuration and users."""
 
 import os
-import stat
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -49,10 +47,3 @@ def test_its_data_is_a_copy_of_what_was_made_once(context: Context) -> None:
     assert (context.work / "data/ibdata1").read_text() == "9.9\n"
     (context.work / "data/ibdata1").write_text("changed")
     assert (context.parts["mysql"] / "made/data/ibdata1").read_text() == "9.9\n"
-
-
-def test_passwords_lie_in_one_file_for_its_owner(context: Context) -> None:
-    launch = mysql.SERVICE.launch(context)
-    option = next(o for o in launch.argv if o.startswith("--init-file="))
-    mode = Path(option.removeprefix("--init-file=")).stat().st_mode
-    assert stat.S_IMODE(mode) == 0o600
