@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from racetrack.analysis import raw
 from racetrack.config import REPO, Settings, load
 from racetrack.engines.mz.tests.materialize import Materialize, running, running_materialize
-from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
 
@@ -80,12 +80,6 @@ class Bringing:
             return  # the run has dropped its schema
         finally:
             consumer.close()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

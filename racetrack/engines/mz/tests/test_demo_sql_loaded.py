@@ -8,8 +8,10 @@ import pytest
 
 from racetrack.engines.mz.tests.materialize import Materialize, fake_outside, running_materialize
 from racetrack.engines.mz.tests.test_demo_sql import SCRIPT
-from racetrack.engines.shared.tests.postgres import Postgres, running_postgres
+from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.workloads.shop.load.topics import SINK_TOPIC
+
+pytestmark = pytest.mark.slow
 
 SCHEMA = "demo"
 # As a real Materialize was seen to register them for the sink of high_value_users.
@@ -31,12 +33,6 @@ VALUE = {
         {"name": "purchases", "type": "long"},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture

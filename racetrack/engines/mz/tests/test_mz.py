@@ -33,7 +33,7 @@ from racetrack.engines.mz.tests.materialize import (
     running_materialize,
 )
 from racetrack.engines.shared.pgwire import Server
-from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import CurvesFile
@@ -47,6 +47,8 @@ from tests.e2e.loadgen_stack import free_ports
 from tests.relay import Relay
 from tests.run.fakes import ready
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["ready"]  # a fixture
 
@@ -73,12 +75,6 @@ class NoStack:
 
 def stack(runtime: str = "native", **settings: str) -> Stack:
     return cast(Stack, NoStack(load(settings), runtime))
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture
@@ -159,7 +155,6 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> 
 # ---- psql ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
     attached: Stack, materialize: Materialize, script: Path
 ) -> None:
@@ -329,7 +324,6 @@ def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], sai
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("delay_ms", "is_accepted"), [(10, True), (30, False)])
 def test_a_far_materialize_is_accepted_if_its_clock_is_known(
     postgres: Postgres, delay_ms: int, is_accepted: bool
@@ -434,7 +428,6 @@ def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator
     probe.check()
 
 
-@pytest.mark.slow
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     attached: Stack, postgres: Postgres, script: Path, tmp_path: Path
 ) -> None:
@@ -510,7 +503,6 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
     assert empty.num_rows == 0 and empty.column_names == ["amount"]
 
 
-@pytest.mark.slow
 def test_progress_does_not_wait_for_a_slow_query(
     attached: Stack, postgres: Postgres, script: Path
 ) -> None:

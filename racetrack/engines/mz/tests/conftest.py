@@ -1,0 +1,13 @@
+"""A real PostgreSQL, in Materialize's place."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from racetrack.engines.shared.tests.postgres import Postgres, running_postgres
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with running_postgres() as server:
+        yield server
