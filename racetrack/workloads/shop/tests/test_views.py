@@ -14,6 +14,8 @@ from racetrack.workloads.shop.tests import shop
 from racetrack.workloads.shop.tests.conftest import Faultless, Judge
 from racetrack.workloads.shop.tests.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 
 def wrong(found: dict[str, Compared]) -> set[str]:
     return {name for name, compared in found.items() if not compared.right}
@@ -26,7 +28,6 @@ def changed(table: pa.Table, row: int, **values: Any) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=table.schema)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_faultless_engine_is_right_in_every_view(judge: Judge, seed: int) -> None:
     truth = shop.make(seed)

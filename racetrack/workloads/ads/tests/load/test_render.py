@@ -4,11 +4,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
-from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -29,6 +27,7 @@ from racetrack.workloads.ads.load.sequence import (
     skew_ms,
 )
 from racetrack.workloads.ads.tests.load.ads_settings import load
+from tests.loadgen.messages import message_ffi, rendered
 
 CAPACITY = 64
 NOT_LATE = 2**32 // 20_000  # a random number that is in the middle of those that pick one head
@@ -44,31 +43,20 @@ PUBLISHED = re.compile(
 
 
 @pytest.fixture(scope="module")
-def ffi() -> FFI:
-    ffi = FFI()
-    ffi.cdef(
-        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
-        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
-    )
-    return ffi
+def renderer() -> Renderer:
+    return Renderer(message_ffi(), IDS, CAPACITY, SETTINGS.seed)
 
 
 @pytest.fixture(scope="module")
-def renderer(ffi: FFI) -> Renderer:
-    return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed)
+def skewed() -> Renderer:
+    return Renderer(message_ffi(), IDS, CAPACITY, SETTINGS.seed, with_skew=True)
 
 
-@pytest.fixture(scope="module")
-def skewed(ffi: FFI) -> Renderer:
-    return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed, with_skew=True)
-
-
-def rendered(renderer: Renderer) -> list[bytes]:
+def values_of(renderer: Renderer) -> list[bytes]:
     """Every message in the batch; none has a key."""
-    ffi: Any = renderer._ffi
-    messages = [renderer.messages[i] for i in range(renderer.count)]
-    assert all(m.key == ffi.NULL and m.key_len == 0 for m in messages)
-    return [ffi.buffer(m.payload, m.len)[:] for m in messages]
+    messages = rendered(renderer)
+    assert {key for key, _ in messages} <= {None}
+    return [value for _, value in messages]
 
 
 @settings(max_examples=50)
@@ -85,7 +73,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
     renderer.events(Stream(seed, "ad events/1"), first, count, due_ms)
     stream = Stream(seed, "ad events/1")
     events = [ad_event(stream, first + i, IDS) for i in range(count)]
-    assert rendered(renderer) == [to_json(event, due_ms) for event in events]
+    assert values_of(renderer) == [to_json(event, due_ms) for event in events]
 
 
 @settings(max_examples=50)
@@ -99,7 +87,7 @@ def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_m
         to_json(ad_event(stream, n, IDS), due_ms + skew_of(stream, n))
         for n in range(first, first + CAPACITY)
     ]
-    assert rendered(skewed) == expected
+    assert values_of(skewed) == expected
 
 
 def skew_of(stream: Stream, n: int) -> int:
@@ -108,13 +96,13 @@ def skew_of(stream: Stream, n: int) -> int:
 
 
 @pytest.mark.slow
-def test_with_a_key_skew_ads_follow_zipf_s_law_and_nothing_else_changes(ffi: FFI) -> None:
+def test_with_a_key_skew_ads_follow_zipf_s_law_and_nothing_else_changes() -> None:
     popularity, count = zipf(len(IDS.ads), 1.2), 30_000
-    renderer = Renderer(ffi, IDS, count, SETTINGS.seed, popularity=popularity)
+    renderer = Renderer(message_ffi(), IDS, count, SETTINGS.seed, popularity=popularity)
     stream = renderer.share(0)
     renderer.events(stream, 0, count, DUE_MS)
     events = [ad_event(stream, n, IDS, popularity) for n in range(count)]
-    assert rendered(renderer) == [to_json(event, DUE_MS) for event in events]
+    assert values_of(renderer) == [to_json(event, DUE_MS) for event in events]
     even = [ad_event(stream, n, IDS) for n in range(count)]
     assert [event._replace(ad_id="") for event in events] == [e._replace(ad_id="") for e in even]
     found = Counter(event.ad_id for event in events)
@@ -153,7 +141,7 @@ def test_one_event_in_100_000_is_up_to_a_minute_late() -> None:
 def test_a_message_has_the_published_form(renderer: Renderer) -> None:
     renderer.clear()
     renderer.events(renderer.share(0), 0, CAPACITY, DUE_MS)
-    for message in rendered(renderer):
+    for message in values_of(renderer):
         assert PUBLISHED.fullmatch(message.decode())
         assert len(message) < SLOT_BYTES
         record = json.loads(message)
@@ -197,5 +185,5 @@ def test_a_seed_gives_the_very_bytes_that_it_has_always_given(renderer: Renderer
     for partition in range(2):
         renderer.clear()
         renderer.events(renderer.share(partition), 5, CAPACITY, DUE_MS)
-        found.append(hashlib.sha256(b"".join(rendered(renderer))).hexdigest()[:16])
+        found.append(hashlib.sha256(b"".join(values_of(renderer))).hexdigest()[:16])
     assert found == ["7c37f41b23376cb5", "1f83c276dde2616a"]

@@ -2,10 +2,8 @@
 
 import json
 import zlib
-from typing import Any
 
 import pytest
-from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,7 @@ from racetrack.workloads.shop.load.sequence import (
     pageview,
 )
 from racetrack.workloads.shop.load.tracers import Reserved
+from tests.loadgen.messages import message_ffi, rendered
 
 USERS, ITEMS, CAPACITY = 300, 40, 64
 EVEN_ITEMS, EVEN_USERS = zipf(ITEMS), zipf(USERS)
@@ -31,24 +30,14 @@ SHOP = Reserved(USERS, ITEMS, partitions=3)
 
 
 @pytest.fixture(scope="module")
-def ffi() -> FFI:
-    ffi = FFI()
-    ffi.cdef(
-        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
-        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
-    )
-    return ffi
+def renderer() -> Renderer:
+    return Renderer(message_ffi(), SHOP, CAPACITY)
 
 
 @pytest.fixture(scope="module")
-def renderer(ffi: FFI) -> Renderer:
-    return Renderer(ffi, SHOP, CAPACITY)
-
-
-@pytest.fixture(scope="module")
-def skewed(ffi: FFI) -> SkewedRenderer:
+def skewed() -> SkewedRenderer:
     return SkewedRenderer(
-        ffi,
+        message_ffi(),
         SHOP,
         CAPACITY,
         42,
@@ -57,13 +46,6 @@ def skewed(ffi: FFI) -> SkewedRenderer:
         users=zipf(USERS, EXPONENT),
         viewers=[VIEWERS, VIEWERS],
     )
-
-
-def rendered(renderer: Renderer) -> list[tuple[bytes, bytes]]:
-    """(key, value) of every message in the batch."""
-    ffi: Any = renderer._ffi
-    messages = [renderer.messages[i] for i in range(renderer.count)]
-    return [(ffi.buffer(m.key, m.key_len)[:], ffi.buffer(m.payload, m.len)[:]) for m in messages]
 
 
 @settings(max_examples=50)
@@ -121,8 +103,8 @@ def test_with_a_key_skew_too_the_bytes_are_the_events_of_the_sequence(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [128, 129, 1_000, 65_536])
-def test_every_message_has_the_size_of_the_setting(ffi: FFI, size: int) -> None:
-    renderer = Renderer(ffi, Reserved(200_000, 9, partitions=3), 3, size=size)
+def test_every_message_has_the_size_of_the_setting(size: int) -> None:
+    renderer = Renderer(message_ffi(), Reserved(200_000, 9, partitions=3), 3, size=size)
     most = Reserved(200_000, 9, partitions=3).last_user
     for event in ((1, 0), (most, len(CHANNELS) * (9 + 3 + most) - 5)):
         renderer.one(event, STAMP_MS)

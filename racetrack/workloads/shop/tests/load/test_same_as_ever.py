@@ -5,8 +5,6 @@ import hashlib
 from functools import partial
 from typing import Any
 
-from cffi import FFI  # type: ignore[import-untyped]
-
 from loadgen.clock import NS_PER_S
 from loadgen.derived import DerivedEvents
 from loadgen.schedule import Schedule
@@ -17,6 +15,7 @@ from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.topics import flagged_profiles
 from racetrack.workloads.shop.load.tracers import Reserved
 from racetrack.workloads.shop.tests.load.shop_settings import load
+from tests.loadgen.messages import message_ffi, rendered
 
 SHOP = load()
 # Not as Kafka's partitioner does it, which is librdkafka's business.
@@ -62,12 +61,7 @@ def test_purchases_and_changes() -> None:
 
 
 def test_pageviews_byte_for_byte() -> None:
-    ffi = FFI()
-    ffi.cdef(
-        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
-        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
-    )
-    pageviews = Pageviews(SHOP, USERS, ffi)
+    pageviews = Pageviews(SHOP, USERS, message_ffi())
     place = partial(pageviews.derived, Purchases.name)
     derived = DerivedEvents(schedule(), place).take(schedule().due_at(1000), 1000)
     renderer = pageviews.renderer(1000)
@@ -77,11 +71,7 @@ def test_pageviews_byte_for_byte() -> None:
         renderer.events(renderer.share(partition), 5, 900, STAMP_MS)
         for event in derived[:50]:
             renderer.one(event.content, STAMP_MS + 1)
-        sent = (renderer.messages[n] for n in range(renderer.count))
-        bytes_of = [
-            (ffi.buffer(m.key, m.key_len)[:], ffi.buffer(m.payload, m.len)[:]) for m in sent
-        ]
-        found.append(digest(bytes_of))
+        found.append(digest(rendered(renderer)))
     assert found == [
         "cbb53cd7369b8f8a",
         "040e6d1c972cfed5",

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from cffi import FFI  # type: ignore[import-untyped]
 from scipy.stats import chisquare
 
 from loadgen.clock import NS_PER_S
@@ -15,6 +14,7 @@ from racetrack.workloads.shop.load.pageviews import Pageviews
 from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.tracers import Reserved
 from racetrack.workloads.shop.tests.load.shop_settings import load
+from tests.loadgen.messages import message_ffi, rendered
 
 EXPONENT, STAMP_MS = 1.2, 1_763_712_000_123
 SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
@@ -26,25 +26,18 @@ PAGEVIEWS = 60_000
 
 @pytest.fixture(scope="module")
 def pageviews() -> Pageviews:
-    ffi = FFI()
-    ffi.cdef(
-        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
-        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
-    )
-    return Pageviews(SHOP, USERS, ffi)
+    return Pageviews(SHOP, USERS, message_ffi())
 
 
 @pytest.fixture(scope="module")
 def sent(pageviews: Pageviews) -> list[dict[str, Any]]:
     """What is sent of some time: of each partition by its weight."""
     renderer, found = pageviews.renderer(PAGEVIEWS), []
-    ffi: Any = renderer._ffi
     for partition, weight in enumerate(pageviews.weights):
         renderer.clear()
         count = round(PAGEVIEWS * weight / sum(pageviews.weights))
         renderer.events(renderer.share(partition), 0, count, STAMP_MS)
-        messages = (renderer.messages[n] for n in range(count))
-        found += [json.loads(ffi.buffer(m.payload, m.len)[:]) for m in messages]
+        found += [json.loads(value) for _, value in rendered(renderer)]
     return found
 
 
