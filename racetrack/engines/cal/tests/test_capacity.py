@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 from racetrack import config as settings
 from racetrack.engines.cal.capacity import STEP_S, Capacity, stretches
 from racetrack.engines.cal.consumer import Counting
-from racetrack.engines.cal.services.cal import SERVICE
-from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
-from racetrack.stack.service import Context
-from tests.stack.conftest import context
-
-__all__ = ["context"]  # a fixture
 
 NOISE = InjectedDefect(capacity_per_s=8_000, capacity_noise_pct=10, capacity_noise_tau_s=8, seed=1)
 PAUSES = InjectedDefect(capacity_per_s=8_000, pause_ms=500, pause_every_s=10, seed=1)
@@ -42,6 +36,7 @@ def test_the_mean_over_a_long_time_is_as_programmed(defect: InjectedDefect, seed
     assert counted_per_s == pytest.approx(defect.mean_capacity_per_s, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
     levels = grown(NOISE, 3, STEP_S, LONG_S) / STEP_S / NOISE.capacity_per_s
     assert np.std(levels) == pytest.approx(0.10, rel=0.05)
@@ -81,13 +76,6 @@ def test_while_something_waits_the_integral_of_the_capacity_is_counted(
         counting.count(now_ms, now_ms / 1000)
         due = programmed.work_by(now_ms / 1000)
         assert due - 1.001 < sum(counting.total) < due + 0.001
-
-
-def test_the_settings_reach_what_they_start(context: Context) -> None:
-    given = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
-    own = CalibrationSettings.of(settings.load({**given, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
-    env = SERVICE.launch(replace(context, settings=own)).env
-    assert (env["CAL_CAPACITY_NOISE_PCT"], env["CAL_PAUSE_EVERY_S"]) == ("12.5", "4.0")
 
 
 def test_pauses_that_leave_no_time_to_work_are_refused() -> None:

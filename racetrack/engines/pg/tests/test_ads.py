@@ -17,6 +17,8 @@ from racetrack.engines.pg.tests.brought import NOW_MS, Message, OnlySettings, br
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 
+pytestmark = pytest.mark.slow
+
 WINDOW_MS = 10_000
 FIRST = NOW_MS // WINDOW_MS * WINDOW_MS
 Connection = psycopg.Connection[Any]
@@ -56,7 +58,6 @@ def windows(stack: Stack) -> set[tuple[str, int, int]]:
     return {(one["campaign_id"], one["window_start_ms"], one["seen_count"]) for one in found}
 
 
-@pytest.mark.slow
 def test_the_script_makes_every_view_with_its_columns(loaded: Connection, ads: Stack) -> None:
     for view in find_workload("ads").views:
         table = pg.ENGINE.read_view(ads, view.name)

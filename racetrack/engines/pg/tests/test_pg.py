@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from racetrack.config import load
-from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
@@ -37,10 +36,6 @@ from tests.run.fakes import MakeReady, ready, refusal_of
 pytestmark = pytest.mark.slow
 
 __all__ = ["ready"]  # a fixture
-
-
-def test_it_is_an_engine() -> None:
-    assert find_engine("pg") is pg.ENGINE
 
 
 def test_the_script_makes_every_view_with_its_columns(

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 import psycopg
+import pytest
 
 from racetrack.engines.pg.feed import sink as feed_sink
 from racetrack.engines.pg.tests.brought import (
@@ -18,6 +19,8 @@ from racetrack.engines.pg.tests.brought import (
 )
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Stack
+
+pytestmark = pytest.mark.slow
 
 
 class FakeProducer:
