@@ -3,7 +3,7 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
@@ -55,6 +55,14 @@ class Probe(ABC):
         self.stopping.set()
         if self._thread.ident:
             self._thread.join()
+
+    def ticks(self, every_s: float) -> Iterator[None]:
+        """Yield now and at fixed times, so that delays do not add up, until stopped. Times that
+        have passed during a longer delay are skipped."""
+        due_s = time.monotonic()
+        while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+            yield
+            due_s = max(due_s + every_s, time.monotonic())
 
     def follow(self, take_all: Callable[[], None], had_outage: HadOutage) -> None:
         """Call `take_all`; call it again whenever it fails because of an expected outage."""

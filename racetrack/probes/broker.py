@@ -111,8 +111,7 @@ class EndOffsetsProbe(Probe):
     def run(self) -> None:
         """Query at fixed times, less often while the broker is slow. Ignore errors of an expected
         outage."""
-        due_s = time.monotonic()
-        while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+        for _ in self.ticks(OFFSETS_EVERY_S):
             began_s = time.monotonic()
             try:
                 offsets = self._broker.end_offsets()
@@ -121,4 +120,3 @@ class EndOffsetsProbe(Probe):
                     raise
             else:
                 self._curves.write(now_ms(), "published", enumerate(offsets))
-            due_s = max(due_s + OFFSETS_EVERY_S, time.monotonic())

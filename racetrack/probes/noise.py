@@ -221,19 +221,15 @@ class NoiseProbe(Probe):
         self.newest: Mapping[str, str] = {}  # the newest row, by column
 
     def run(self) -> None:
-        """Sample at fixed times, so that delays do not add up."""
-        due_s = time.monotonic()
+        """Sample until stopped."""
         with self._csv:
             self._csv.write(",".join(COLUMNS) + "\n")
-            for samples in itertools.count(1):
-                if self.stopping.wait(max(0.0, due_s - time.monotonic())):
-                    return
+            for number, _ in enumerate(self.ticks(EVERY_S / CORE_SAMPLES)):
                 self._cores.sample()
-                if samples % CORE_SAMPLES == 1:
+                if number % CORE_SAMPLES == 0:
                     row = self._row()
                     self._csv.write(",".join(row) + "\n")
                     self.newest = dict(zip(COLUMNS, row, strict=True))
-                due_s += EVERY_S / CORE_SAMPLES
 
     def _row(self) -> list[str]:
         at_ms = now_ms()

@@ -153,13 +153,11 @@ class UsageProbe(Probe):
         self.newest: tuple[int, Mapping[str, Usage]] = (0, {})  # epoch ms, usage by service
 
     def run(self) -> None:
-        """Sample at fixed times, so that delays do not add up."""
-        due_s = time.monotonic()
+        """Sample until stopped."""
         with self._csv:
             self._csv.write(self.columns + "\n")
-            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+            for _ in self.ticks(self._every_s):
                 self._write()
-                due_s += self._every_s
             self._write_rest()
 
     def _write_rest(self) -> None:
@@ -188,13 +186,11 @@ class CgroupProbe(Probe):
         self._csv = folder.open_for_lines("cgroup.csv")
 
     def run(self) -> None:
-        """Sample at fixed times, so that delays do not add up."""
-        due_s = time.monotonic()
+        """Sample until stopped."""
         with self._csv:
             self._csv.write("at_ms,service,cpu_s,memory_gib\n")
-            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+            for _ in self.ticks(self._every_s):
                 self._write()
-                due_s += self._every_s
 
     def _write(self) -> None:
         at_ms = now_ms()

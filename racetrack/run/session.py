@@ -16,7 +16,7 @@ from racetrack.analysis import recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.probes import memory, nodes, top
+from racetrack.probes import heap, nodes, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
 from racetrack.probes.cdc import ConnectorProbe
@@ -550,7 +550,7 @@ class Session:
         """Query the live heap of each JVM. Do this after all measurements, including the time in
         which the engines drain, because the collection pauses each JVM."""
         with self._screen.live("reading the live heap of each JVM"):
-            unknown = memory.write_live_heaps(self._processes(), self._folder, self.check)
+            unknown = heap.write_live_heaps(self._processes(), self._folder, self.check)
         for line in unknown:
             self._screen.remark(line)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import raw
-from racetrack.probes import memory
-from racetrack.probes.memory import NoLiveHeap, heap_of, is_jvm, live_bytes
+from racetrack.probes import heap
+from racetrack.probes.heap import NoLiveHeap, heap_of, is_jvm, live_bytes
 from racetrack.results.folder import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -124,10 +124,10 @@ def test_the_file_has_each_jvm_and_no_other_process(java: Java, tmp_path: Path) 
     folder = RunFolder.create(tmp_path, "steady", "1")
     running, mute = java(), java("-XX:+DisableAttachMechanism")
     services = {"one": [running.pid, os.getpid()], "mute": [mute.pid], "other": [os.getpid()]}
-    (message,) = memory.write_live_heaps(services, folder, lambda: None, 0.5)
+    (message,) = heap.write_live_heaps(services, folder, lambda: None, 0.5)
     assert f"live heap of mute (pid {mute.pid}) is unknown: it did not listen" in message
     heaps = raw.live_heaps(folder.path)
     assert set(heaps) == {"one", "mute"}
     assert heaps["one"] == pytest.approx(LIVE_MIB / 1024, abs=8 / 1024)
     assert heaps["mute"] is None
-    assert "did not listen within" in (folder.path / memory.LIVE_HEAP_CSV).read_text()
+    assert "did not listen within" in (folder.path / heap.LIVE_HEAP_CSV).read_text()

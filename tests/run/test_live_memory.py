@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.probes.heap import HeapProbe
-from racetrack.probes.memory import Heap, NoLiveHeap
+from racetrack.probes.heap import Heap, HeapProbe, NoLiveHeap
 from racetrack.results.folder import RunFolder
 from racetrack.run.live.load import GIB, Forecast, Outlook
 
