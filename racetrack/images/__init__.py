@@ -1,6 +1,6 @@
 """Images of the compose stack for sites that can't pull images, built from package registries only.
 
-The base image is a Debian made by debootstrap (racetrack/install/base.py). The serve image adds a
+The base image is a Debian made by debootstrap (racetrack/install/debian.py). The serve image adds a
 small Python environment that starts services (images/serve.Dockerfile). Each native service has an
 image on top of these (images/service.Dockerfile). Racetrack's Python programs, such as the load
 generator, have images on top of the base (images/program.Dockerfile).
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from racetrack import __version__, plugins
 from racetrack.config import REPO
-from racetrack.install.image import Image
+from racetrack.install.recipe import Image
 
 
 def workload_files(side: str = "*.py") -> list[str]:

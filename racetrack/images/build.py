@@ -20,8 +20,8 @@ from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, repository
 from racetrack.images.context import BuildContext
 from racetrack.images.contexts import Contexts
 from racetrack.install import cache, pip
-from racetrack.install.base import TAR
-from racetrack.install.image import Image
+from racetrack.install.debian import BASE_TAR
+from racetrack.install.recipe import Image
 from racetrack.stack.service import Context, find_service
 
 Say = Callable[[str], None]
@@ -101,7 +101,7 @@ class _Builder:
             return
         began = time.monotonic()
         result = self._client.api.import_image_from_file(
-            str(folder / TAR),
+            str(folder / BASE_TAR),
             repository=repository("base"),
             tag=__version__,
             changes=[f'LABEL {CONTENT}="{folder.name}"'],

@@ -10,7 +10,7 @@ from racetrack.config import REPO, Settings
 from racetrack.images import FOLDER, OF_ENGINES, OF_THE_STACK, workload_files
 from racetrack.images.context import BuildContext
 from racetrack.install import pip
-from racetrack.install.image import Image
+from racetrack.install.recipe import Image
 
 # The code that installs parts.
 RECIPES = (

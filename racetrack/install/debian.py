@@ -3,12 +3,20 @@
 Debian has MySQL in sid only. Packages of sid can't be installed on a stable system, so they are
 unpacked together with their C library and run with their own dynamic loader. nginx and Redis are
 unpacked because installing their packages would start system services.
+
+`base` is another kind of part: a whole Debian, made by debootstrap, on which all images that
+Racetrack builds are based. It contains the runtimes of the languages in which services are written,
+so the images share these on disk. This machine downloads everything, so the images do not need this
+machine's mirror or certificates.
 """
 
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from racetrack.errors import SetupError
 from racetrack.install import apt
 from racetrack.install.recipe import Recipe, Site
 
@@ -31,6 +39,31 @@ REDIS_NEEDS = re.compile(r"^(redis-|lua-|lib(?!.*perl))")
 COMPOSE = ("docker-compose-v2", "docker-compose")
 COMPOSE_SUITE = "trixie"
 COMPOSE_PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
+BASE_SUITE = "bookworm"
+BASE_PACKAGES = (
+    "python3",  # starts the services
+    "python3-venv",
+    "libpython3.11",  # for a Java that calls Python
+    "openjdk-17-jre-headless",
+    "pypy3",  # the load generator
+    "postgresql-client",  # psql, for a Materialize that runs elsewhere
+)
+# Files that no program in the images reads.
+NOT_IN_BASE = (
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "var/log",
+    "debootstrap",
+    # These describe the machine that builds the image.
+    "etc/hostname",
+    "etc/resolv.conf",
+)
+BASE_SOURCES = f"deb http://deb.debian.org/debian {BASE_SUITE} main\n"
+BASE_TAR = "rootfs.tar"
 
 
 def mysql(release_file: Path = apt.OS_RELEASE) -> Recipe:
@@ -112,3 +145,53 @@ def _redis_version(site: Site) -> str:
 def _compose_version(site: Site) -> str:
     plugin = site.folder / COMPOSE_PLUGIN
     return apt.installed_version(site, "plugin", plugin, "version", "--short", pattern=r"(.*)")
+
+
+def base() -> Recipe:
+    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and psql."""
+    return Recipe(
+        part="base",
+        label=BASE_SUITE,
+        why=f"Debian {BASE_SUITE} with Python, Java and PyPy, for images (debootstrap)",
+        download_mb=220,
+        needs=("debootstrap", "apt-get"),
+        content=("\n".join((*BASE_PACKAGES, *NOT_IN_BASE)).encode(),),
+        build=_build_base,
+    )
+
+
+def _build_base(site: Site) -> str:
+    if os.geteuid() != 0:
+        raise SetupError("base: debootstrap needs root. Call it again with sudo.")
+    root = site.folder / "root"
+    packed = site.scratch / "packages"
+    packed.mkdir()
+    site.run(
+        "debootstrap",
+        "--variant=minbase",
+        f"--keyring={apt.DEBIAN_KEYRING}",
+        f"--cache-dir={packed}",
+        f"--include={','.join(BASE_PACKAGES)}",
+        BASE_SUITE,
+        root,
+        apt.mirror(site),
+        doing="making a Debian",
+    )
+    for name in NOT_IN_BASE:
+        _empty(root / name)
+    (root / "etc/apt/sources.list").write_text(BASE_SOURCES)
+    site.run(
+        "tar", "--numeric-owner", "-cf", site.folder / BASE_TAR, "-C", root, ".", doing="packing"
+    )
+    version = (root / "etc/debian_version").read_text().strip()
+    shutil.rmtree(root)
+    return version
+
+
+def _empty(path: Path) -> None:
+    """Remove a file, or the content of a folder. Packages may expect the folder, so it stays."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    shutil.rmtree(path)
+    path.mkdir()

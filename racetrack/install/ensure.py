@@ -1,20 +1,77 @@
-"""Installs parts (components of the stack) in parallel and reports progress. A part is installed
-completely or not at all."""
+"""Finds the recipes of parts (components of the stack) by name, and installs parts in parallel. A
+part is installed completely or not at all."""
 
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ALL_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache as cached
 from pathlib import Path
 
+from racetrack import plugins
 from racetrack.errors import SetupError
-from racetrack.install import cache
+from racetrack.install import cache, central, debian, pypi
 from racetrack.install.commands import Children, Runner, Stopped
-from racetrack.install.recipe import Recipe, Say, Site
-from racetrack.install.recipes import recipe
+from racetrack.install.recipe import Installs, Make, Recipe, Say, Site
 
 HEARTBEAT_S = 10.0
+
+
+def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
+    """Return the recipe of a part; `versions` come from `read_versions`.
+
+    Raises:
+        SetupError: there is no such part.
+    """
+    found = {**_needed(), **_on_request()}.get(part)
+    if found is None:
+        known = ", ".join((*parts(), *on_request()))
+        raise SetupError(f"There is no part {part!r}. The parts are: {known}.")
+    return found(versions)
+
+
+def parts() -> tuple[str, ...]:
+    """Return the names of all parts that the native runtime needs."""
+    return tuple(_needed())
+
+
+def on_request() -> tuple[str, ...]:
+    """Return the names of all other parts, which are installed only if they are named."""
+    return tuple(_on_request())
+
+
+# Functions instead of constants, to avoid a circular import: the engines' recipes import this
+# package.
+@cached
+def _needed() -> Mapping[str, Make]:
+    return {
+        # All parts are installed in parallel; start with the slowest.
+        "harness": lambda _: pypi.harness(),
+        **{part: make for brought in _of_engines() for part, make in brought.parts.items()},
+        "mysql": lambda _: debian.mysql(),
+        "kafka": central.kafka,
+        "registry": central.registry,
+        "nginx": lambda _: debian.nginx(),
+        "redis": lambda _: debian.redis(),
+        "debezium": central.debezium,
+        "loadgen": lambda _: pypi.loadgen(),
+    }
+
+
+@cached
+def _on_request() -> Mapping[str, Make]:
+    return {
+        "tests": lambda _: pypi.tests(),
+        "serve": lambda _: pypi.serve(),
+        "base": lambda _: debian.base(),
+        "compose": lambda _: debian.compose(),
+        **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
+    }
+
+
+def _of_engines() -> list[Installs]:
+    return [module.INSTALLS for module in plugins.of_all("recipe").values()]
 
 
 def folder_of(part: str, versions: Mapping[str, str]) -> Path | None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.install import pip, pypi
-from racetrack.install.image import Image
-from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
+from racetrack.install.recipe import Image, Installs, PypiLock, Recipe, Site
 
 LOCK = Path(__file__).with_name("requirements.lock")
 VERSION = "DEEPHAVEN_VERSION"

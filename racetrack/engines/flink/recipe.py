@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack.install import central, pypi
-from racetrack.install.image import Image
-from racetrack.install.recipe import Installs, MavenPart, PypiLock, Recipe, Site
+from racetrack.install.recipe import Image, Installs, MavenPart, PypiLock, Recipe, Site
 
 HERE = Path(__file__).parent
 LOCK = HERE / "requirements.lock"

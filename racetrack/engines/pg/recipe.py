@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 from racetrack.install import apt, debian, pypi
-from racetrack.install.image import Image
-from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
+from racetrack.install.recipe import Image, Installs, PypiLock, Recipe, Site
 
 # Candidates for the server's package; the newest that the distribution has is used.
 POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))

@@ -11,7 +11,7 @@ import pytest
 
 from racetrack import plugins
 from racetrack.config import every_setting, load, own_names
-from racetrack.install.recipes import parts, recipe
+from racetrack.install.ensure import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.stack import applicability, resources
 from racetrack.stack.compose.project import environment

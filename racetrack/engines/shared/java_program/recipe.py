@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack.install import java
-from racetrack.install.image import Image
-from racetrack.install.recipe import Installs, MavenPart, Recipe
+from racetrack.install import central
+from racetrack.install.recipe import Image, Installs, MavenPart, Recipe
 
 SHARED = Path(__file__).parents[1]
 PROGRAM, REDIS_SINK, UPSERT = (
@@ -81,7 +80,7 @@ class ProgramRecipe:
         )
 
     def _engine(self, versions: Mapping[str, str]) -> Recipe:
-        return java.program(
+        return central.program(
             self.maven,
             self.sources,
             versions,
@@ -91,7 +90,7 @@ class ProgramRecipe:
         )
 
     def _tests(self, versions: Mapping[str, str]) -> Recipe:
-        return java.jars(
+        return central.jars(
             self.maven_for_tests,
             versions,
             why=f"{self.tests_need} (Maven Central)",

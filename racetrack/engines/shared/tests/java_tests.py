@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from racetrack import install
-from racetrack.install.java import COMPILER, FLAGS
+from racetrack.install.central import COMPILER, FLAGS
 from racetrack.stack import jvm
 
 

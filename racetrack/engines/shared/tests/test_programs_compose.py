@@ -16,7 +16,7 @@ from racetrack.engines.shared.tests.programs import (
     recipe_of,
     service_of,
 )
-from racetrack.install import java
+from racetrack.install import central
 from racetrack.stack.compose.project import environment
 from tests.compose_files import service
 
@@ -61,7 +61,7 @@ def test_it_gets_the_same_as_natively(engine: str, is_set_otherwise: bool) -> No
 def test_it_is_compiled_as_natively(engine: str) -> None:
     (compiled,) = re.findall(r"^RUN java -jar (.*)$", text(engine), re.MULTILINE)
     words = shlex.split(compiled)
-    assert tuple(words[1 : 1 + len(java.FLAGS)]) == java.FLAGS
+    assert tuple(words[1 : 1 + len(central.FLAGS)]) == central.FLAGS
 
 
 @every
