@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from racetrack.errors import SetupError
-from racetrack.install.recipe import Say
+from racetrack.install.commands import Say
 
 UNFINISHED = ".tmp-"
 SCRATCH = "-scratch"

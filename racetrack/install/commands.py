@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from racetrack import environment
 from racetrack.errors import SetupError
-from racetrack.install.recipe import Say
 
+Say = Callable[[str], None]
 BACKOFF_S = (2.0, 8.0)
 # Output of failures that a retry would not solve: a wrong hash, or an unknown package.
 FINAL = (

@@ -12,8 +12,8 @@ from pathlib import Path
 from racetrack import plugins
 from racetrack.errors import SetupError
 from racetrack.install import cache, central, debian, pypi
-from racetrack.install.commands import Children, Runner, Stopped
-from racetrack.install.recipe import Installs, Make, Recipe, Say, Site
+from racetrack.install.commands import Children, Runner, Say, Stopped
+from racetrack.install.recipe import Installs, Make, Recipe, Site
 
 HEARTBEAT_S = 10.0
 

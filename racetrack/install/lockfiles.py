@@ -14,7 +14,8 @@ from racetrack.install import central, pip, pypi
 from racetrack.install.commands import Children, Runner
 from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import MavenPart, PypiLock, Site
-from racetrack.install.versions import REPO, read_versions
+from racetrack.install.versions import read_versions
+from racetrack.plugins import REPO
 
 COMMAND = "python3 -m racetrack.install.lockfiles"
 OPTIONS = [

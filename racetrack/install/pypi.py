@@ -13,7 +13,7 @@ from pathlib import Path
 from racetrack.errors import SetupError
 from racetrack.install import cache, pip
 from racetrack.install.recipe import Recipe, Site
-from racetrack.install.versions import REPO
+from racetrack.plugins import REPO
 
 UV_LOCK = REPO / "requirements" / "uv.lock"
 HARNESS_LOCK = REPO / "requirements" / "harness.lock"

@@ -4,21 +4,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-Say = Callable[[str], None]
-
-
-class Run(Protocol):
-    """Function that runs a command for a part; see `commands.Runner`."""
-
-    def __call__(
-        self,
-        *argv: str | Path,
-        doing: str,
-        cwd: Path | None = None,
-        env: Mapping[str, str | None] | None = None,
-    ) -> str: ...
+from racetrack.install.commands import Runner, Say
 
 
 @dataclass(frozen=True)
@@ -32,7 +19,7 @@ class Site:
     folder: Path
     final: Path
     scratch: Path
-    run: Run
+    run: Runner
     say: Say
     tools: Mapping[str, Path] = field(default_factory=dict)
 

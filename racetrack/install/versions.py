@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from racetrack import plugins
 from racetrack.errors import UsageError
 
-REPO = plugins.REPO
 OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
 
 
@@ -20,7 +19,7 @@ def names() -> tuple[str, ...]:
 def in_env_files() -> dict[str, str]:
     """Return all settings in `.env` and the engines' `.env` files."""
     found: dict[str, str] = {}
-    for file in (REPO / ".env", *plugins.env_files()):
+    for file in (plugins.REPO / ".env", *plugins.env_files()):
         if file.exists():
             found |= parse_env_file(file.read_text())
     return found
@@ -53,11 +52,12 @@ def read_versions(
     known = in_env_files() if in_files is None else in_files
     values = {name: environ.get(name) or known.get(name, "") for name in names()}
     missing = [name for name, value in values.items() if not value]
-    if missing and not (REPO / ".env").exists():
+    if missing and not (plugins.REPO / ".env").exists():
         raise UsageError(plugins.NO_ENV_FILE)
     if missing:
         raise UsageError(
-            f"No version given for {', '.join(missing)}: neither {REPO / '.env'} nor an engine's"
-            f" own nor the environment sets it. Add a line such as {missing[0]}=… to the file."
+            f"No version given for {', '.join(missing)}: neither {plugins.REPO / '.env'} nor an"
+            f" engine's own nor the environment sets it. Add a line such as {missing[0]}=… to the"
+            " file."
         )
     return values

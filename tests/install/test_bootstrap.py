@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.install.versions import REPO
+from racetrack.plugins import REPO
 
 BOOTSTRAP = REPO / "racetrack" / "install" / "bootstrap.sh"
 BASICS = [

@@ -17,7 +17,7 @@ from racetrack.install import cache, pip, pypi
 from racetrack.install.ensure import ensure_recipes
 from racetrack.install.lockfiles import PYPI_LOCKS
 from racetrack.install.recipe import Site
-from racetrack.install.versions import REPO
+from racetrack.plugins import REPO
 
 LISTED = """\
 :env:.find-links='https://links.example/\\nhere not-here'

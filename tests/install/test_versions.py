@@ -7,12 +7,7 @@ from dotenv import dotenv_values
 
 from racetrack import plugins
 from racetrack.errors import UsageError
-from racetrack.install.versions import (
-    REPO,
-    names,
-    parse_env_file,
-    read_versions,
-)
+from racetrack.install.versions import names, parse_env_file, read_versions
 
 TEXT = """
 # KAFKA_VERSION=0.1
@@ -34,7 +29,7 @@ def test_reads_what_dotenv_reads(tmp_path: Path) -> None:
     assert expected["QUOTED"] == "42.7"
 
 
-@pytest.mark.parametrize("file", [REPO / ".env", *plugins.env_files()], ids=str)
+@pytest.mark.parametrize("file", [plugins.REPO / ".env", *plugins.env_files()], ids=str)
 def test_reads_the_repositorys_own_files_as_dotenv_does(file: Path) -> None:
     assert parse_env_file(file.read_text()) == dotenv_values(file)
 
