@@ -28,7 +28,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
-from racetrack.run import probe_set
+from racetrack.run import engine_run
 from racetrack.run.checks import (
     SpaceWatch,
     caveats_of_clocks,
@@ -186,12 +186,12 @@ class Session:
             self._finish_to_load(run)
         for run in self._runs:
             run.wait_for_first_update(self._first_update_within_s, self.check)
-            of_engine = probe_set.engine_probes(
+            of_engine = engine_run.engine_probes(
                 run.engine, self._stack, run.folder, self._outage_of(*run.services)
             )
             for probe in of_engine:
                 self.begin(probe, run.probes)
-        changes = probe_set.changes_probe(
+        changes = engine_run.changes_probe(
             self._engine,
             self._stack,
             self._folder,
@@ -201,7 +201,7 @@ class Session:
         )
         if changes:
             self.begin(changes)
-        usage = probe_set.usage_probes(
+        usage = engine_run.usage_probes(
             engine=self._engine,
             stack=self._stack,
             meter=self._meter,
@@ -319,7 +319,7 @@ class Session:
     @property
     def services(self) -> list[str]:
         """Services with processes of their own, the engines' first."""
-        return probe_set.service_names(self._engine, self._stack)
+        return engine_run.service_names(self._engine, self._stack)
 
     @property
     def arrivals(self) -> ArrivalsProbe | None:
@@ -556,7 +556,7 @@ class Session:
 
     def _processes(self) -> dict[str, list[int]]:
         """Return the processes of all services and of the view reader."""
-        services = probe_set.processes(self._engine, self._stack)
+        services = engine_run.processes(self._engine, self._stack)
         if self._readers():
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services

@@ -11,7 +11,7 @@ from racetrack.engines.contract import Engine
 from racetrack.probes.base import no_outage
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.results.folder import RunFolder
-from racetrack.run import probe_set
+from racetrack.run import engine_run
 from tests.run.fakes import FakeEngine, FakeStack
 
 WITH_CDC, NO_CDC = FakeEngine(), FakeEngine()
@@ -30,10 +30,10 @@ def names(
         FakeStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),
     )
-    changes = probe_set.changes_probe(
+    changes = engine_run.changes_probe(
         engine, stack, run, cast(ArrivalsProbe, None), no_outage, has_faults=has_faults
     )
-    found = [*probe_set.engine_probes(engine, stack, run, no_outage), changes]
+    found = [*engine_run.engine_probes(engine, stack, run, no_outage), changes]
     return [type(probe).__name__ for probe in found if probe]
 
 

@@ -7,7 +7,7 @@ from typing import cast
 from racetrack.analysis import raw
 from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
-from racetrack.run import probe_set
+from racetrack.run import engine_run
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.fakes import FakeEngine, FakeStack
@@ -44,17 +44,17 @@ class Elsewhere(FakeEngine):
 
 
 def test_every_service_is_sampled_the_engines_first() -> None:
-    names = list(probe_set.processes(WithRegistry(), FakeStack().as_stack()))
+    names = list(engine_run.processes(WithRegistry(), FakeStack().as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium"]
 
 
 def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
-    names = list(probe_set.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
+    names = list(engine_run.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "debezium"]
 
 
 def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None:
-    found = probe_set.processes(Elsewhere(), FakeStack().as_stack())
+    found = engine_run.processes(Elsewhere(), FakeStack().as_stack())
     assert found["far"] == [7]
     assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
 
@@ -70,9 +70,9 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
 
     def row(engine: FakeEngine) -> raw.NoiseRow:
         stack = FakeStack().as_stack()
-        meter = Meter(lambda: probe_set.processes(engine, stack))
+        meter = Meter(lambda: engine_run.processes(engine, stack))
         folder = RunFolder.create(tmp_path, engine.name, "5")
-        *_, probe = probe_set.usage_probes(engine, stack, meter, folder, 0.1)
+        *_, probe = engine_run.usage_probes(engine, stack, meter, folder, 0.1)
         probe.start()
         noise = folder.path / "noise.csv"
         wait_until(lambda: noise.read_text().count("\n") >= 2, "row")
