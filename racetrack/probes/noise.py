@@ -11,7 +11,7 @@ from pathlib import Path
 from racetrack.clock import now_ms
 from racetrack.host import ProcessTree, stat_fields
 from racetrack.probes.base import Probe
-from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
+from racetrack.probes.usage import TICKS_PER_S, Listed, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Accounting
 
@@ -66,7 +66,7 @@ class CoresSpeed:
         return statistics.fmean(samples)
 
 
-EVERY_S, LOOK_EVERY_S = 1.0, 5.0
+EVERY_S = 1.0
 CORE_SAMPLES = 2  # per row
 STAT, PRESSURE = Path("/proc/stat"), Path("/proc/pressure")
 PROCESSES, KTHREADD = Path("/proc"), 2  # process 2, the parent of all kernel threads
@@ -119,11 +119,10 @@ def mhz(cpus: Path = Path("/sys/devices/system/cpu")) -> float | None:
 
 class ProgramsMeter:
     """CPU time of all programs and their ended children, without kernel threads. Most entries of
-    `/proc` are kernel threads, so their ids are cached for LOOK_EVERY_S."""
+    `/proc` are kernel threads, so their ids are remembered for a while."""
 
     def __init__(self, processes: Path = PROCESSES) -> None:
-        self._processes, self._threads = processes, set[str]()
-        self._looked_s = -LOOK_EVERY_S
+        self._processes, self._threads = processes, Listed(lambda: {str(KTHREADD)})
 
     def cpu_s(self) -> float | None:
         """Return the CPU seconds so far; None if not all processes are visible, as in a container
@@ -133,16 +132,15 @@ class ProgramsMeter:
                 return None
         except (FileNotFoundError, PermissionError):
             return None
-        if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
-            self._threads, self._looked_s = {str(KTHREADD)}, time.monotonic()
+        threads = self._threads()
         names = os.listdir(self._processes)  # noqa: PTH208  # creating Paths takes as long again
-        there = (name for name in names if name.isdigit() and name not in self._threads)
-        return sum(map(self._ticks, there)) / TICKS_PER_S
+        there = (name for name in names if name.isdigit() and name not in threads)
+        return sum(self._ticks(name, threads) for name in there) / TICKS_PER_S
 
-    def _ticks(self, name: str) -> int:
+    def _ticks(self, name: str, threads: set[str]) -> int:
         fields = stat_fields(f"{self._processes}/{name}/stat")
         if fields and int(fields[1]) == KTHREADD:
-            self._threads.add(name)
+            threads.add(name)
             return 0
         return ticks_in(fields)
 
@@ -152,22 +150,18 @@ class HarnessMeter:
 
     def __init__(self, services: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._services, self._ever_services = services, set[int]()
-        self._children: list[int] = []
-        self._looked_s = -LOOK_EVERY_S
+        self._children = Listed(self._list_children)
 
     def cpu_s(self) -> float:
         """Return the CPU seconds so far, including those of children that have ended."""
-        if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
-            self._look()
-        return harness_cpu_s() + cpu_s_of(self._children)
+        return harness_cpu_s() + cpu_s_of(self._children())
 
-    def _look(self) -> None:
+    def _list_children(self) -> list[int]:
         for pids in self._services().values():
             self._ever_services.update(pids)
-        self._looked_s = time.monotonic()
         tree = ProcessTree.now()
         mine = [child for child in tree.children(os.getpid()) if child not in self._ever_services]
-        self._children = [each for child in mine for each in tree.with_descendants(child)]
+        return [each for child in mine for each in tree.with_descendants(child)]
 
 
 class ServicesMeter:
@@ -180,18 +174,14 @@ class ServicesMeter:
         accounts: Mapping[str, Accounting],
         helpers: Callable[[], Sequence[int]],
     ) -> None:
-        self._meter, self._accounts, self._helpers = meter, accounts, helpers
+        self._meter, self._accounts, self._helpers = meter, accounts, Listed(helpers)
         self._last: dict[str, float] = {}
         self._before: dict[str, float] = {}  # CPU seconds from before an account was reset
-        self._helping: Sequence[int] = ()
-        self._looked_s = -LOOK_EVERY_S
 
     def cpu_s(self) -> float:
         """Return the CPU seconds so far."""
-        if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
-            self._helping, self._looked_s = self._helpers(), time.monotonic()
         others = self._meter.cpu_s(excluding=self._accounts)
-        return others + sum(map(self._accounted_s, self._accounts)) + cpu_s_of(self._helping)
+        return others + sum(map(self._accounted_s, self._accounts)) + cpu_s_of(self._helpers())
 
     def _accounted_s(self, name: str) -> float:
         last = self._last.get(name, 0.0)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from racetrack.clock import now_ms
 from racetrack.host import stat_fields
@@ -18,7 +19,9 @@ from racetrack.stack.contract import Accounting
 BYTES_PER_GIB = 1024**3
 TICKS_PER_S, PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 COLUMNS, EVERY_S = "at_ms,service,cpu_s,cpu_user_s,rss_gib", 1.0
-LIST_PROCESSES_EVERY_S = 5.0
+LIST_EVERY_S = 5.0
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,25 @@ def harness_cpu_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
+class Listed(Generic[Value]):
+    """A list of processes that is made again when it is older than LIST_EVERY_S, because listing
+    takes much more CPU time than reading the processes that are known."""
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make = make
+        self._made: tuple[float, Value] | None = None  # when, and the list
+
+    def __call__(self) -> Value:
+        """Return the list."""
+        if not self._made or time.monotonic() - self._made[0] >= LIST_EVERY_S:
+            self._made = time.monotonic(), self._make()
+        return self._made[1]
+
+    def forget(self) -> None:
+        """Make the list again at the next call."""
+        self._made = None
+
+
 class Meter:
     """Resources used by services since they first started, including the CPU time of processes that
     were killed inside `killing`.
@@ -77,8 +99,7 @@ class Meter:
         elsewhere: Callable[[], Mapping[str, Usage]] = dict,
     ) -> None:
         self._processes, self._elsewhere = processes, elsewhere
-        self._pids: Mapping[str, Sequence[int]] = {}
-        self._listed_s = -LIST_PROCESSES_EVERY_S
+        self._pids = Listed(processes)
         self._dead: dict[str, Usage] = {}
         self._lock = threading.Lock()
 
@@ -89,45 +110,38 @@ class Meter:
     def read_here(self) -> dict[str, Usage]:
         """Return the usage of each service on this machine."""
         with self._lock:
-            self._list_processes()
-            return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
+            return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids().items()}
 
     def cpu_s(self, excluding: Container[str] = ()) -> float:
         """Return the total CPU seconds of all services on this machine except those in
         `excluding`."""
         with self._lock:
-            self._list_processes()
-            live = [pid for name, of in self._pids.items() if name not in excluding for pid in of]
+            live = [pid for name, of in self._pids().items() if name not in excluding for pid in of]
             dead = [used.cpu_s for name, used in self._dead.items() if name not in excluding]
             return cpu_s_of(live) + sum(dead)
 
     def pids(self) -> Mapping[str, Sequence[int]]:
-        """Return the process ids of each service, at most LIST_PROCESSES_EVERY_S old."""
+        """Return the process ids of each service, at most LIST_EVERY_S old."""
         with self._lock:
-            self._list_processes()
-            return dict(self._pids)
+            return dict(self._pids())
 
     @contextlib.contextmanager
     def killing(self, services: Sequence[str]) -> Iterator[None]:
         """Keep counting the CPU time of services whose processes the caller kills inside this
         context. CPU time used between entering the context and the kill is lost."""
         with self._lock:
-            self._pids = self._processes()
+            pids = self._processes()
             for name in services:
-                if name in self._pids:
-                    used = self._with_dead(name, usage_of(self._pids[name]))
+                if name in pids:
+                    used = self._with_dead(name, usage_of(pids[name]))
                     self._dead[name] = Usage(used.user_s, used.system_s, 0.0)
             yield
-            self._listed_s = -LIST_PROCESSES_EVERY_S
+            self._pids.forget()
 
     def refresh(self) -> None:
         """List the processes again at the next read. Call it after starting services."""
         with self._lock:
-            self._listed_s = -LIST_PROCESSES_EVERY_S
-
-    def _list_processes(self) -> None:
-        if time.monotonic() - self._listed_s >= LIST_PROCESSES_EVERY_S:
-            self._pids, self._listed_s = self._processes(), time.monotonic()
+            self._pids.forget()
 
     def _with_dead(self, name: str, now: Usage) -> Usage:
         dead = self._dead.get(name, Usage(0.0, 0.0, 0.0))

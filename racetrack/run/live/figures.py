@@ -14,7 +14,7 @@ from racetrack.analysis.curves import RecentCurves
 from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
 from racetrack.probes.noise import NoiseProbe
-from racetrack.probes.usage import Usage, UsageProbe, cpu_s_of
+from racetrack.probes.usage import Listed, Usage, UsageProbe, cpu_s_of
 from racetrack.probes.views import ViewsProbe
 from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.run.engine_run import EngineRun
@@ -24,7 +24,6 @@ from racetrack.workloads.contract import find_workload
 
 Values = dict[str, float | None]
 BROWSERS = ("chrome", "chromium", "firefox", "Web Content", "Isolated Web", "WebKit")
-LIST_BROWSERS_EVERY_S = 5.0
 PROC = Path("/proc")
 
 
@@ -32,27 +31,24 @@ class BrowserMeter:
     """CPU time of web browsers on this machine, so that a page can show what it costs to look."""
 
     def __init__(self, proc: Path = PROC) -> None:
-        self._proc, self._pids = proc, list[int]()
-        self._listed_s = -LIST_BROWSERS_EVERY_S
+        self._proc, self._pids = proc, Listed(self._list)
+        self._known: list[int] | None = None
         self._before: tuple[float, float] | None = None
 
     def pct(self) -> float | None:
         """Return the CPU use since the last call, percent of a core; None at the first call and
         when a browser has started or ended."""
-        now_s = time.monotonic()
-        changed = now_s - self._listed_s >= LIST_BROWSERS_EVERY_S and self._list(now_s)
-        now, before = (now_s, cpu_s_of(self._pids)), self._before
-        self._before = now
-        if changed or not before or now[0] <= before[0]:
+        known, pids = self._known, self._pids()
+        now, before = (time.monotonic(), cpu_s_of(pids)), self._before
+        self._known, self._before = pids, now
+        if pids != known or not before or now[0] <= before[0]:
             return None
         return max(0.0, 100 * (now[1] - before[1]) / (now[0] - before[0]))
 
-    def _list(self, now_s: float) -> bool:
-        """List the browsers' processes; return whether they have changed."""
-        self._listed_s, before = now_s, self._pids
+    def _list(self) -> list[int]:
+        """Return the browsers' processes."""
         names = filter(str.isdigit, os.listdir(self._proc))  # noqa: PTH208  # faster than Paths
-        self._pids = sorted(int(pid) for pid in names if self._is_browser(pid))
-        return self._pids != before
+        return sorted(int(pid) for pid in names if self._is_browser(pid))
 
     def _is_browser(self, pid: str) -> bool:
         try:
