@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 WITHIN_S = 10.0
 NAME = "racetrack-check"  # of the topic and of the consumer group
 GROUP = {"group.id": NAME, "enable.auto.commit": False}
-# Records by which the clock is measured, and the time between two of them. A broker that was idle
-# for 40 ms takes three times as long to acknowledge a record as a busy one.
-CLOCK_RECORDS, CLOCK_EVERY_S = 100, 0.002
+# Records by which the clock is measured, for each number of records in flight, and the time between
+# two of them. One at a time is slow: a broker that was idle for 40 ms takes three times as long to
+# acknowledge a record as a busy one. On a busy machine, many at a time wait for each other.
+CLOCK_RECORDS, CLOCK_IN_FLIGHT, CLOCK_EVERY_S = 25, (1, 2, 4, 8), 0.002
 BATCH_BYTES = 1_000_000  # largest batch of the generator's client
 RETENTION_MS = 3_600_000
 
@@ -157,8 +158,11 @@ class _Check:
         """Write some records, and compare the broker's clock with this machine's."""
         with _producer(self._client({"acks": "all", "retries": 0, "linger.ms": 0})) as write:
             # The first record waits for metadata, and the topic may still be without a leader.
-            self._patiently(lambda: write(self._topic, 1, self._left_s() / 2))
-            readings = write(self._topic, CLOCK_RECORDS, min(CLOCK_WITHIN_S, self._left_s()))
+            self._patiently(lambda: write(self._topic, 1, 1, self._left_s() / 2))
+            readings: list[ClockReading] = []
+            for in_flight in CLOCK_IN_FLIGHT:
+                within_s = min(CLOCK_WITHIN_S / len(CLOCK_IN_FLIGHT), self._left_s())
+                readings += write(self._topic, CLOCK_RECORDS, in_flight, within_s)
             self.clock = clock_by("the broker", readings)
 
     def _patiently(self, operation: Callable[[], object]) -> None:
@@ -272,14 +276,16 @@ class _Unfit(Exception):
         )
 
 
-Write = Callable[[str, int, float], Sequence[ClockReading]]
+Write = Callable[[str, int, int, float], Sequence[ClockReading]]
 
 
 @contextmanager
 def _producer(client: dict[str, Any]) -> Iterator[Write]:
-    """Provide a function that writes some records into a topic, and returns a reading of the
-    broker's clock by each that was acknowledged in time. It raises KafkaException, and TimeoutError
-    if none was acknowledged."""
+    """Provide a function that writes a number of records into a topic, with so many in flight at
+    most, and returns a reading of the broker's clock by each that was acknowledged in time.
+
+    The function raises KafkaException, and TimeoutError if none was acknowledged.
+    """
     from confluent_kafka import KafkaException, Producer
 
     producer = Producer(client)
@@ -291,16 +297,18 @@ def _producer(client: dict[str, Any]) -> Iterator[Write]:
         results.append(watch.reading(at_ms, at_ms + 1))  # the broker cuts to whole milliseconds
         errors.extend([error] if error else [])
 
-    def write(topic: str, count: int, within_s: float) -> Sequence[ClockReading]:
+    def write(topic: str, count: int, in_flight: int, within_s: float) -> Sequence[ClockReading]:
         results.clear()
         errors.clear()
-        give_up_s = time.monotonic() + within_s
-        for _ in range(count):
-            on_delivery = partial(take, Stopwatch())
-            producer.produce(topic, b"check", partition=0, on_delivery=on_delivery)
-            producer.poll(CLOCK_EVERY_S)
+        sent, give_up_s = 0, time.monotonic() + within_s
         while len(results) < count and not errors and time.monotonic() < give_up_s:
-            producer.poll(0.05)
+            if sent < min(count, len(results) + in_flight):
+                on_delivery = partial(take, Stopwatch())
+                producer.produce(topic, b"check", partition=0, on_delivery=on_delivery)
+                sent += 1
+                producer.poll(CLOCK_EVERY_S)
+            else:
+                producer.poll(0.05)
         if errors:
             raise KafkaException(errors[0])
         if not results:

@@ -4,6 +4,7 @@ and rights on a prefix only."""
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,15 +17,17 @@ from racetrack.errors import BusyError, SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
 from racetrack.probes.broker import TopicOffsets
 from racetrack.run.checks import require_known_clock
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import ServiceClock, Stack
 from racetrack.stack.own_kafka import OwnNames
 from racetrack.stack.own_kafka_check import check
+from tests.lossy_link import clock_over_lossy_link
 from tests.relay import Relay
 from tests.secured_kafka import FAR, PREFIX, RELAY, RIGHTS, SecuredKafka, secured_kafka
 
 pytestmark = pytest.mark.slow
 
 AWAY_S = 5.0
+LOSS = 0.01  # share of packets
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,20 @@ def test_a_far_broker_is_accepted_if_its_clock_is_known(
     with Relay(kafka.ports[RELAY], kafka.ports[FAR], delay_ms / 1000).running():
         clock = check(own(kafka.settings_over_relay())).clock
     assert clock
+    require_as_far(clock, delay_ms, is_accepted)
+
+
+@pytest.mark.parametrize(("delay_ms", "is_accepted"), [(10, True), (30, False)])
+def test_lost_packets_do_not_make_the_clock_less_certain(
+    kafka: SecuredKafka, delay_ms: int, is_accepted: bool, tmp_path: Path
+) -> None:
+    relay, far = kafka.ports[RELAY], kafka.ports[FAR]
+    clock = clock_over_lossy_link(tmp_path, relay, far, PREFIX, delay_ms / 1000, LOSS)
+    require_as_far(clock, delay_ms, is_accepted)
+
+
+def require_as_far(clock: ServiceClock, delay_ms: int, is_accepted: bool) -> None:
+    """Require that a clock is as certain as the delay allows, and accepted or refused for that."""
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
     stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))
