@@ -34,6 +34,7 @@ KILLED = ("broker", "debezium", "mysql")
 PAUSED = (*KILLED, "registry", "redis")
 IN_CLUSTER = ("delete", "drain", "cut")  # faults of pods and nodes
 LASTING = ("pause", "drain", "cut")  # faults with a duration
+JOIN_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -316,9 +317,10 @@ class FaultInjector(Probe):
         self.stopping.set()
 
     def join(self) -> None:
-        """Wait for the end of the thread. Call this after the stack has been stopped."""
+        """Wait for the end of the thread. Call this after the stack has been stopped. If the thread
+        still loads the demo, in an engine that is gone, it is abandoned."""
         if self._thread.ident:
-            self._thread.join()
+            self._thread.join(JOIN_WITHIN_S)
 
     def record(self) -> FaultLog:
         """Return the record of the faults so far, for `run.json`."""
