@@ -17,7 +17,7 @@ from racetrack.analysis.curves import (
     trusted,
     update_times_ms,
 )
-from racetrack.analysis.intervals import Ratio, summary
+from racetrack.analysis.intervals import Ratio, Summary, summary
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading, increase
 from racetrack.results.figures import VerdictKind
@@ -158,7 +158,7 @@ class ScaleStep:
 
     replicas: int
     runs: int
-    capacity: Ratio | None = None
+    capacity: Summary | None = None
     factor: Ratio | None = None
     at_least: bool = False
     held: int = 0

@@ -228,20 +228,25 @@ def difference(
     else:
         freedom = variance**2 / (one.variance**2 / one.freedom + other.variance**2 / other.freedom)
     half = math.sqrt(variance) * t_quantile(freedom)
-    ratio = Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
-    return Difference(of.label, to.label, ratio, _p_value(middle / math.sqrt(variance), freedom))
+    p = _p_value(middle / math.sqrt(variance), freedom)
+    return Difference(of.label, to.label, Ratio(*_exp(middle, half)), p)
 
 
-def mean_of(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> Ratio | None:
+def mean_of(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> Summary | None:
     """Return the geometric mean of a figure with its 95 % interval, from the same variance as in
     `difference`; None if a value is not positive."""
-    one = _log_mean(side, key, rate, among)
+    one, of = _log_mean(side, key, rate, among), side.figures[key, rate]
     if one is None:
         return None
     if not one.freedom:
-        return Ratio(math.exp(one.mean), None, None)
+        return Summary(math.exp(one.mean), None, None, of.n)
     half = math.sqrt(one.variance) * t_quantile(one.freedom)
-    return Ratio(math.exp(one.mean), math.exp(one.mean - half), math.exp(one.mean + half))
+    return Summary(*_exp(one.mean, half), of.n)
+
+
+def _exp(middle: float, half: float) -> tuple[float, float, float]:
+    """Return the exponentials of a value and of the ends of its interval."""
+    return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
 
 
 def _log_mean(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> _LogMean | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from racetrack.analysis.capacity import Scale, ScaleStep, scale_of
-from racetrack.analysis.intervals import Ratio, Summary
+from racetrack.analysis.intervals import Summary
 from racetrack.report.comparison import (
     describe_exceptions,
     describe_factor,
@@ -117,8 +117,8 @@ def table(scale: Scale) -> list[list[str]]:
     return rows
 
 
-def _capacity(of: Ratio | None) -> str:
-    return format_interval(of.ratio, of.low, of.high) if of else ""
+def _capacity(of: Summary | None) -> str:
+    return format_interval(of.mean, of.low, of.high) if of else ""
 
 
 def _hold_cell(step: ScaleStep) -> str:
@@ -140,9 +140,9 @@ def chart(scale: Scale, name: str) -> Chart | None:
     if not known:
         return None
     x = np.array([float(step.replicas) for step, _ in known])
-    y = np.array([of.ratio for _, of in known])
+    y = np.array([of.mean for _, of in known])
     # The intervals are those of logarithms. Charts draw the longer arm on both sides.
-    half = np.array([np.nan if of.high is None else of.high - of.ratio for _, of in known])
+    half = np.array([np.nan if of.high is None else of.high - of.mean for _, of in known])
     every: Floats = np.array([float(step.replicas) for step in scale.steps])
     lines = [Line("measured", x, y, 0, "points", half)]
     if known[0][0] is scale.first:
@@ -205,22 +205,18 @@ def _figures(scale: Scale, step: ScaleStep) -> Mapping[str, Any]:
     return {
         "replicas": step.replicas,
         "runs": step.runs,
-        **_ends("capacity", step.capacity, "_per_s"),
+        "capacity_per_s": step.capacity.mean if step.capacity else None,
+        "capacity_low_per_s": step.capacity.low if step.capacity else None,
+        "capacity_high_per_s": step.capacity.high if step.capacity else None,
         "is_lower_bound": step.at_least,
-        **_ends("factor", step.factor),
+        "factor": step.factor.ratio if step.factor else None,
+        "factor_low": step.factor.low if step.factor else None,
+        "factor_high": step.factor.high if step.factor else None,
         SHARE_OF_IDEAL: 100 * share if share else None,
         "hold_pageviews_per_s": scale.hold_per_s,
         "runs_held": step.held,
         "runs_failed": step.failed,
         "holds": step.holds,
-    }
-
-
-def _ends(name: str, of: Ratio | None, unit: str = "") -> dict[str, float | None]:
-    return {
-        f"{name}{unit}": of.ratio if of else None,
-        f"{name}_low{unit}": of.low if of else None,
-        f"{name}_high{unit}": of.high if of else None,
     }
 
 
