@@ -203,28 +203,30 @@ def recorded_sides(groups: Groups, name: str) -> list[Side]:
     """Return a side for each engine of recorded runs. `name`, if not empty, becomes part of the
     labels, to distinguish sets of runs of the same engine. Runs with a load profile are left out,
     since they have no constant rate."""
-    found = []
-    rated = {
-        (engine, offered): group
-        for (engine, offered), group in groups.items()
-        if not isinstance(offered, str)
-    }
-    for engine in dict.fromkeys(engine for engine, _ in rated):
-        figures: Figures = {}
-        not_sustained = set()
-        for (of, rate), group in rated.items():
-            if of != engine:
-                continue
-            figures |= {(key, rate): each for key, each in group.figures.items()}
-            if (memory := _recorded_memory(group)) and (MEMORY.key, rate) not in figures:
-                figures[MEMORY.key, rate] = memory
-            if rate is not None and group.verdicts & NOT_SUSTAINED:
-                not_sustained.add(rate)
-        if (BASE.key, None) not in figures and (base := _recorded_base(figures)):
-            figures[BASE.key, None] = base
-        label = f"{engine} ({name})" if name else engine
-        found.append(Side(label, figures, frozenset(not_sustained)))
-    return found
+    by_engine: dict[str, dict[int | None, Repeats]] = {}
+    for (engine, offered), repeats in groups.items():
+        if not isinstance(offered, str):
+            by_engine.setdefault(engine, {})[offered] = repeats
+    return [
+        _recorded_side(f"{engine} ({name})" if name else engine, by_rate)
+        for engine, by_rate in by_engine.items()
+    ]
+
+
+def _recorded_side(label: str, by_rate: Mapping[int | None, Repeats]) -> Side:
+    figures: Figures = {}
+    for rate, repeats in by_rate.items():
+        figures |= {(key, rate): each for key, each in repeats.figures.items()}
+        if (memory := _recorded_memory(repeats)) and (MEMORY.key, rate) not in figures:
+            figures[MEMORY.key, rate] = memory
+    if (BASE.key, None) not in figures and (base := _recorded_base(figures)):
+        figures[BASE.key, None] = base
+    not_sustained = frozenset(
+        rate
+        for rate, repeats in by_rate.items()
+        if rate is not None and repeats.verdicts & NOT_SUSTAINED
+    )
+    return Side(label, figures, not_sustained)
 
 
 def _recorded_memory(group: Repeats) -> Summary | None:
