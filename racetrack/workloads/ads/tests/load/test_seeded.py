@@ -6,7 +6,6 @@ import pytest
 
 from loadgen.config import ConfigError
 from racetrack.workloads.ads.load.database import seeded
-from racetrack.workloads.ads.load.events import AdEvents
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.tests.load.ads_settings import load
 
@@ -18,20 +17,6 @@ def test_every_campaign_has_as_many_ads() -> None:
     per_campaign = Counter((campaign,) for _, campaign in ads.rows)
     assert per_campaign == dict.fromkeys(campaigns.rows, 3)
     assert [ad for ad, _ in ads.rows] == Ids.of(settings).ads
-
-
-def test_rows_go_in_few_statements() -> None:
-    campaigns, ads = seeded(load())
-    ((sql, values),) = campaigns.statements()
-    assert sql.startswith("INSERT INTO ads.campaigns (campaign_id) VALUES (%s)")
-    assert sql.count("%s") == len(values) == 100
-    ((sql, values),) = ads.statements()
-    assert sql.startswith("INSERT INTO ads.ads (ad_id, campaign_id) VALUES (%s, %s)")
-    assert sql.count("%s") == len(values) == 2_000
-
-
-def test_every_partition_gets_as_many_events() -> None:
-    assert AdEvents(load(PAGEVIEWS_PARTITIONS="3"), None).weights == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", ["ADS_CAMPAIGNS", "ADS_PER_CAMPAIGN"])

@@ -7,13 +7,6 @@ from racetrack.workloads.shop.load import tables as shop
 SEED, USERS, ITEMS = 42, 2_500, 120
 
 
-def test_the_same_seed_gives_the_same_shop_and_another_one_another() -> None:
-    assert shop.seed_items(SEED, ITEMS) == shop.seed_items(SEED, ITEMS)
-    assert shop.seed_users(SEED, USERS) == shop.seed_users(SEED, USERS)
-    assert shop.seed_items(SEED, ITEMS) != shop.seed_items(SEED + 1, ITEMS)
-    assert shop.seed_purchases(1, USERS, ITEMS) != shop.seed_purchases(2, USERS, ITEMS)
-
-
 def test_rows_go_in_few_statements_with_as_many_values_as_placeholders() -> None:
     insert = shop.seed_users(SEED, USERS)
     statements = list(insert.statements())
