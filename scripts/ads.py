@@ -17,12 +17,14 @@ from deephaven.stream.kafka import cdc
 from deephaven.stream.kafka import consumer as kc
 from deephaven.update_graph import shared_lock
 
-KAFKA = os.environ.get("KAFKA_BOOTSTRAP", "redpanda:9092")
-REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
+# A server that others use too gets its own values of these variables (docs/own-parts.md).
+ENVIRONMENT = globals().get("ENVIRONMENT", os.environ)
+KAFKA = ENVIRONMENT.get("KAFKA_BOOTSTRAP", "redpanda:9092")
+REGISTRY = ENVIRONMENT.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
 # For a Kafka that others use too: further properties of clients, and the prefix of all topics.
-CLIENT = json.loads(os.environ.get("KAFKA_JAVA_CONFIG", "{}"))
-PREFIX = os.environ.get("KAFKA_TOPIC_PREFIX", "")
+CLIENT = json.loads(ENVIRONMENT.get("KAFKA_JAVA_CONFIG", "{}"))
+PREFIX = ENVIRONMENT.get("KAFKA_TOPIC_PREFIX", "")
 
 kafka_properties = {**CLIENT, "bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 

@@ -27,13 +27,15 @@ from deephaven.stream.kafka import consumer as kc
 from deephaven.stream.kafka import producer as kp
 from deephaven.update_graph import shared_lock
 
-KAFKA = os.environ.get("KAFKA_BOOTSTRAP", "redpanda:9092")
-REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
+# A server that others use too gets its own values of these variables (docs/own-parts.md).
+ENVIRONMENT = globals().get("ENVIRONMENT", os.environ)
+KAFKA = ENVIRONMENT.get("KAFKA_BOOTSTRAP", "redpanda:9092")
+REGISTRY = ENVIRONMENT.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
 # For a Kafka that others use too: further properties of clients, and the prefix of all topics.
-CLIENT = json.loads(os.environ.get("KAFKA_JAVA_CONFIG", "{}"))
-PREFIX = os.environ.get("KAFKA_TOPIC_PREFIX", "")
-REPLICAS = int(os.environ.get("KAFKA_REPLICATION_FACTOR", "1"))
+CLIENT = json.loads(ENVIRONMENT.get("KAFKA_JAVA_CONFIG", "{}"))
+PREFIX = ENVIRONMENT.get("KAFKA_TOPIC_PREFIX", "")
+REPLICAS = int(ENVIRONMENT.get("KAFKA_REPLICATION_FACTOR", "1"))
 
 kafka_properties = {**CLIENT, "bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 

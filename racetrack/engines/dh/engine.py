@@ -1,7 +1,10 @@
-"""Deephaven: runs the demo's scripts over gRPC, and reads progress from the server's output."""
+"""Deephaven: runs the demo's scripts over gRPC, and reads progress from the server's output.
+
+The output of a Deephaven that runs elsewhere can't be read, so its tables are read instead.
+"""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -17,6 +20,10 @@ from racetrack.engines.contract import (
     Seen,
     Summary,
 )
+from racetrack.engines.dh import observation
+from racetrack.engines.dh.connection import opened, reading
+from racetrack.engines.dh.elsewhere import ELSEWHERE
+from racetrack.engines.dh.inputs import addresses, given_to_scripts
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow
     from pydeephaven import Session, Table
 
-_PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
 # Code sent to the server: run a script by its path on the server. So errors name file and line, and
 # the script's text does not appear in the server's log.
 _RUN_FILE = """
@@ -35,6 +41,12 @@ import os
 path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
 exec(compile(open(path).read(), path, "exec"))
 """
+
+
+POLLED = (
+    f"Deephaven's tables were read every {observation.LOOK_EVERY_S:g} s to see its progress, so"
+    " that lag contains up to this time."
+)
 
 
 class Deephaven(Engine):
@@ -62,8 +74,24 @@ class Deephaven(Engine):
         return ("debezium",) if waits else ()
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script, then scripts that write progress to the server's output."""
-        self.run_scripts(stack.settings)
+        """Run the workload's script, then scripts that write progress to the server's output. If
+        Deephaven runs elsewhere, the tables have the run's name as a prefix."""
+        if self.runs_elsewhere(stack.settings):
+            self._load_elsewhere(stack.settings)
+        else:
+            self.run_scripts(stack.settings)
+
+    def _load_elsewhere(self, settings: Settings) -> None:
+        from pydeephaven import DHError
+
+        script = self.script(settings)
+        traced = _traced_views(settings) if settings.tracer_events_per_second else []
+        given = {**given_to_scripts(settings, script), "traced": traced}
+        try:
+            with opened(settings) as session:
+                ELSEWHERE.load(session, given)
+        except DHError as error:
+            raise DemoError(f"Deephaven refused scripts/{script.name}:\n{error}") from error
 
     def run_scripts(self, settings: Settings) -> None:
         """Run the scripts of `load_demo` in the server of these settings.
@@ -76,18 +104,18 @@ class Deephaven(Engine):
         scripts = {self.script(settings).name: "", "sample_dt.py": ""}
         if settings.tracer_events_per_second:
             scripts["sample_views.py"] = f"traced_views = {_traced_views(settings)!r}\n"
-        session = connect(settings)
-        try:
+        with opened(settings) as session:
             for script, before in scripts.items():
                 try:
                     session.run_script(before + _RUN_FILE.format(name=script))
                 except DHError as error:
                     raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
-        finally:
-            session.close()
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the updates that `sample_dt.py` writes to the server's output."""
+        """Yield the updates that `sample_dt.py` writes to the server's output; elsewhere, those
+        that a client sees."""
+        if self.runs_elsewhere(stack.settings):
+            return observation.updates(stack.settings, self.namespace(stack.settings), stop)
         return updates_of(stack.log_of("deephaven"), stop)
 
     def seen(
@@ -97,21 +125,51 @@ class Deephaven(Engine):
         stop: threading.Event,
     ) -> Iterator[Seen]:
         """Yield the tracer values that `sample_views.py` writes to the server's output. It receives
-        them as a listener of the views."""
+        them as a listener of the views. Elsewhere, yield those that a client sees."""
+        if self.runs_elsewhere(stack.settings):
+            return observation.seen(stack.settings, self.namespace(stack.settings), stop)
         return seen_in(stack.log_of("deephaven"), stop)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a session of pydeephaven. Each table is opened once and then reused."""
-        return open_reader(access.settings)
+        return open_reader(access.settings, access.namespace)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two update cycles: views use the time at the start of an update cycle, which may
-        have begun one cycle ago and taken another."""
+        have begun one cycle ago and taken another. Elsewhere, cycles are assumed to take 1 s."""
+        if self.runs_elsewhere(settings):
+            return super().clock_slack_ms(settings)
         return 2 * DeephavenSettings.of(settings).deephaven_cycle_ms
+
+    def remarks(self, stack: Stack) -> list[str]:
+        """If Deephaven runs elsewhere, return the names of the demo's tables, and of those that
+        earlier runs may have left."""
+        if not self.runs_elsewhere(stack.settings):
+            return []
+        with reading(stack.settings) as session:
+            return ELSEWHERE.remarks(session, stack.settings)
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:
+        """Return the version of a Deephaven that runs elsewhere."""
+        if not self.runs_elsewhere(stack.settings):
+            return {}
+        with reading(stack.settings) as session:
+            constants = session.config_service.get_configuration_constants()
+        return {self.version_part: constants["deephaven.version"].string_value}
+
+    def caveats(self, settings: Settings) -> list[str]:
+        """Return how the progress of a Deephaven elsewhere was observed."""
+        return [POLLED] if self.runs_elsewhere(settings) else []
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the IDE's address, and what to paste there."""
         settings = DeephavenSettings.of(stack.settings)
+        if self.runs_elsewhere(settings):
+            return [
+                f"IDE: {settings.deephaven_url.rstrip('/')}/ide/",
+                f"In its console: ENVIRONMENT = {addresses(settings)}",
+                f"Then paste there: {self.script(settings)}",
+            ]
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
         script = f"{stack.internal_endpoints.scripts}/{self.script(settings).name}"
@@ -124,8 +182,9 @@ class Deephaven(Engine):
 class TableReader:
     """See `racetrack.engines.contract.Reader`."""
 
-    def __init__(self, session: "Session") -> None:
-        self._session = session
+    def __init__(self, session: "Session", namespace: str = "") -> None:
+        """`namespace` is the prefix of the tables' names, without `_`; empty for none."""
+        self._session, self._prefix = session, f"{namespace}_" if namespace else ""
         self._opened: dict[str, Table] = {}
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
@@ -135,9 +194,9 @@ class TableReader:
 
         try:
             if view not in self._opened:
-                if view not in self._session.tables:
+                if self._prefix + view not in self._session.tables:
                     raise NoSuchView(f"Deephaven has no table {view!r}.")
-                self._opened[view] = self._session.open_table(view)
+                self._opened[view] = self._session.open_table(self._prefix + view)
             table = self._opened[view]
             if not key:
                 return with_decimals(table.to_arrow())
@@ -151,22 +210,14 @@ class TableReader:
 
 
 @contextmanager
-def open_reader(settings: Settings) -> Iterator[TableReader]:
-    """Open a session for reading tables.
+def open_reader(settings: Settings, namespace: str = "") -> Iterator[TableReader]:
+    """Open a session for reading tables, whose names begin with `namespace` and `_` if it is given.
 
     Raises:
         RacetrackError: Deephaven refuses.
     """
-    from pydeephaven import DHError
-
-    try:
-        session = connect(settings)
-        try:
-            yield TableReader(session)
-        finally:
-            session.close()
-    except DHError as error:
-        raise RacetrackError(f"Deephaven refused a client: {error}") from error
+    with reading(settings) as session:
+        yield TableReader(session, namespace)
 
 
 def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
@@ -177,20 +228,6 @@ def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
         rows = view.view, view.key, keys[0], keys[-1]
         found.append((view.name, *rows, view.column, view.is_time))
     return found
-
-
-def connect(settings: Settings) -> "Session":
-    """Open a session on the server of these settings. Tables created in the session remain after
-    its end."""
-    from pydeephaven import Session
-
-    own = DeephavenSettings.of(settings)
-    return Session(
-        host=settings.reach_address,
-        port=own.deephaven_port,
-        auth_type=_PSK_HANDLER,
-        auth_token=own.deephaven_psk.get_secret_value(),
-    )
 
 
 def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":

@@ -5,14 +5,33 @@ from typing import Annotated
 
 from pydantic import Field, SecretStr
 
-from racetrack.config import Milliseconds, Port, Settings, Size
+from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
+from racetrack.stack.applicability import Applicability
+
+ELSEWHERE = ("DEEPHAVEN_URL", "DEEPHAVEN_PSK_FILE", "DEEPHAVEN_SSL_CA_LOCATION")
+NATIVE_ONLY = "the stack starts its own Deephaven there"
 
 
 class DeephavenSettings(Settings):
     """Settings of Deephaven."""
 
     deephaven_port: Port
+    deephaven_url: Annotated[
+        str, text_that(r"(https?://[\w.-]+:\d{1,5}/?)?", "a URL such as https://host:10000")
+    ]
     deephaven_heap: Size
     deephaven_cycle_ms: Annotated[Milliseconds, Field(ge=1)]
     deephaven_version: str
     deephaven_psk: SecretStr
+    deephaven_psk_file: File
+    deephaven_ssl_ca_location: File
+
+
+APPLICABILITY = Applicability(
+    harness_only=ELSEWHERE,
+    ignored={
+        "compose": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
+        "airgap": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
+    },
+    affects=dict.fromkeys(ELSEWHERE, "deephaven"),
+)

@@ -13,6 +13,7 @@ FACTS = Facts(
         )
     },
     versions={"deephaven": "42.7"},
+    other_values={"DEEPHAVEN_URL": "https://deephaven.example:10000"},
     jvm_of={"DEEPHAVEN_HEAP": "deephaven"},
     image_of={"DEEPHAVEN_HEAP": ("deephaven", "ghcr.io/deephaven/server")},
     inner_jvm={"deephaven": jvm_args},

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from pydeephaven import Session
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.dh import engine as dh
+from racetrack.engines.dh.connection import connect
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import TopicOffsets
@@ -63,7 +63,7 @@ def up(settings: Settings) -> Iterator[Door]:
 @pytest.fixture(scope="module")
 def session(up: Door, settings: Settings) -> Iterator[Session]:
     """A session on the server in which the demo was pasted as the README says."""
-    session = dh.connect(settings)
+    session = connect(settings)
     session.run_script(f"exec(open('{REPO}/scripts/demo.py').read())")
     yield session
     session.close()

@@ -1,0 +1,162 @@
+"""A real Deephaven of the tests' own that runs elsewhere: behind TLS and a key, and without the
+files, variables and addresses that a stack gives to its Deephaven.
+
+`python -m racetrack.engines.dh.tests.brought` starts it, and prints the settings of a run.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydeephaven import Session
+
+from racetrack import install
+from racetrack.config import Settings, load
+from racetrack.engines.dh.services import deephaven as service
+from racetrack.stack import jvm
+from racetrack.stack.contract import ServiceClock
+from tests.e2e.loadgen_stack import free_ports
+from tests.secured_kafka import make_certificates
+from tests.waiting import wait_until
+
+KEY = "not-shown-anywhere"
+HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
+READY_WITHIN_S = 120.0
+THREADS = """
+import jpy
+from deephaven import new_table
+from deephaven.column import string_col
+threads = jpy.get_type("java.lang.Thread").getAllStackTraces().keySet().toArray()
+{name} = new_table([string_col("name", [thread.getName() for thread in threads])])
+"""
+
+
+@dataclass(frozen=True)
+class OnlySettings:
+    """The part of a stack that the engine uses."""
+
+    settings: Settings
+    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
+
+    @property
+    def endpoints(self) -> None:
+        """No service but Deephaven runs."""
+
+    def log_of(self, service: str) -> Path:
+        raise AssertionError(service)  # nothing reads the log of a Deephaven elsewhere
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A server that runs."""
+
+    port: int
+    folder: Path
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of a run that uses it."""
+        return {
+            "DEEPHAVEN_URL": f"https://localhost:{self.port}",
+            "DEEPHAVEN_PSK_FILE": str(self.folder / "key"),
+            "DEEPHAVEN_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
+        }
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A session of the server's owner."""
+        session = Session(
+            host="localhost",
+            port=self.port,
+            auth_type=HANDLER,
+            auth_token=KEY,
+            use_tls=True,
+            tls_root_certs=(self.folder / "ca.pem").read_bytes(),
+        )
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def names(self) -> set[str]:
+        """Return the names of all tables."""
+        with self.session() as session:
+            return set(session.tables)
+
+    def kafka_threads(self) -> list[str]:
+        """Return the names of the threads that read from Kafka or write to it."""
+        with self.session() as session:
+            session.run_script(THREADS.format(name="owners_threads"))
+            rows = session.open_table("owners_threads").to_arrow()
+            session.run_script("del owners_threads, threads")
+        found: Sequence[str] = rows.column("name").to_pylist()
+        return sorted(name for name in found if "kafka" in name.lower())
+
+    def log(self) -> str:
+        """Return the output so far."""
+        return (self.folder / "log").read_text(errors="replace")
+
+
+@contextmanager
+def brought() -> Iterator[Brought]:
+    """Start the server, and end and remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="racetrack-deephaven-") as name:
+        folder = Path(name)
+        make_certificates(folder)
+        (folder / "key").write_text(f"{KEY}\n")
+        (port,) = free_ports(1)
+        version = load().model_dump()["deephaven_version"]
+        parts = install.ensure(["deephaven"], {"DEEPHAVEN_VERSION": version}, print)
+        identity = {
+            "ssl.identity.type": "privatekey",
+            "ssl.identity.certChainPath": folder / "broker.pem",
+            "ssl.identity.privateKeyPath": folder / "broker.key",
+        }
+        variables = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "JAVA_HOME": str(jvm.java().parent.parent),
+            "DEEPHAVEN_HOST": "127.0.0.1",
+            "DEEPHAVEN_PORT": str(port),
+            "DEEPHAVEN_HEAP": "2g",
+            "DEEPHAVEN_CYCLE_MS": "1000",
+            "DEEPHAVEN_PSK": KEY,
+            "DEEPHAVEN_DATA": str(folder / "data"),
+            "DEEPHAVEN_JVM_ARGS": " ".join(f"-D{key}={value}" for key, value in identity.items()),
+            "RACETRACK_SCRIPTS": str(folder),
+        }
+        with (folder / "log").open("wb") as output:
+            process = subprocess.Popen(
+                [parts["deephaven"] / "bin/python", service.LAUNCHER],
+                env=variables,
+                cwd=folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        server = Brought(port, folder)
+        try:
+            wait_until(
+                lambda: "RACETRACK ready" in server.log(), "Deephaven", within_s=READY_WITHIN_S
+            )
+            yield server
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def main() -> None:
+    """Start it, print the settings, and end with the input."""
+    with brought() as server:
+        for setting, value in server.settings().items():
+            print(f"export {setting}='{value}'", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""A Deephaven that the user provides: a real one, started by the test."""
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka.cimpl import NewTopic
+from pydeephaven import DHError
+
+from racetrack import cli
+from racetrack.config import load
+from racetrack.engines.contract import NoSuchView, Progress, Summary
+from racetrack.engines.dh import engine as dh
+from racetrack.engines.dh import observation
+from racetrack.engines.dh.elsewhere import ELSEWHERE
+from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
+from racetrack.engines.dh.tests.brought import KEY, Brought, OnlySettings, brought
+from racetrack.errors import SetupError, UsageError
+from racetrack.run import checks, faults
+from racetrack.stack.contract import Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
+from racetrack.workloads.contract import find_workload
+from tests.secured_kafka import ADMIN, secured_kafka
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+# Views that change by themselves, in place of a workload's.
+SCRIPT = """
+import os
+from deephaven import time_table
+secret = ENVIRONMENT["SECRET"]
+ticks = time_table("PT0.1s").update(["partition = (int) (i % 3)", "max_received_at = 7L + ii"])
+progress = ticks.count_by("total", "partition").view(
+    ["partition", "total", "max_received_at = total"]
+)
+summary = progress.view(["total", "max_received_at"]).sum_by()
+sampled = {"summary": summary, "progress": progress, "last_views": [ticks.last_by("partition")]}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Brought]:
+    with brought() as found:
+        yield found
+
+
+@pytest.fixture
+def elsewhere(server: Brought) -> Stack:
+    """A stack whose Deephaven runs elsewhere."""
+    return cast(Stack, OnlySettings(load(server.settings())))
+
+
+def given(script: str = SCRIPT, **changes: object) -> dict[str, object]:
+    environment = {"SECRET": "secret-of-kafka"}
+    scripts = {"scripts/tried.py": script}
+    traced = [("ticks.total", "progress", "partition", 0, 1, "total", False)]
+    wanted = {"addresses": [], "environment": environment, "scripts": scripts, "traced": traced}
+    return {**wanted, **changes}
+
+
+def load_there(server: Brought, given: dict[str, object]) -> None:
+    with server.session() as session:
+        ELSEWHERE.load(session, given)
+
+
+def test_nothing_is_started_and_the_cost_is_unknown(elsewhere: Stack) -> None:
+    settings = elsewhere.settings
+    assert "deephaven" in checks.needed_services(dh.ENGINE)
+    assert "deephaven" not in checks.services_of(dh.ENGINE, settings)
+    assert dh.ENGINE.processes(elsewhere) == {}
+    with pytest.raises(UsageError, match="runs outside the stack"):
+        faults.services_hit(faults.parse("kill:dh@1s"), dh.ENGINE, settings)
+    (blank,) = checks.caveats_of_elsewhere(dh.ENGINE, elsewhere)
+    assert "it ran at DEEPHAVEN_URL" in blank and "so they are blank" in blank
+    (polled,) = dh.ENGINE.caveats(settings)
+    assert "every 0.1 s" in polled
+    assert KEY not in " ".join(dh.ENGINE.usage_hints(elsewhere))
+
+
+def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhere: Stack) -> None:
+    before = server.names()
+    load_there(server, given())
+    names = server.names() - before
+    assert {f"{RUN_NAME}_{table}" for table in ("ticks", "progress", "summary")} < names
+    assert all(name.startswith(f"{RUN_NAME}_") for name in names)
+    assert dh.ENGINE.read_view(elsewhere, "progress").num_rows <= 3
+    with pytest.raises(NoSuchView):
+        dh.ENGINE.read_view(elsewhere, "nothing")
+    (remark,) = dh.ENGINE.remarks(elsewhere)
+    assert RUN_NAME in remark and KEY not in remark
+    assert re.fullmatch(r"[\d.]+", dh.ENGINE.versions(elsewhere)["deephaven"])
+    (line,) = ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert line == f"removed {len(names)} tables named {RUN_NAME}_… from localhost:{server.port}"
+    assert server.names() == before
+    assert ELSEWHERE.remove(elsewhere.settings, RUN_NAME) == ()
+    assert "secret-of-kafka" not in server.log()
+
+
+def test_progress_is_what_a_client_sees(server: Brought, elsewhere: Stack) -> None:
+    load_there(server, given())
+    stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
+    try:
+        for update in observation.updates(elsewhere.settings, RUN_NAME, stop):
+            if isinstance(update, Progress):
+                assert update.total > totals[update.partition]
+                totals[update.partition] = update.total
+            else:
+                assert isinstance(update, Summary)
+                assert update.dt_ms == update.timestamp_ms - update.max_received_at_ms
+                if update.total > 30:
+                    stop.set()
+        assert sum(totals.values()) > 30
+        stop.clear()
+        for row in observation.seen(elsewhere.settings, RUN_NAME, stop):
+            assert (row.view, row.partition in (0, 1)) == ("ticks.total", True)
+            stop.set()
+    finally:
+        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+
+
+def test_what_a_killed_run_left_is_removed_by_its_name_only(
+    server: Brought, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = f"{RUN_NAME}7_table"
+    load_there(server, given())
+    with server.session() as session:
+        session.run_script(f"{others} = __import__('deephaven').empty_table(1)")
+        provided = Provided(elsewhere.settings)
+        provided.check(["deephaven"], print)
+        variables = provided.environment()
+        assert variables[NAME] == RUN_NAME and variables[SERVICES] == '["deephaven"]'
+        assert KEY not in json.dumps(dict(variables))
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        (line,) = remove_of_killed(variables)
+        assert RUN_NAME in line
+        assert {name for name in session.tables if RUN_NAME in name} == {others}
+        assert f"{RUN_NAME}7" in dh.ENGINE.remarks(elsewhere)[1]
+        session.run_script(f"del {others}")
+
+
+def test_a_script_that_fails_leaves_nothing(server: Brought, elsewhere: Stack) -> None:
+    before = server.names()
+    with pytest.raises(DHError, match=r"scripts/tried\.py.*line 3[\s\S]*no such thing"):
+        load_there(server, given("x = 1\n\nraise ValueError('no such thing')"))
+    ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert server.names() == before
+    with server.session() as session:
+        session.run_script(f"assert {RUN_NAME!r} not in globals()")
+
+
+def test_an_address_that_cannot_be_reached_from_there_is_named(
+    server: Brought, elsewhere: Stack
+) -> None:
+    with pytest.raises(DHError, match=r"can't connect to localhost:1: [\s\S]*BIND_ADDRESS"):
+        load_there(server, given(addresses=["localhost:1"]))
+    ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+
+
+def test_what_cannot_be_removed_is_listed(server: Brought) -> None:
+    settings = load({**server.settings(), "DEEPHAVEN_URL": "https://localhost:1"})
+    (line,) = ELSEWHERE.remove(settings, RUN_NAME)
+    assert line.startswith(f"not removed from localhost:1: the variables {RUN_NAME}*: ")
+    assert "Connection refused" in line and f"{RUN_NAME}_remove(globals())" in line
+
+
+# ---- Addresses ---------------------------------------------------------------------------------
+
+
+def test_scripts_get_the_advertised_addresses() -> None:
+    given = {
+        "KAFKA_ADVERTISED_ADDRESS": "bench.example",
+        "DEEPHAVEN_URL": "http://dh.example:10000",
+    }
+    settings = load(given)
+    found = addresses(settings)
+    assert found["KAFKA_BOOTSTRAP"] == f"bench.example:{settings.kafka_port}"
+    assert found["SCHEMA_REGISTRY_URL"] == f"http://bench.example:{settings.schema_registry_port}"
+
+
+def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("the authorities")
+    settings = load(
+        {
+            "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9093",
+            "KAFKA_TOPIC_PREFIX": "racetrack-1.",
+            "KAFKA_SECURITY_PROTOCOL": "SSL",
+            "KAFKA_SSL_CA_LOCATION": str(ca),
+        }
+    )
+    wanted = given_to_scripts(settings, find_workload("shop").script(".py"))
+    sent = json.loads(wanted["environment"]["KAFKA_JAVA_CONFIG"])
+    assert sent["ssl.truststore.certificates"] == "the authorities"
+    assert str(ca) not in json.dumps(sent)
+    assert wanted["addresses"][0] == "kafka.example:9093"
+
+
+# ---- The check ---------------------------------------------------------------------------------
+
+
+def test_the_command_lists_what_is_possible_and_leaves_nothing(
+    server: Brought, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = server.names()
+    for name, value in server.settings().items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(cli.race, ["check"])
+    assert result.exit_code == 0, result.output
+    assert "can log in\n  can run Python\n  can use Kafka\n  can read tables\n" in result.output
+    assert re.search(r"Deephaven's clock is \d\.\d ms (ahead of|behind) this", result.output)
+    assert KEY not in result.output
+    assert server.names() == before
+
+
+def without_certificate(server: Brought) -> dict[str, str]:
+    return {"DEEPHAVEN_SSL_CA_LOCATION": ""}
+
+
+def wrong_key(server: Brought) -> dict[str, str]:
+    return {"DEEPHAVEN_PSK_FILE": "", "DEEPHAVEN_PSK": "wrong"}
+
+
+def unencrypted(server: Brought) -> dict[str, str]:
+    return {"DEEPHAVEN_URL": f"http://localhost:{server.port}"}
+
+
+def nothing_there(server: Brought) -> dict[str, str]:
+    return {"DEEPHAVEN_URL": "https://localhost:1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "setting", "answer", "remedy"),
+    [
+        (wrong_key, "DEEPHAVEN_PSK", "", "DEEPHAVEN_PSK_FILE"),
+        (without_certificate, "DEEPHAVEN_SSL_CA_LOCATION", "", "authority"),
+        (unencrypted, "DEEPHAVEN_URL", "", "https"),
+        (nothing_there, "DEEPHAVEN_URL", "Connection refused", "Check host and port"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_servers_answer(
+    server: Brought, changed: object, setting: str, answer: str, remedy: str
+) -> None:
+    assert callable(changed)
+    with pytest.raises(SetupError) as refused:
+        ELSEWHERE.check(load({**server.settings(), **changed(server)}))
+    (why,) = str(refused.value).splitlines()[1:]
+    assert f"{setting}: can't log in: " in why and answer in why and remedy in why
+    assert KEY not in why
+
+
+def test_a_file_that_is_missing_is_named(server: Brought) -> None:
+    with pytest.raises(UsageError, match=r"DEEPHAVEN_PSK_FILE: .*No such file"):
+        ELSEWHERE.check(load({**server.settings(), "DEEPHAVEN_PSK_FILE": "/nowhere"}))
+
+
+def test_a_server_that_is_no_deephaven_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f"http://127.0.0.1:{other.getsockname()[1]}"
+        other.close()
+        with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
+            ELSEWHERE.check(load({"DEEPHAVEN_URL": url}))
+
+
+# ---- Kafka -------------------------------------------------------------------------------------
+
+KAFKA_SCRIPT = """
+from deephaven import dtypes, time_table
+from deephaven.stream.kafka import consumer, producer
+servers = {**ENVIRONMENT["CLIENT"], "bootstrap.servers": ENVIRONMENT["SERVERS"]}
+read = consumer.consume(
+    servers,
+    "tried",
+    offsets=consumer.ALL_PARTITIONS_SEEK_TO_BEGINNING,
+    key_spec=consumer.KeyValueSpec.IGNORE,
+    value_spec=consumer.simple_spec("text", dtypes.string),
+    table_type=consumer.TableType.append(),
+)
+written = time_table("PT0.1s").update("text = `` + ii").last_by()
+text = producer.simple_spec("text")
+stop_writing = producer.produce(written, servers, "tried", text, text, last_by_key_columns=True)
+progress = read.count_by("total").view(["partition = 0", "total", "max_received_at = total"])
+sampled = {"summary": progress, "progress": progress, "last_views": [read.last_by()]}
+"""
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_consumers_and_producers_end_with_the_run(
+    server: Brought, elsewhere: Stack, tmp_path: Path, is_gone: bool
+) -> None:
+    before = server.kafka_threads()
+    with secured_kafka(tmp_path) as kafka:
+        kafka.admin.create_topics([NewTopic("tried", 2, 1)])["tried"].result(10)
+        environment = {"SERVERS": kafka.address(ADMIN), "CLIENT": PATIENCE}
+        load_there(server, given(KAFKA_SCRIPT, environment=environment, traced=[]))
+        wait_until(
+            lambda: dh.ENGINE.read_view(elsewhere, "progress").column("total").to_pylist() > [10],
+            "message",
+            every_s=0.2,
+        )
+        assert len(server.kafka_threads()) == len(before) + 2
+        if is_gone:
+            kafka.stop()
+        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+        wait_until(lambda: server.kafka_threads() == before, "end of all threads", every_s=0.5)
