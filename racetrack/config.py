@@ -273,6 +273,12 @@ class Settings(BaseSettings):
     registry_password_file: File
     registry_ssl_ca_location: File
 
+    prometheus_url: Annotated[
+        str,
+        text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", "a URL such as http://host:9090"),
+    ]
+    prometheus_token_file: File
+
     # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
     kafka_client: Mapping[str, SecretStr] = Field(default_factory=dict)
 

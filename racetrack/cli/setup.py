@@ -90,7 +90,7 @@ def check() -> None:
                 f" for a service that runs elsewhere (docs/own-parts.md): {names}."
             )
         for each in used:
-            passed = each.check(settings)
+            passed = provided.check(each, settings)
             screen.say(f"{each.title} at {each.address(settings)}:")
             for operation in passed.operations:
                 screen.say(f"  can {operation}")

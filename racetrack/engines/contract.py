@@ -183,6 +183,13 @@ class Engine(ABC):
         """Return whether a service of the engine runs elsewhere."""
         return self.services_in(settings) != self.services
 
+    def measured_services(self, settings: Settings) -> tuple[str, ...]:
+        """Return the engine's own services if the usage of all of them is measured, else none. Of
+        those that run elsewhere, only a Prometheus can report it."""
+        elsewhere = {each.service for each in provided.configured(settings)} & {*self.services}
+        reported = {each.service for each in provided.queried(settings)}
+        return self.services if elsewhere <= reported else ()
+
     def namespace(self, settings: Settings) -> str:
         """Return the name of a namespace for this run's objects in an engine that others use too;
         empty if only this run uses the engine."""

@@ -15,6 +15,7 @@ from racetrack.probes import write_check
 from racetrack.results.run import RunArguments
 from racetrack.stack import applicability, provided, resources
 from racetrack.stack.contract import DataFolder, Say, Stack
+from racetrack.stack.elsewhere import Elsewhere
 from racetrack.workloads.contract import Workload, find_workload
 
 ELSEWHERE = (
@@ -22,6 +23,10 @@ ELSEWHERE = (
     " others may have used it."
 )
 BLANK = " Its CPU and memory can't be measured from here, so they are blank."
+REPORTED = (
+    " Its CPU and memory are what the Prometheus at PROMETHEUS_URL reported, as old as its samples;"
+    " all CPU time counts as user time."
+)
 RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -180,12 +185,17 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     used = [
         each for each in provided.configured(settings) if each.service in needed_services(engine)
     ]
+    reported = {each.service for each in provided.queried(settings)}
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
-    found = [
-        ELSEWHERE.format(each.title, each.setting)
-        + (RELAY if each.is_relayed else BLANK * (each.service not in measured))
-        for each in used
-    ]
+
+    def cost(service: Elsewhere) -> str:
+        if service.is_relayed:
+            return RELAY
+        if service.service in reported:
+            return REPORTED
+        return "" if service.service in measured else BLANK
+
+    found = [ELSEWHERE.format(each.title, each.setting) + cost(each) for each in used]
     return [*found, *caveats_of_clocks(engine, stack)]
 
 

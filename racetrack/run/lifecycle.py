@@ -128,8 +128,8 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
 def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     """Write the description of one engine into its record."""
     settings = stack.settings
-    if not engine.runs_elsewhere(settings):  # otherwise its cost is unknown
-        run.engine_services = engine.services_in(settings)
+    if measured := engine.measured_services(settings):  # otherwise its cost is unknown
+        run.engine_services = measured
     run.guarantee = engine.guarantee(settings)
     run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))
     run.summary_after_ms = engine.summary_after_ms

@@ -76,6 +76,8 @@ STACK = Applicability(
         "STEAL_MAX_PCT",
         "CORE_SPEED_MIN_PCT",
         "READS_PER_SECOND",
+        "PROMETHEUS_URL",
+        "PROMETHEUS_TOKEN_FILE",
     ),
     ignored={
         "native": {

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from racetrack import config, plugins
 from racetrack.config import Settings
 from racetrack.stack.contract import Say, ServiceClock
-from racetrack.stack.elsewhere import RUN_NAME, Elsewhere
+from racetrack.stack.elsewhere import RUN_NAME, Elsewhere, Passed
+from racetrack.stack.prometheus import Prometheus, Queries, queries
 
 # Variable of the watchdog's process: a JSON list of services.
 SERVICES = "RACETRACK_ELSEWHERE"
@@ -34,6 +36,31 @@ def here(services: Sequence[str], settings: Settings) -> list[str]:
     return [name for name in services if name not in others]
 
 
+def queried(settings: Settings) -> list[Queries]:
+    """Return the queries for services whose CPU time and memory a Prometheus reports.
+
+    Raises:
+        UsageError: settings contradict each other.
+    """
+    found = (queries(each, settings) for each in configured(settings))
+    return [each for each in found if each]
+
+
+def check(service: Elsewhere, settings: Settings) -> Passed:
+    """Check a service, and the queries for it.
+
+    Raises:
+        UsageError: settings contradict each other.
+        SetupError, BusyError: see `Elsewhere.check`.
+    """
+    measured = queries(service, settings)
+    passed = service.check(settings)
+    if not measured:
+        return passed
+    Prometheus(settings).check(measured, service.title)
+    return replace(passed, operations=(*passed.operations, "be measured by Prometheus"))
+
+
 class Provided:
     """The provided services of one stack."""
 
@@ -51,7 +78,7 @@ class Provided:
         """
         self._used = [each for each in configured(self._settings) if each.service in services]
         for each in self._used:
-            passed = each.check(self._settings)
+            passed = check(each, self._settings)
             clock = ""
             if passed.clock:
                 self.clocks[each.service] = passed.clock

@@ -8,7 +8,13 @@ from pydantic import Field, SecretStr
 from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
 from racetrack.stack.applicability import Applicability
 
-ELSEWHERE = ("DEEPHAVEN_URL", "DEEPHAVEN_PSK_FILE", "DEEPHAVEN_SSL_CA_LOCATION")
+ELSEWHERE = (
+    "DEEPHAVEN_URL",
+    "DEEPHAVEN_PSK_FILE",
+    "DEEPHAVEN_SSL_CA_LOCATION",
+    "DEEPHAVEN_CPU_QUERY",
+    "DEEPHAVEN_MEMORY_QUERY",
+)
 NATIVE_ONLY = "the stack starts its own Deephaven there"
 
 
@@ -25,6 +31,8 @@ class DeephavenSettings(Settings):
     deephaven_psk: SecretStr
     deephaven_psk_file: File
     deephaven_ssl_ca_location: File
+    deephaven_cpu_query: str
+    deephaven_memory_query: str
 
 
 APPLICABILITY = Applicability(

@@ -20,6 +20,8 @@ class MaterializeSettings(Settings):
     materialize_workers: Count
     materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]
     mz_url: PostgresUrl
+    mz_cpu_query: str
+    mz_memory_query: str
     mz_kafka: Annotated[str, text_that(r"([\w.-]+:\d+)?", "host:port")]
     mz_schema_registry_url: Annotated[
         str,
@@ -29,7 +31,14 @@ class MaterializeSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
+    harness_only=(
+        "MZ_URL",
+        "MZ_CPU_QUERY",
+        "MZ_MEMORY_QUERY",
+        "MZ_KAFKA",
+        "MZ_SCHEMA_REGISTRY_URL",
+        "MZ_PID",
+    ),
     ignored={"native": HERE, "airgap": HERE},
     affects=dict.fromkeys(SIZE, "materialized"),
     image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),  # PostgreSQL's has psql

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, Size
 from racetrack.stack.applicability import IN_MANIFESTS, IN_MEMORY, Applicability
 
+ELSEWHERE = ("POSTGRES_URL", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY")
 NATIVE_ONLY = "the consumer in a container fills the PostgreSQL of the stack"
 
 
@@ -20,6 +21,8 @@ class PostgresSettings(Settings):
 
     postgres_port: Port
     postgres_url: PostgresUrl
+    postgres_cpu_query: str
+    postgres_memory_query: str
     postgres_tmpfs: Size
     postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]
     postgres_batch_ms: Annotated[Milliseconds, Field(ge=1)]
@@ -28,13 +31,14 @@ class PostgresSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=("POSTGRES_TRIGGERS",),  # the harness passes it to the script
+    # The harness passes the first one to the script.
+    harness_only=("POSTGRES_TRIGGERS", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY"),
     ignored={
         "native": {"POSTGRES_TMPFS": IN_MEMORY},
-        "compose": {"POSTGRES_URL": NATIVE_ONLY},
-        "airgap": {"POSTGRES_URL": NATIVE_ONLY},
+        "compose": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
+        "airgap": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
         "kubernetes": {"POSTGRES_TMPFS": IN_MANIFESTS},
     },
-    affects={"POSTGRES_TMPFS": "postgres", "POSTGRES_URL": "pgfeed"},
+    affects={"POSTGRES_TMPFS": "postgres", **dict.fromkeys(ELSEWHERE, "pgfeed")},
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

@@ -58,6 +58,7 @@ class Brought:
 
     port: int
     folder: Path
+    pid: int
 
     def settings(self) -> dict[str, str]:
         """Return the settings of a run that uses it."""
@@ -139,7 +140,7 @@ def brought() -> Iterator[Brought]:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        server = Brought(port, folder)
+        server = Brought(port, folder, process.pid)
         try:
             wait_until(
                 lambda: "RACETRACK ready" in server.log(), "Deephaven", within_s=READY_WITHIN_S

@@ -2,12 +2,16 @@
 
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from psutil import process_iter
 
+from racetrack.analysis import raw
 from racetrack.engines.dh.tests.brought import KEY, Brought, brought
+from racetrack.probes.usage import usage_of
 from tests.e2e.shared import Door, run_folder
+from tests.own_prometheus import CPU, MEMORY, Figures, own_prometheus
 from tests.run_json import read_run
 from tests.waiting import wait_until
 
@@ -72,6 +76,33 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert [path for path in files if KEY in path.read_text(errors="replace")] == []
     # The server of the test itself gets the key as an option of its JVM, inside its process.
     assert KEY not in arguments + run.output
+
+
+def test_the_cost_is_what_prometheus_reports(
+    dh_door: Callable[..., Door],
+    server: Brought,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    figures = Figures(server.pid)
+    with own_prometheus(tmp_path, figures) as prometheus:
+        monkeypatch.setenv("PROMETHEUS_URL", prometheus.url)
+        monkeypatch.setenv("DEEPHAVEN_CPU_QUERY", f"sum({CPU})")
+        monkeypatch.setenv("DEEPHAVEN_MEMORY_QUERY", f"sum({MEMORY})")
+        before_s = usage_of([server.pid]).cpu_s
+        run = dh_door("500", "5", "5", "1.0")
+        assert run.wait() == 0, run.output
+        after_s = usage_of([server.pid]).cpu_s
+    folder = run_folder(run.output)
+    record = read_run(folder)
+    assert record["engine_services"] == ["deephaven"]
+    assert any("what the Prometheus at PROMETHEUS_URL" in caveat for caveat in record["caveats"])
+    readings = raw.usage(folder)["deephaven"]
+    assert before_s <= readings[0].cpu_s < readings[-1].cpu_s <= after_s
+    cost = record["results"]["engine"]
+    assert 0 < cost["cpu_s"] < after_s - before_s
+    assert cost["rss_max"]["gib"] == pytest.approx(usage_of([server.pid]).rss_gib, rel=0.3)
+    assert cost["pss_max_gib"] is None and cost["live_heap_gib"] is None
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -1,0 +1,66 @@
+"""Usage of services that run elsewhere, as a Prometheus of the user reports it."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from racetrack.config import Settings
+from racetrack.errors import RacetrackError
+from racetrack.probes.usage import BYTES_PER_GIB, Usage
+from racetrack.stack.prometheus import Prometheus, Queries, Refused
+
+WITHIN_S = 1.0  # the interval of the samples
+# Prometheus may be away for this long. Until then the last sample counts.
+LOST_S = 30.0
+
+
+def usage_now(settings: Settings, wanted: Sequence[Queries]) -> Callable[[], Mapping[str, Usage]]:
+    """Return a function that reads the usage of these services, for a `Meter`.
+
+    It raises RacetrackError if there was no answer for LOST_S.
+    """
+    if not wanted:
+        return dict
+    prometheus, usage = Prometheus(settings, WITHIN_S), ReportedUsage()
+
+    def read() -> Mapping[str, Usage]:
+        for each in wanted:
+            try:
+                cpu_s, memory_bytes = prometheus.cpu_s(each), prometheus.memory_bytes(each)
+            except Refused as refusal:
+                usage.miss(each.service, str(refusal))
+            else:
+                usage.take(each.service, cpu_s, memory_bytes)
+        return usage.by_service
+
+    return read
+
+
+class ReportedUsage:
+    """Usage of services from the values of counters, which start at zero again with a service."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._missed_since_s: dict[str, float] = {}
+        self._last_s: dict[str, float] = {}  # value of the counter
+        self._before_s: dict[str, float] = {}  # CPU seconds until the counter started again
+        self.by_service: dict[str, Usage] = {}
+
+    def take(self, service: str, cpu_s: float, memory_bytes: float) -> None:
+        """Count a sample: the value of a counter of CPU seconds, and bytes of memory."""
+        self._missed_since_s.pop(service, None)
+        last_s = self._last_s.get(service, 0.0)
+        before_s = self._before_s.get(service, 0.0) + (last_s if cpu_s < last_s else 0.0)
+        self._last_s[service], self._before_s[service] = cpu_s, before_s
+        self.by_service[service] = Usage(before_s + cpu_s, 0.0, memory_bytes / BYTES_PER_GIB)
+
+    def miss(self, service: str, why: str) -> None:
+        """Record that there is no sample.
+
+        Raises:
+            RacetrackError: there has been none for LOST_S.
+        """
+        since_s = self._missed_since_s.setdefault(service, self._now_s())
+        if self._now_s() - since_s > LOST_S:
+            raise RacetrackError(
+                f"Prometheus reported nothing of {service} for {LOST_S:.0f} s. {why}"
+            )
