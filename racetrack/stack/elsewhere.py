@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Protocol
 
 from racetrack.config import Settings
@@ -18,6 +19,9 @@ from racetrack.stack.contract import ServiceClock
 # Name of what this process's runs create in a service that others use too. It contains time and
 # process id, so that it is unique and what remains can be attributed to a run.
 RUN_NAME = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpid()}"
+NOT_ADVERTISED = (
+    "Set it to this machine's address as seen from there, together with BIND_ADDRESS=0.0.0.0"
+)
 CLOCK_TRIES = 20
 CLOCK_WITHIN_S = 3.0
 
@@ -72,6 +76,23 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
     """Return the error of a check that failed for these reasons."""
     lines = "\n".join(f"  {each}" for each in failures)
     return SetupError(f"{title} at {address} can't be used for a run:\n{lines}")
+
+
+def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | None:
+    """Return why an engine at `host` can't reach the broker and registry of this machine, by the
+    address that they have for it; None if there is no such reason."""
+    ours = settings.advertised_address
+    if _is_loopback(host) or not _is_loopback(ours):
+        return None
+    answer = f"{title} would look for this machine's broker and registry at {ours}"
+    return Failure("KAFKA_ADVERTISED_ADDRESS", answer, NOT_ADVERTISED)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"
 
 
 @dataclass(frozen=True)

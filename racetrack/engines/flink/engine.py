@@ -2,15 +2,17 @@
 topics."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from racetrack.clock import wait_until
 from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import script, topics
+from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.gateway import Gateway, Refused
-from racetrack.engines.flink.job import JobLog, last_checkpoint
+from racetrack.engines.flink.job import JobElsewhere, JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -49,31 +51,48 @@ class Flink(UpsertEngine):
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script; return when Flink has written the first rows of a view."""
         self.prepare_inputs(stack)
-        log = JobLog(stack.log_of("flink"))
-        log.skip()  # it may report the failure of a job that lost a TaskManager
-        _open(stack.settings).run_all(statements_for(stack, self.script(stack.settings)))
-        self._wait_until_written(stack, log)
+        job = self._job(stack)
+        job.skip()  # the log may report the failure of a job that lost a TaskManager
+        with _session(stack.settings) as gateway, ELSEWHERE.submission():
+            gateway.run_all(statements_for(stack, self.script(stack.settings)))
+        self._wait_until_written(stack, job)
+
+    def remarks(self, stack: Stack) -> list[str]:
+        """If Flink runs elsewhere, return the name of the job."""
+        return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:
+        """Return the version of a Flink that runs elsewhere."""
+        if not self.runs_elsewhere(stack.settings):
+            return {}
+        with _session(stack.settings) as gateway:
+            return {self.version_part: gateway.version()}
 
     def reload_demo(self, stack: Stack) -> None:
         """Resume the job from its last checkpoint. If there is no checkpoint, load the demo
         again."""
         log, found = JobLog(stack.log_of("flink")), None
-        gateway = _open(stack.settings)
-        if folder := gateway.properties().get(CHECKPOINTS):
-            found = last_checkpoint(stack.log_of("flink"), folder)
+        with _session(stack.settings) as gateway:
+            if folder := gateway.properties().get(CHECKPOINTS):
+                found = last_checkpoint(stack.log_of("flink"), folder)
+            if found:
+                log.skip()
+                gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
+                gateway.run_all(statements_for(stack, self.script(stack.settings)))
         if found:
-            log.skip()
-            gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
-            gateway.run_all(statements_for(stack, self.script(stack.settings)))
-        if found:
-            self._wait(stack, log.has_started, "started no job from its checkpoint")
+            self._wait(log.has_started, "started no job from its checkpoint", log)
         else:
             self.load_demo(stack)
 
     def watch(self, stack: Stack) -> Callable[[], None]:
-        """Return a function that raises DemoError if the job has failed. Only Flink's log shows
-        that, because Flink's process keeps running after its job has failed."""
-        return JobLog(stack.log_of("flink")).check
+        """Return a function that raises DemoError if the job has failed. Flink's process keeps
+        running after its job has failed."""
+        return self._job(stack).check
+
+    def _job(self, stack: Stack) -> JobLog | JobElsewhere:
+        if self.runs_elsewhere(stack.settings):
+            return JobElsewhere(stack.settings)
+        return JobLog(stack.log_of("flink"))
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two seconds, since the time window moves by whole seconds, plus the time of a few
@@ -87,6 +106,8 @@ class Flink(UpsertEngine):
 
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with Flink's defaults."""
+        if self.runs_elsewhere(settings):
+            return []
         found = []
         if FlinkSettings.of(settings).flink_upsert_materialize == "NONE":
             found.append(
@@ -100,54 +121,68 @@ class Flink(UpsertEngine):
         """Return the command of Flink's SQL client, and the lines to paste there."""
         settings = stack.settings
         path = self.script(settings)
-        client = stack.program("flink", "sql-client.sh")
+        elsewhere = self.runs_elsewhere(settings)
+        client = "sql-client.sh" if elsewhere else stack.program("flink", "sql-client.sh")
         return [
-            f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
+            f"SQL client: {client} gateway --endpoint {_gateway_url(settings)}",
             "In it, paste these lines, which contain the addresses of Kafka and the registry:",
+            *(f"{each};" for each in _statements_before(settings)),
             *_addresses(stack, path.read_text(), hidden=True).splitlines(),
             f"then all of {path}",
         ]
 
-    def _wait_until_written(self, stack: Stack, log: JobLog) -> None:
+    def _wait_until_written(self, stack: Stack, job: JobLog | JobElsewhere) -> None:
         summary, _ = self.progress_topics(stack.settings)
 
         with self._open_topics(stack.endpoints.kafka) as source:
 
             def written() -> bool:
-                log.check()
+                job.check()
                 return source.is_written(summary)
 
-            self._wait(stack, written, f"wrote nothing to {summary}")
+            self._wait(written, f"wrote nothing to {summary}", job)
 
-    def _wait(self, stack: Stack, until: Callable[[], bool], otherwise: str) -> None:
+    def _wait(self, until: Callable[[], bool], otherwise: str, job: JobLog | JobElsewhere) -> None:
         if not wait_until(until, RUNNING_WITHIN_S, LOOK_EVERY_S):
             raise DemoError(
                 f"Flink accepted the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
-                f" Its log: {stack.log_of('flink')}"
+                f" {job.hint}"
             )
 
 
-def _open(settings: Settings) -> Gateway:
-    """Open a session on the gateway.
+@contextmanager
+def _session(settings: Settings) -> Iterator[Gateway]:
+    """Open a session on the gateway. If Flink runs elsewhere, close it at the end.
 
     Raises:
-        DemoError: the gateway refused to open a session.
+        DemoError: the gateway refused a request.
     """
     try:
-        return Gateway(f"http://{_gateway_address(settings)}")
+        gateway = Gateway(_gateway_url(settings))
+        try:
+            yield gateway
+        finally:
+            if ELSEWHERE.address(settings):
+                gateway.close()
     except Refused as refused:
-        raise DemoError(f"Flink refused to open a session: {refused}") from refused
+        raise DemoError(f"Flink refused a request: {refused}") from refused
 
 
 def statements_for(stack: Stack, path: Path) -> list[str]:
     """Return the script's statements, preceded by statements with this stack's addresses."""
     sql = path.read_text()
     prefix = stack.internal_endpoints.kafka.topic_prefix
-    return script.statements(_addresses(stack, sql) + script.with_prefix(sql, prefix))
+    own = script.statements(_addresses(stack, sql) + script.with_prefix(sql, prefix))
+    return [*_statements_before(stack.settings), *own]
 
 
-def _gateway_address(settings: Settings) -> str:
-    return f"{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
+def _gateway_url(settings: Settings) -> str:
+    here = f"http://{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
+    return ELSEWHERE.address(settings) or here
+
+
+def _statements_before(settings: Settings) -> Sequence[str]:
+    return ELSEWHERE.statements_before() if ELSEWHERE.address(settings) else ()
 
 
 def _addresses(stack: Stack, sql: str, *, hidden: bool = False) -> str:

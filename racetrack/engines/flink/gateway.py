@@ -2,7 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from racetrack.clock import attempts
@@ -13,6 +15,7 @@ from racetrack.stack.service import NotReady
 ASK_EVERY_S = 0.02
 # Generous, because planning eighteen views on two busy cores takes long.
 STATEMENT_WITHIN_S = 300.0
+CLOSED_WITHIN_S = 10.0
 SHOWN_LINES = 12
 OK = 200
 _CAUSE = re.compile(
@@ -20,15 +23,49 @@ _CAUSE = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Job:
+    """A job of the gateway's cluster."""
+
+    id: str
+    name: str
+    status: str  # such as RUNNING
+    began_at: str  # in ISO format
+
+
 class Gateway:
     """A session on a gateway. Tables exist as long as the session; jobs continue after its end.
 
-    The session is never closed, since classes that its job needs would be unloaded with it.
+    The session is not closed by itself. If the job runs in the gateway's process, it must not be
+    closed, since classes that the job needs would be unloaded with it.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = f"{url}/v3"
+    def __init__(self, url: str, within_s: float = STATEMENT_WITHIN_S) -> None:
+        """Open the session; a statement may take `within_s`.
+
+        Raises:
+            Refused: the gateway opens none.
+        """
+        self._url, self._within_s = f"{url}/v3", within_s
         self._session = self._ask("POST", "/sessions", {})["sessionHandle"]
+
+    def close(self) -> None:
+        """End the session. A statement that is being planned may continue."""
+        self._within_s = min(self._within_s, CLOSED_WITHIN_S)
+        with suppress(Refused):
+            self._ask("DELETE", f"/sessions/{self._session}")
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs of the cluster, including those that have ended.
+
+        Raises:
+            Refused: the gateway has no cluster, or does not answer.
+        """
+        return [Job(*map(str, row[:4])) for row in self.run("SHOW JOBS")]
+
+    def version(self) -> str:
+        """Return Flink's version."""
+        return str(self._ask("GET", "/info")["version"])
 
     def properties(self) -> dict[str, str]:
         """Return the session's configuration where it differs from Flink's defaults."""
@@ -50,8 +87,9 @@ class Gateway:
                     f"Flink refused a statement: {refused}\nThe statement:\n{_shown(statement)}"
                 ) from refused
 
-    def run(self, statement: str) -> None:
-        """Run one statement and wait for its result. For a job, wait until the job is submitted.
+    def run(self, statement: str) -> list[list[Any]]:
+        """Run one statement; return the rows of its result. For a job, wait until the job is
+        submitted.
 
         Raises:
             Refused: the statement failed; the message is the root cause.
@@ -59,22 +97,41 @@ class Gateway:
         path = f"/sessions/{self._session}/statements"
         operation = self._ask("POST", path, {"statement": statement})["operationHandle"]
         result = f"/sessions/{self._session}/operations/{operation}/result/0"
-        for _ in attempts(STATEMENT_WITHIN_S, ASK_EVERY_S):
+        rows: list[list[Any]] = []
+        for _ in attempts(self._within_s, ASK_EVERY_S):
             while (answer := self._ask("GET", result))["resultType"] == "PAYLOAD":
+                rows += [row["fields"] for row in answer.get("results", {}).get("data", ())]
                 result = answer["nextResultUri"].removeprefix("/v3")
             if answer["resultType"] == "EOS":
-                return
-        raise Refused(f"no result within {STATEMENT_WITHIN_S:.0f} s")
+                return rows
+        raise Refused(f"no result within {self._within_s:.0f} s")
 
     def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         try:
-            status, content = net.request(f"{self._url}{path}", method, body, STATEMENT_WITHIN_S)
+            status, content = net.request(f"{self._url}{path}", method, body, self._within_s)
         except NotReady as error:
             raise Refused(f"the SQL gateway does not answer: {error}") from error
         if status != OK:
             raise Refused(root_cause(_errors(content.decode(errors="replace"))))
-        found: dict[str, Any] = json.loads(content)
+        try:
+            found: dict[str, Any] = json.loads(content)
+        except ValueError:
+            raise Refused("the answer is not that of a SQL gateway") from None
         return found
+
+
+@contextmanager
+def opened(url: str, within_s: float = STATEMENT_WITHIN_S) -> Iterator[Gateway]:
+    """Open a session, and close it at the end; see `Gateway`.
+
+    Raises:
+        Refused: the gateway opens none.
+    """
+    gateway = Gateway(url, within_s)
+    try:
+        yield gateway
+    finally:
+        gateway.close()
 
 
 class Refused(Exception):

@@ -1,11 +1,17 @@
-"""Reads a job's state from Flink's log, the only place that reports failures, and checkpoints."""
+"""State of a run's job: from Flink's log, the only place that reports failures, and checkpoints;
+from the gateway if Flink runs elsewhere."""
 
 import re
+import time
 from pathlib import Path
 
+from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
+from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.gateway import root_cause
+from racetrack.stack.elsewhere import RUN_NAME
 
+JOBS_EVERY_S = 2.0
 _FAILED = re.compile(r"Job (\S+) \(\w+\) switched from state \w+ to (FAILING|FAILED)\.(.*)", re.S)
 _COMPLETED = re.compile(r"Completed checkpoint (\d+) for job (\w+) ")
 _RUNS = re.compile(r"Job (\S+) \(\w+\) switched from state CREATED to RUNNING\.")
@@ -18,6 +24,7 @@ class JobLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_to = 0
+        self.hint = f"Its log: {path}"
 
     def skip(self) -> None:
         """Ignore everything written so far."""
@@ -48,10 +55,31 @@ class JobLog:
         self._read_to += len(whole)
         text = whole.decode(errors="replace")
         if failed := _FAILED.search(_RUNS.split(text)[-1]):
-            raise DemoError(
-                f"Flink's job failed: {root_cause(failed[3].strip())}\nIts log: {self._path}"
-            )
+            raise DemoError(f"Flink's job failed: {root_cause(failed[3].strip())}\n{self.hint}")
         return text
+
+
+class JobElsewhere:
+    """The job of this run in a Flink that runs elsewhere."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._next_s = settings, 0.0
+        self.hint = f"See the log of the cluster of {ELSEWHERE.address(settings)}."
+
+    def skip(self) -> None:
+        """Do nothing: `check` regards the last job only."""
+
+    def check(self) -> None:
+        """Check the job's status, at most every JOBS_EVERY_S.
+
+        Raises:
+            DemoError: the job does not run.
+        """
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + JOBS_EVERY_S
+        if why := ELSEWHERE.why_not_running(self._settings, RUN_NAME):
+            raise DemoError(f"Flink's job failed: {why}. {self.hint}")
 
 
 def last_checkpoint(log: Path, folder: str) -> str | None:

@@ -1,17 +1,23 @@
 """Settings of Flink; the `.env` in this folder describes them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Port, Settings, Size
+from racetrack.config import Count, Milliseconds, Port, Settings, Size, text_that
 from racetrack.stack.applicability import Applicability
+
+NATIVE_ONLY = "a stack in containers starts its own Flink"
 
 
 class FlinkSettings(Settings):
     """Settings of Flink."""
 
     flink_port: Port
+    flink_gateway_url: Annotated[
+        str,
+        text_that(r"(https?://[\w.-]+(:\d{1,5})?)?", "a URL such as http://host:8083"),
+    ]
     flink_heap: Size
     flink_parallelism: Count
     flink_mini_batch_ms: Milliseconds
@@ -26,6 +32,12 @@ class FlinkSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    ignored={"kubernetes": {"FLINK_CHECKPOINT_MS": "pods have no folder in common"}},
+    harness_only=("FLINK_GATEWAY_URL",),
+    ignored={
+        "compose": {"FLINK_GATEWAY_URL": NATIVE_ONLY},
+        "airgap": {"FLINK_GATEWAY_URL": NATIVE_ONLY},
+        "kubernetes": {"FLINK_CHECKPOINT_MS": "pods have no folder in common"},
+    },
+    affects={"FLINK_GATEWAY_URL": "flink"},
     image_versions=("FLINK_IMAGE_VERSION",),
 )

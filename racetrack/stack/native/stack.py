@@ -112,9 +112,17 @@ class NativeStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """Same addresses as in `endpoints`: engines run on this machine too."""
-        where = self.endpoints
-        return InternalEndpoints(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
+        """Addresses as seen by engines. An engine that runs elsewhere reaches this machine at the
+        address that the broker advertises."""
+        s, kafka, host = self.settings, self.endpoints.kafka, self.settings.advertised_address
+        if not kafka.is_elsewhere:
+            kafka = replace(kafka, servers=net.endpoint(host, s.kafka_port))
+        return InternalEndpoints(
+            kafka=kafka,
+            registry=f"http://{net.endpoint(host, s.schema_registry_port)}",
+            redis=net.endpoint(host, s.redis_port),
+            scripts=str(REPO / "scripts"),
+        )
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Remove what a killed run left behind; check that the ports are free.

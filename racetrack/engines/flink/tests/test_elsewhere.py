@@ -1,0 +1,51 @@
+"""A Flink that the user provides, as far as no Flink is needed."""
+
+import pytest
+
+from racetrack.config import load
+from racetrack.engines import find_engine
+from racetrack.engines.flink.elsewhere import ELSEWHERE
+from racetrack.engines.flink.engine import statements_for
+from racetrack.engines.shared.tests.fake_topics import stack
+from racetrack.errors import SetupError, UsageError
+from racetrack.run import checks, faults
+from racetrack.stack.applicability import require_applicable
+from racetrack.stack.elsewhere import RUN_NAME
+
+FLINK = find_engine("flink")
+CLOSED = {"FLINK_GATEWAY_URL": "http://127.0.0.1:1"}
+
+
+def test_flink_is_not_started_and_its_cost_is_unknown() -> None:
+    own = stack(**CLOSED)
+    assert "flink" not in checks.services_of(FLINK, own.settings)
+    assert FLINK.processes(own) == {}
+    (blank,) = checks.caveats_of_elsewhere(FLINK, own)
+    assert "it ran at FLINK_GATEWAY_URL" in blank and "so they are blank" in blank
+    with pytest.raises(UsageError, match="runs outside the stack"):
+        faults.services_hit(faults.parse("kill:flink@1s"), FLINK, own.settings)
+
+
+def test_the_job_gets_the_name_of_the_run_only_elsewhere() -> None:
+    named = f"SET 'pipeline.name' = '{RUN_NAME}'"
+    for own, is_named in ((stack(), False), (stack(**CLOSED), True)):
+        statements = statements_for(own, FLINK.script(own.settings))
+        assert (named in statements) is is_named
+        assert (f"{named};" in FLINK.usage_hints(own)) is is_named
+
+
+def test_jobs_that_can_not_be_cancelled_are_listed() -> None:
+    (line,) = ELSEWHERE.remove(load(CLOSED), "racetrack_20260101_000000_1")
+    assert line.startswith("jobs named racetrack_20260101_000000_1 were not cancelled at http://")
+    assert "Connection refused" in line and "Cancel them yourself" in line
+    assert ELSEWHERE.remove(load(CLOSED), "") == ()
+
+
+def test_a_gateway_that_does_not_answer_is_named() -> None:
+    with pytest.raises(SetupError, match="can't open a session: "):
+        ELSEWHERE.check(load(CLOSED))
+
+
+def test_containers_have_a_flink_of_their_own() -> None:
+    with pytest.raises(UsageError, match="a stack in containers starts its own Flink"):
+        require_applicable("FLINK_GATEWAY_URL", "compose", airgap=False)
