@@ -107,6 +107,12 @@ def _shell_words(text: str) -> str:
     return text
 
 
+def _secret_words(secret: SecretStr) -> SecretStr:
+    """Return the command unchanged. Errors do not quote it, since it may contain a password."""
+    _shell_words(secret.get_secret_value())
+    return secret
+
+
 def _folder(path: Path) -> Path:
     """Return the absolute path of a folder; a relative one starts at the repository."""
     if path == Path():
@@ -121,7 +127,6 @@ def _file(text: str) -> str:
 
 def _kafka_contradiction(of: "Settings") -> str:
     """Return why the settings of a Kafka that runs elsewhere contradict each other; "" if not."""
-    has_sasl = of.kafka_security_protocol.startswith("SASL_")
     if not of.kafka_bootstrap_servers:
         needless = of.kafka_topic_prefix or of.kafka_sasl_mechanism or of.kafka_client
         if needless or of.kafka_security_protocol != "PLAINTEXT":
@@ -135,14 +140,26 @@ def _kafka_contradiction(of: "Settings") -> str:
             "KAFKA_TOPIC_PREFIX is empty: a run must be able to tell its topics in a Kafka that"
             " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack-1."
         )
+    if bool(of.kafka_ssl_certificate_location) != bool(of.kafka_ssl_key_location):
+        return "KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION need each other"
+    return _sasl_contradiction(of)
+
+
+def _sasl_contradiction(of: "Settings") -> str:
+    """Return why the settings of a login contradict each other; "" if not."""
+    has_sasl = of.kafka_security_protocol.startswith("SASL_")
     if has_sasl != bool(of.kafka_sasl_mechanism):
         return (
             f"KAFKA_SECURITY_PROTOCOL={of.kafka_security_protocol} and"
             f" KAFKA_SASL_MECHANISM={of.kafka_sasl_mechanism} don't fit: a mechanism is for"
             " SASL_SSL and SASL_PLAINTEXT, which need one"
         )
-    if bool(of.kafka_ssl_certificate_location) != bool(of.kafka_ssl_key_location):
-        return "KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION need each other"
+    has_command = bool(of.kafka_sasl_oauthbearer_token_command.get_secret_value())
+    if has_command != (of.kafka_sasl_mechanism == "OAUTHBEARER"):
+        return (
+            "KAFKA_SASL_MECHANISM=OAUTHBEARER and KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND need each"
+            " other"
+        )
     return ""
 
 
@@ -257,10 +274,12 @@ class Settings(BaseSettings):
     kafka_ssl_certificate_location: File
     kafka_ssl_key_location: File
     kafka_ssl_key_password: SecretStr
-    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
     kafka_sasl_username: str
     kafka_sasl_password: SecretStr
     kafka_sasl_password_file: File
+    # A secret, since its arguments may be secrets.
+    kafka_sasl_oauthbearer_token_command: Annotated[SecretStr, AfterValidator(_secret_words)]
     registry_url: Annotated[
         str,
         text_that(

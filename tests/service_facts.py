@@ -50,6 +50,11 @@ REGISTRY = {
     "REGISTRY_PASSWORD": "word",
 }
 SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
+TOKENS = {
+    **SASL,
+    "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "cat token",
+}
 STACK = Facts(
     launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
     files={
@@ -99,6 +104,7 @@ STACK = Facts(
         "KAFKA_SSL_KEY_LOCATION": ".env",
         "KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
         "KAFKA_SASL_PASSWORD_FILE": "LICENSE",
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "print-token",
         "REGISTRY_URL": "https://r.example",
         "REGISTRY_USERNAME": "me",
         "REGISTRY_PASSWORD_FILE": ".env",
@@ -122,6 +128,7 @@ STACK = Facts(
         **{name: CERTIFICATE for name in in_env_files() if name.startswith("KAFKA_SSL_KEY_")},
         "KAFKA_SSL_CERTIFICATE_LOCATION": CERTIFICATE,
         **{name: SASL for name in in_env_files() if name.startswith("KAFKA_SASL_")},
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": TOKENS,
         **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
         "REGISTRY_PASSWORD_FILE": {**REGISTRY, "REGISTRY_PASSWORD_FILE": "LICENSE"},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},

@@ -63,9 +63,16 @@ def bring_up(
     check_writes: "Callable[[Stack, Callable[[], None]], None]",
 ) -> None:
     """Start the engine's stack, check it, and leave it running. If that fails, stop it."""
-    from racetrack.run.checks import check_services, make_ready, require_usable, services_of
+    from racetrack.run.checks import (
+        check_services,
+        make_ready,
+        require_no_tokens,
+        require_usable,
+        services_of,
+    )
 
     require_usable(engine, stack)
+    require_no_tokens(stack.settings)
     with machine_lock():
         make_ready(engine, stack, screen.say)
         try:

@@ -127,6 +127,8 @@ class Engine(ABC):
     # True if all clients of the engine connect as `KafkaEndpoint` defines: with its properties and
     # its prefix of topics.
     kafka_elsewhere: bool = False
+    # False if they can't log in to Kafka with tokens (SASL/OAUTHBEARER).
+    kafka_tokens: bool = True
     # Service whose clock stamps the updates of the engine's views; empty: this machine's.
     stamped_by: str = ""
     is_published: bool = False  # True for the two engines of the experiment of 2022

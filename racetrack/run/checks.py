@@ -126,6 +126,24 @@ def require_kafka_usable(engine: Engine, settings: Settings) -> None:
             f"KAFKA_BOOTSTRAP_SERVERS: {engine.title} can't use a Kafka that runs elsewhere."
             " Unset it."
         )
+    if settings.kafka_sasl_mechanism == "OAUTHBEARER" and not engine.kafka_tokens:
+        raise UsageError(
+            f"KAFKA_SASL_MECHANISM=OAUTHBEARER: {engine.title} can't log in with tokens. Use a"
+            " mechanism with a password, or a certificate."
+        )
+
+
+def require_no_tokens(settings: Settings) -> None:
+    """Check that a stack can be left running: its Kafka clients need no tokens of this process.
+
+    Raises:
+        UsageError: they do.
+    """
+    if settings.kafka_sasl_mechanism == "OAUTHBEARER":
+        raise UsageError(
+            "KAFKA_SASL_MECHANISM=OAUTHBEARER: a stack that is left running gets no further tokens."
+            " Use `./race live`, or a mechanism with a password."
+        )
 
 
 def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:

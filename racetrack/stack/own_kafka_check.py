@@ -136,6 +136,8 @@ class _Check:
                 "KAFKA_TOPIC_PREFIX", answer, f"Give the user the right {right} named {names}"
             )
         setting, remedy = _causes().get(error.code(), _OTHER)
+        if setting == _LOGIN[0] and self._kafka.has_tokens:
+            setting, remedy = _TOKEN
         return Failure(setting, answer, remedy)
 
     def _timed_out(self, what: str) -> Failure:
@@ -230,6 +232,11 @@ class _Check:
         futures[self._topic].result(self._left_s())
 
 
+_LOGIN = ("KAFKA_SASL_USERNAME", "Check the user, the password and KAFKA_SASL_MECHANISM")
+_TOKEN = (
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND",
+    "Check that the broker accepts tokens of this issuer, for this user and audience",
+)
 _OTHER = (
     "KAFKA_BOOTSTRAP_SERVERS",
     "Check the address, and that KAFKA_SECURITY_PROTOCOL is the one of that port",
@@ -242,14 +249,8 @@ def _causes() -> dict[int, tuple[str, str]]:
 
     return {
         KafkaError._RESOLVE: ("KAFKA_BOOTSTRAP_SERVERS", "Check the name of the host"),
-        KafkaError._AUTHENTICATION: (
-            "KAFKA_SASL_USERNAME",
-            "Check the user, the password and KAFKA_SASL_MECHANISM",
-        ),
-        KafkaError.SASL_AUTHENTICATION_FAILED: (
-            "KAFKA_SASL_USERNAME",
-            "Check the user, the password and KAFKA_SASL_MECHANISM",
-        ),
+        KafkaError._AUTHENTICATION: _LOGIN,
+        KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
         KafkaError._SSL: (
             "KAFKA_SSL_CA_LOCATION",
             "Name the file of the authority that signed the broker's certificate",

@@ -19,6 +19,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
+TOKEN = re.compile(r"eyJ[\w-]+\.eyJ")  # beginning of header and claims
 SECRET = re.compile(r'a \\*"secret')  # in whatever way quotation marks are escaped
 
 
@@ -55,6 +56,25 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert not SECRET.search(door.output)
 
 
+@pytest.mark.parametrize("engine", ["pg", "dh", "kstreams", "spark"])
+def test_a_run_with_tokens_is_verified_and_leaves_none(
+    kafka: SecuredKafka, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in kafka.settings_with_tokens(lifetime_s=20).items():
+        monkeypatch.setenv(name, value)
+    before = kafka.issued_tokens()
+    door = Door("run_experiment.sh", engine, "500", "5", "5", "1.0", "--verify")
+    door.until(r"^\[4/")
+    arguments = " ".join(" ".join(each.cmdline()) for each in processes())
+    assert door.wait() == 0, door.output
+    assert kafka.topics() == set()
+    assert kafka.issued_tokens() - before > 1
+    files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
+    text = door.output + "".join(path.read_text(errors="replace") for path in files)
+    assert not TOKEN.search(text + arguments)
+    assert "clientSecret" not in text + arguments
+
+
 @pytest.mark.parametrize("engine", ["pg", "flink"])
 def test_a_run_with_a_registry_elsewhere_is_verified_and_leaves_nothing(
     kafka: SecuredKafka, registry: SecuredRegistry, engine: str, monkeypatch: pytest.MonkeyPatch
@@ -76,9 +96,7 @@ def test_a_run_with_a_registry_elsewhere_is_verified_and_leaves_nothing(
 def test_a_killed_run_leaves_nothing(
     kafka: SecuredKafka, registry: SecuredRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in kafka.settings().items():
-        monkeypatch.setenv(name, value)
-    for name, value in registry.settings().items():
+    for name, value in {**kafka.settings_with_tokens(), **registry.settings()}.items():
         monkeypatch.setenv(name, value)
     door = Door("run_experiment.sh", "pg", "500", "20", "5", "1.0")
     door.until(r"^\[4/")

@@ -38,6 +38,7 @@ class Flink(UpsertEngine):
     scalable_on = ("kubernetes",)
     services = ("flink",)
     kafka_elsewhere = True
+    kafka_tokens = False  # its connector lacks Jackson, by which Kafka's client reads tokens
     script_ending = ".flink.sql"
     version_part = "flink"
     keeps_first_schemas = True  # the script declares the types of columns
