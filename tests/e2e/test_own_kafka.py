@@ -72,7 +72,7 @@ def test_a_run_with_tokens_is_verified_and_leaves_none(
     files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
     text = door.output + "".join(path.read_text(errors="replace") for path in files)
     assert not TOKEN.search(text + arguments)
-    assert "clientSecret" not in text + arguments
+    assert "clientSecret=" not in text + arguments
 
 
 @pytest.mark.parametrize("engine", ["pg", "flink"])
