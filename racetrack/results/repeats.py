@@ -11,8 +11,8 @@ from racetrack.results.run import Machine, Window, is_void
 COMPARISON_FILE, SCALE_FILE = "comparison.json", "scale.json"
 # Caveat of results from `--quick`.
 QUICK = (
-    "Quick: windows are short and begin soon after the start, so an engine that warms up slowly"
-    " costs more in them, and gets less far, than without --quick."
+    "Quick: measuring began soon after the start, so an engine that warms up slowly costs more, and"
+    " gets less far, than in a comparison without --quick."
 )
 
 

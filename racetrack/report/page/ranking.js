@@ -19,7 +19,7 @@ const METRICS = {
   read_time_p99_ms: { title: "Read time, p99", unit: "ms", rate: true,
     means: "Time from when a read of a view is due to its answer, for the slowest query: 99 % take at most this." },
 };
-const ANSWERS = [["Freshest", "lag_p99_ms", "Lag, 99 % of the time at most"], ["Goes furthest", "capacity", "Throughput at saturation"],
+const ANSWERS = [["Freshest", "lag_p99_ms", "Lag, p99"], ["Goes furthest", "capacity", "Throughput at saturation"],
   ["Cheapest", "cpu_s_per_million", "CPU time per million events"]];
 const state = { workload: "", machine: "", metric: "", rate: 0, hidden: new Set(), sort: "value", down: false };
 const byId = (id) => document.getElementById(id);
@@ -29,6 +29,9 @@ const describe = ({ machine, runtime }) => [
   `${machine.cpu_model}${machine.cpu_numbers ? ` (${machine.cpu_numbers})` : ""}`, `${machine.cores} cores`,
   `${number(machine.memory_gib)} GiB`, runtime].join(", ");
 const nameOf = (result) => result.title + (result.variant ? ` (${result.variant})` : "");
+const list = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
+// An engine has the same colour with all workloads and machines.
+const NAMES = unique(RESULTS.map(nameOf)).sort();
 
 const candidates = () => RESULTS.filter((result) => result.workload === state.workload && machineOf(result) === state.machine);
 const chosen = () => candidates().filter((result) => !state.hidden.has(result.path));
@@ -74,7 +77,7 @@ const runsOf = (of) => (of.low === undefined ? "one run" : `${number(of.low)} to
 const worseText = (row, more) => {
   const doubt = doubtOf(row);
   if (doubt === "no clear difference") return doubt;
-  const factor = more ? `${ratio(1 / row.factor)} × less` : `${ratio(row.factor)} × more`;
+  const factor = more ? `1/${ratio(1 / row.factor)} as much` : `${ratio(row.factor)} × as much`;
   return factor + (doubt && ", but one run is no proof");
 };
 const answer = ([word, key, what]) => {
@@ -87,20 +90,23 @@ const answer = ([word, key, what]) => {
     const worse = index ? `; ${worseText(row, metric.more)}` : "";
     return `${nameOf(row.result)} ${amount(row.of)} ${metric.unit} (${runsOf(row.of)}${worse})`;
   });
-  return element("li", {}, element("b", {}, `${word}${at}: ${alike.join(" or ")}${alike.length > 1 ? ", not decided" : ""}.`),
+  const best = alike.length > 1 ? `not decided between ${list(alike)}` : alike[0];
+  return element("li", {}, element("b", {}, `${word}${at}: ${best}.`),
     ` ${what}: ${figures.join(", ")}.`);
 };
+const BRACKETS = "In brackets: the 95 % interval of the mean, and the number of runs. “Not decided”: the intervals overlap.";
+const note = (text) => element("li", { class: "muted" }, text);
 // What a reader must know before comparing: the first caveat of each engine, such as views that are
 // computed only when they are read.
 const caveats = () => {
   const names = {};
   const firsts = (result) => (result.caveats || []).filter((text, index) => !index || text.startsWith("Quick:"));
   chosen().forEach((result) => firsts(result).forEach((text) => { (names[text] = names[text] || []).push(nameOf(result)); }));
-  return Object.entries(names).map(([text, of]) => element("li", { class: "muted" }, `${of.join(", ")}: ${text}`));
+  return Object.entries(names).map(([text, of]) => note(`${list(of)}: ${text}`));
 };
 const unverified = () => {
   const names = chosen().filter((result) => !result.views.runs).map(nameOf);
-  return names.length ? element("li", { class: "muted" }, `The answers of ${names.join(" and ")} were not verified in these runs.`) : null;
+  return names.length ? note(`The answers of ${list(names)} were not verified in these runs.`) : null;
 };
 
 const viewsText = ({ views }) => {
@@ -121,13 +127,15 @@ const disturbance = ({ noise }) => {
   ].filter(Boolean);
   return shares.length ? `△ disturbed: ${shares.join(", ")}` : "";
 };
+const nearCapacity = ({ capacity }) =>
+  (METRICS[state.metric].rate && capacity && (capacity.low ?? capacity.mean) <= state.rate ? "△ may not keep up at this rate" : "");
 const COLUMNS = [
   { key: "engine", title: "Engine", of: (row) => nameOf(row.result) },
   { key: "value", title: "Figure", of: (row) => row.rank },
-  { key: "factor", title: "Factor to the best", of: (row) => row.factor ?? Infinity },
+  { key: "factor", title: "Times the best", of: (row) => row.factor ?? Infinity },
   { key: "answers", title: "Answers", of: (row) => answersText(row.result) },
   { key: "views", title: "Views", of: (row) => (row.result.views.absent || []).length },
-  { key: "guarantee", title: "After a kill", of: (row) => row.result.guarantee || "~" },
+  { key: "guarantee", title: "After a kill and restart", of: (row) => row.result.guarantee || "~" },
   { key: "n", title: "Runs", of: (row) => -(row.of ? row.of.n : 0) },
 ];
 
@@ -184,8 +192,8 @@ const showTable = () => {
       "data-title": COLUMNS.find((each) => each.key === column).title }, content);
   byId("ranking").tBodies[0].replaceChildren(...rows.flatMap((row) => [
     element("tr", { role: "row", "data-engine": row.result.engine },
-      cell("engine", element("span", {}, nameOf(row.result), " ", element("small", {}, `${row.result.version}, ${row.result.measured_until}`),
-        element("small", { class: "open" }, disturbance(row.result))), row),
+      cell("engine", element("span", {}, nameOf(row.result), " ", element("small", {}, `version ${row.result.version}, ${row.result.measured_until}`),
+        ...[nearCapacity(row.result), disturbance(row.result)].filter(Boolean).map((text) => element("small", { class: "open" }, ` ${text}`))), row),
       cell("value", bar(row, most), row), cell("factor", factorText(row), row),
       cell("answers", answersText(row.result), row), cell("views", viewsText(row.result), row),
       cell("guarantee", row.result.guarantee || "not known", row), cell("n", row.of ? String(row.of.n) : "", row)),
@@ -220,7 +228,7 @@ const CHARTS = {
     }) }),
 };
 const showCharts = () => {
-  const all = candidates(), look = (result) => all.indexOf(result);
+  const look = (result) => NAMES.indexOf(nameOf(result));
   for (const [name, make] of Object.entries(CHARTS)) {
     const chart = make(chosen(), look), figure = byId(`chart-${name}`);
     figure.hidden = !chart.lines.some((each) => each.x.length);
@@ -262,7 +270,7 @@ const show = () => {
   render();
 };
 const render = () => {
-  byId("answers").replaceChildren(...[...ANSWERS.map(answer), ...caveats(), unverified()].filter(Boolean));
+  byId("answers").replaceChildren(...[...ANSWERS.map(answer), note(BRACKETS), ...caveats(), unverified()].filter(Boolean));
   showTable();
   showCharts();
   const hidden = [...state.hidden].join(" ");
