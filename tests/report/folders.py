@@ -290,6 +290,9 @@ class NamedEngine:
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         return (SERVICE.get(self.name, self.name),)
 
+    def measured_services(self, settings: Settings) -> tuple[str, ...]:
+        return self.services_in(settings)
+
     def runs_elsewhere(self, settings: Settings) -> bool:
         return False
 
