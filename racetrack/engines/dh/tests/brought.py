@@ -113,10 +113,12 @@ def brought() -> Iterator[Brought]:
         (port,) = free_ports(1)
         version = load().model_dump()["deephaven_version"]
         parts = install.ensure(["deephaven"], {"DEEPHAVEN_VERSION": version}, print)
-        identity = {
+        properties = {
             "ssl.identity.type": "privatekey",
             "ssl.identity.certChainPath": folder / "broker.pem",
             "ssl.identity.privateKeyPath": folder / "broker.key",
+            # How long tables outlive a killed client that read them; 300,000 by default.
+            "http.session.durationMs": 30_000,
         }
         variables = {
             "PATH": os.environ["PATH"],
@@ -128,7 +130,7 @@ def brought() -> Iterator[Brought]:
             "DEEPHAVEN_CYCLE_MS": "1000",
             "DEEPHAVEN_PSK": KEY,
             "DEEPHAVEN_DATA": str(folder / "data"),
-            "DEEPHAVEN_JVM_ARGS": " ".join(f"-D{key}={value}" for key, value in identity.items()),
+            "DEEPHAVEN_JVM_ARGS": " ".join(f"-D{key}={value}" for key, value in properties.items()),
             "RACETRACK_SCRIPTS": str(folder),
         }
         with (folder / "log").open("wb") as output:
