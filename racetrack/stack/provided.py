@@ -1,8 +1,9 @@
 """The services of a run that the user provides: see `elsewhere.py`."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from racetrack import config, plugins
 from racetrack.config import Settings
@@ -15,14 +16,13 @@ SERVICES = "RACETRACK_ELSEWHERE"
 NAME = "RACETRACK_RUN_NAME"
 
 
-def every() -> Iterator[Elsewhere]:
-    """Yield all services that may run elsewhere."""
+@cache  # used every second
+def every() -> tuple[Elsewhere, ...]:
+    """Return all services that may run elsewhere."""
     from racetrack.stack import own_kafka, own_registry
 
-    yield own_kafka.ELSEWHERE
-    yield own_registry.ELSEWHERE
-    for module in plugins.of_all("elsewhere").values():
-        yield module.ELSEWHERE
+    of_engines = (module.ELSEWHERE for module in plugins.of_all("elsewhere").values())
+    return (own_kafka.ELSEWHERE, own_registry.ELSEWHERE, *of_engines)
 
 
 def configured(settings: Settings) -> list[Elsewhere]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from racetrack import environment, install
@@ -204,9 +205,13 @@ class NativeStack:
         folder = self._root / service
         return [folder] if folder.exists() and resources.is_on_tmpfs(folder) else []
 
+    @cached_property
+    def _mount(self) -> Path:
+        return resources.mount_point(self._root.parent)
+
     def data_folders(self) -> list[DataFolder]:
         """Return the folder that contains the data of all services."""
-        where = resources.mount_point(self._root.parent)
+        where = self._mount
         enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
         remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
         exists = self._root.exists()
