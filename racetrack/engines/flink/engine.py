@@ -115,7 +115,10 @@ class Flink(UpsertEngine):
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
         if not FlinkSettings.of(settings).flink_checkpoint_ms:
-            found.append("Flink ran without checkpoints: a failed job would not be restored.")
+            found.append(
+                "Flink ran without checkpoints: a failed job has to be started by hand, and reads"
+                " all input again."
+            )
         return found
 
     def usage_hints(self, stack: Stack) -> list[str]:
