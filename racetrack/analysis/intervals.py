@@ -62,7 +62,7 @@ class Ratio:
 
     @property
     def excludes_1(self) -> bool | None:
-        """Whether the interval shows a difference; None if it is unknown."""
+        """True if the interval shows a difference; None if it is unknown."""
         if self.low is None or self.high is None:
             return None
         return not self.low <= 1 <= self.high

@@ -59,6 +59,11 @@ class Applicability:
     image_versions: Collection[str] = ()
 
 
+def in_containers(settings: Collection[str], why: str) -> dict[str, Mapping[str, str]]:
+    """Return, for `Applicability.ignored`, that these settings have no effect in containers."""
+    return {runtime: dict.fromkeys(settings, why) for runtime in ("compose", "airgap")}
+
+
 STACK = Applicability(
     harness_only=(
         "RUNTIME",

@@ -98,9 +98,9 @@ def _is_loopback(host: str) -> bool:
 @dataclass(frozen=True)
 class ClockReading:
     """A reading of a service's clock. All times are epoch milliseconds; the service read its clock
-    at an unknown time between question and answer."""
+    at an unknown time between request and answer."""
 
-    asked_ms: float  # by this machine's clock, as `answered_ms`
+    sent_ms: float  # by this machine's clock, as `answered_ms`
     answered_ms: float
     # Bounds of the service's time: equal, unless it is rounded.
     earliest_ms: float
@@ -108,33 +108,33 @@ class ClockReading:
 
 
 class Stopwatch:
-    """Time of a question, and of its answer: the wall clock at the first, and the time since then
+    """Time of a request, and of its answer: the wall clock at the first, and the time since then
     by the monotonic clock, which no correction of the wall clock changes."""
 
     def __init__(self) -> None:
         # In this order, a pause in between makes the answer later, which is a valid bound too.
         self._began_s = time.monotonic()
-        self._asked_ms = time.time() * 1000
+        self._sent_ms = time.time() * 1000
 
     def reading(self, earliest_ms: float, latest_ms: float) -> ClockReading:
         """Return the reading of an answer that has just arrived, with bounds of the time in it."""
         took_ms = (time.monotonic() - self._began_s) * 1000
-        return ClockReading(self._asked_ms, self._asked_ms + took_ms, earliest_ms, latest_ms)
+        return ClockReading(self._sent_ms, self._sent_ms + took_ms, earliest_ms, latest_ms)
 
 
 def clock_by(title: str, readings: Sequence[ClockReading]) -> ServiceClock:
     """Return the clock of a service by at least one reading.
 
-    Each reading bounds the offset, since the clock was read after the question and before the
+    Each reading bounds the offset, since the clock was read after the request and before the
     answer. The true offset is within the bounds of all readings (K. Marzullo and S. Owicki,
-    "Maintaining the time in a distributed system", 1983), so one fast question and one fast answer
+    "Maintaining the time in a distributed system", 1983), so one fast request and one fast answer
     suffice, of any two readings.
     """
     low_ms = max(each.earliest_ms - each.answered_ms for each in readings)
-    high_ms = min(each.latest_ms - each.asked_ms for each in readings)
+    high_ms = min(each.latest_ms - each.sent_ms for each in readings)
     half_ms = (high_ms - low_ms) / 2
     if half_ms < 0:  # the clock was set, or is less precise than its readings
-        fastest_ms = min(each.answered_ms - each.asked_ms for each in readings)
+        fastest_ms = min(each.answered_ms - each.sent_ms for each in readings)
         half_ms = fastest_ms / 2 - half_ms
     return ServiceClock(title, (low_ms + high_ms) / 2, half_ms)
 

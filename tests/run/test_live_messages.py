@@ -1,4 +1,4 @@
-"""What a live session says is in the way."""
+"""The bottleneck that a live session names."""
 
 import pytest
 

@@ -77,16 +77,17 @@ class Deephaven(Engine):
         """Run the workload's script, then scripts that write progress to the server's output. If
         Deephaven runs elsewhere, the tables have the run's name as a prefix."""
         if self.runs_elsewhere(stack.settings):
-            self._load_elsewhere(stack.settings)
+            self._load_elsewhere(stack)
         else:
             self.run_scripts(stack.settings)
 
-    def _load_elsewhere(self, settings: Settings) -> None:
+    def _load_elsewhere(self, stack: Stack) -> None:
         from pydeephaven import DHError
 
+        settings = stack.settings
         script = self.script(settings)
         traced = _traced_views(settings) if settings.tracer_events_per_second else []
-        given = {**given_to_scripts(settings, script), "traced": traced}
+        given = {**given_to_scripts(stack.internal_endpoints, script), "traced": traced}
         try:
             with opened(settings) as session:
                 ELSEWHERE.load(session, given)
@@ -167,7 +168,7 @@ class Deephaven(Engine):
         if self.runs_elsewhere(settings):
             return [
                 f"IDE: {settings.deephaven_url.rstrip('/')}/ide/",
-                f"In its console: ENVIRONMENT = {addresses(settings)}",
+                f"In its console: ENVIRONMENT = {addresses(stack.internal_endpoints)}",
                 f"Then paste there: {self.script(settings)}",
             ]
         host = f"{settings.reach_address}:{settings.deephaven_port}"

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from racetrack import kafka_endpoint
-from racetrack.config import REPO, Settings
+from racetrack.config import REPO
 from racetrack.kafka_endpoint import BOOTSTRAP, JAVA, PREFIX, REPLICATION
-from racetrack.stack import net
+from racetrack.stack.contract import InternalEndpoints
 
 # Java's property for the path of a file on this machine, and the one for its content.
 PATH, CONTENT = "ssl.truststore.location", "ssl.truststore.certificates"
@@ -17,28 +16,20 @@ PATH, CONTENT = "ssl.truststore.location", "ssl.truststore.certificates"
 PATIENCE = {"request.timeout.ms": "5000", "delivery.timeout.ms": "10000", "max.block.ms": "10000"}
 
 
-def addresses(settings: Settings) -> dict[str, str]:
-    """Return the variables without secrets. The services that the stack starts have the address
-    that the broker advertises."""
-    here = settings.advertised_address
-    broker = net.endpoint(here, settings.kafka_port)
-    registry = net.endpoint(here, settings.schema_registry_port)
-    found = {BOOTSTRAP: broker, "SCHEMA_REGISTRY_URL": f"http://{registry}"}
-    if kafka := kafka_endpoint.elsewhere(settings):
-        found[BOOTSTRAP] = kafka.servers
-        found[PREFIX] = kafka.topic_prefix
-        found[REPLICATION] = str(kafka.replication_factor)
+def addresses(of: InternalEndpoints) -> dict[str, str]:
+    """Return the variables without secrets."""
+    found = {BOOTSTRAP: of.kafka.servers, "SCHEMA_REGISTRY_URL": of.registry}
+    if of.kafka.is_elsewhere:
+        found[PREFIX] = of.kafka.topic_prefix
+        found[REPLICATION] = str(of.kafka.replication_factor)
     return found
 
 
-def given_to_scripts(settings: Settings, script: Path) -> dict[str, Any]:
+def given_to_scripts(of: InternalEndpoints, script: Path) -> dict[str, Any]:
     """Return what `in_server.load` needs, except the traced views. It contains secrets."""
-    environment = addresses(settings)
-    registry = environment["SCHEMA_REGISTRY_URL"].removeprefix("http://")
-    reached = [*environment[BOOTSTRAP].split(","), registry]
-    kafka = kafka_endpoint.elsewhere(settings)
-    properties = _without_files(kafka.java_properties) if kafka else {}
-    environment[JAVA] = json.dumps({**PATIENCE, **properties})
+    environment = addresses(of)
+    reached = [*of.kafka.servers.split(","), of.registry.removeprefix("http://")]
+    environment[JAVA] = json.dumps({**PATIENCE, **_without_files(of.kafka.java_properties)})
     return {
         "addresses": reached,
         "environment": environment,

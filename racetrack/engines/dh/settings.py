@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
-from racetrack.stack.applicability import Applicability
+from racetrack.stack.applicability import Applicability, in_containers
 
 ELSEWHERE = (
     "DEEPHAVEN_URL",
@@ -37,9 +37,6 @@ class DeephavenSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=ELSEWHERE,
-    ignored={
-        "compose": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
-        "airgap": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
-    },
+    ignored=in_containers(ELSEWHERE, NATIVE_ONLY),
     affects=dict.fromkeys(ELSEWHERE, "deephaven"),
 )

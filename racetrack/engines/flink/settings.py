@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Port, Settings, Size, text_that
-from racetrack.stack.applicability import Applicability
+from racetrack.stack.applicability import Applicability, in_containers
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
 
@@ -34,8 +34,7 @@ class FlinkSettings(Settings):
 APPLICABILITY = Applicability(
     harness_only=("FLINK_GATEWAY_URL",),
     ignored={
-        "compose": {"FLINK_GATEWAY_URL": NATIVE_ONLY},
-        "airgap": {"FLINK_GATEWAY_URL": NATIVE_ONLY},
+        **in_containers(("FLINK_GATEWAY_URL",), NATIVE_ONLY),
         "kubernetes": {"FLINK_CHECKPOINT_MS": "pods have no folder in common"},
     },
     affects={"FLINK_GATEWAY_URL": "flink"},

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, Size
-from racetrack.stack.applicability import IN_MANIFESTS, IN_MEMORY, Applicability
+from racetrack.stack.applicability import IN_MANIFESTS, IN_MEMORY, Applicability, in_containers
 
 ELSEWHERE = ("POSTGRES_URL", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY")
 NATIVE_ONLY = "the consumer in a container fills the PostgreSQL of the stack"
@@ -35,8 +35,7 @@ APPLICABILITY = Applicability(
     harness_only=("POSTGRES_TRIGGERS", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY"),
     ignored={
         "native": {"POSTGRES_TMPFS": IN_MEMORY},
-        "compose": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
-        "airgap": dict.fromkeys(ELSEWHERE, NATIVE_ONLY),
+        **in_containers(ELSEWHERE, NATIVE_ONLY),
         "kubernetes": {"POSTGRES_TMPFS": IN_MANIFESTS},
     },
     affects={"POSTGRES_TMPFS": "postgres", **dict.fromkeys(ELSEWHERE, "pgfeed")},

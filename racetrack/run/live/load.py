@@ -148,7 +148,7 @@ PROFILE_CHANGES = "The load profile changes the rate."
 
 @dataclass
 class Now:
-    """What changes while a session runs. The main thread writes it."""
+    """State of a session that changes while it runs. Only the main thread writes it."""
 
     phase: str = STARTING
     load_stopped: str = ""  # why the session itself has set the rate to 0

@@ -58,7 +58,7 @@ def stateful_set(service: str, role: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """What the simulated `kubectl` answers."""
+    """Answers of the simulated `kubectl`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

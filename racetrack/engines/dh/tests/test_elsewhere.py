@@ -25,6 +25,7 @@ from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks, faults
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
 from racetrack.workloads.contract import find_workload
 from tests.secured_kafka import ADMIN, secured_kafka
@@ -82,7 +83,7 @@ def test_nothing_is_started_and_the_cost_is_unknown(elsewhere: Stack) -> None:
     assert "it ran at DEEPHAVEN_URL" in blank and "so they are blank" in blank
     (polled,) = dh.ENGINE.caveats(settings)
     assert "every 0.1 s" in polled
-    assert KEY not in " ".join(dh.ENGINE.usage_hints(elsewhere))
+    assert KEY not in " ".join(dh.ENGINE.usage_hints(NativeStack(elsewhere.settings)))
 
 
 def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhere: Stack) -> None:
@@ -181,7 +182,7 @@ def test_scripts_get_the_advertised_addresses() -> None:
         "DEEPHAVEN_URL": "http://dh.example:10000",
     }
     settings = load(given)
-    found = addresses(settings)
+    found = addresses(NativeStack(settings).internal_endpoints)
     assert found["KAFKA_BOOTSTRAP"] == f"bench.example:{settings.kafka_port}"
     assert found["SCHEMA_REGISTRY_URL"] == f"http://bench.example:{settings.schema_registry_port}"
 
@@ -197,7 +198,8 @@ def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
             "KAFKA_SSL_CA_LOCATION": str(ca),
         }
     )
-    wanted = given_to_scripts(settings, find_workload("shop").script(".py"))
+    endpoints = NativeStack(settings).internal_endpoints
+    wanted = given_to_scripts(endpoints, find_workload("shop").script(".py"))
     sent = json.loads(wanted["environment"]["KAFKA_JAVA_CONFIG"])
     assert sent["ssl.truststore.certificates"] == "the authorities"
     assert str(ca) not in json.dumps(sent)
