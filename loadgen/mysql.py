@@ -23,8 +23,8 @@ class MySqlError(Exception):
 
 
 class Insert(NamedTuple):
-    """Rows to insert into a table (`database.table`): column names, and a tuple of values per row.
-    `row` is the SQL for the values of a row, if it is more than placeholders."""
+    """Rows to insert into a table: column names, and a tuple of values per row. `row` is the SQL
+    for the values of a row, if it is more than placeholders."""
 
     table: str
     columns: tuple[str, ...]
@@ -62,14 +62,20 @@ class Seed(NamedTuple):
 
 class Database:
     """Connection to a workload's database. It opens when first needed, and an error closes it.
-    Subclasses define the initial rows and the changes."""
+    Subclasses define the initial rows and the changes. Their SQL does not name the database, which
+    has another name in a MySQL that other runs use too."""
 
-    name: str
     create: Sequence[str]  # statements that create missing tables
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._connection: Any = None
+        self._exists = False  # the database
+
+    @property
+    def name(self) -> str:
+        """Name of the database."""
+        return self._config.mysql_database
 
     def seeds(self) -> Sequence[Seed]:
         """Return the initial rows of the tables, in the order in which they are filled."""
@@ -99,6 +105,8 @@ class Database:
         settings."""
         with self.transaction() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {self.name}")
+            cursor.execute(f"USE {self.name}")
+            self._exists = True
             for sql in self.create:
                 cursor.execute(sql)
             for seed in self.seeds():
@@ -125,12 +133,20 @@ class Database:
 
             config = self._config
             # Encrypt the connection if the server offers it, because MySQL's password exchange
-            # needs that. Do not verify the certificate, because MySQL creates its own.
+            # needs that. Without an authority, do not verify the certificate, because MySQL
+            # creates its own.
+            verified = {"ssl_ca": config.mysql_ssl_ca} if config.mysql_ssl_ca else {}
             self._connection = mysql.connector.connect(
                 host=config.mysql_host,
                 port=config.mysql_port,
                 user=config.mysql_user,
                 password=config.mysql_password,
+                database=self.name if self._exists else None,
+                # Times of rows are in UTC, whatever the server's time zone.
+                time_zone="+00:00",
+                **verified,
+                ssl_verify_cert=bool(verified),
+                ssl_verify_identity=bool(verified),
                 connection_timeout=CONNECT_TIMEOUT_S,
                 read_timeout=ANSWER_TIMEOUT_S,
                 write_timeout=ANSWER_TIMEOUT_S,

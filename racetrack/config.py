@@ -292,6 +292,15 @@ class Settings(BaseSettings):
     registry_password_file: File
     registry_ssl_ca_location: File
 
+    mysql_url: Annotated[
+        str,
+        text_that(
+            r"(mysql://[^@:/\s]+@[\w.-]+(:\d{1,5})?)?", "a URL such as mysql://user@host:3306"
+        ),
+    ]
+    mysql_password_file: File
+    mysql_ssl_ca_location: File
+
     prometheus_url: Annotated[
         str,
         text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", "a URL such as http://host:9090"),

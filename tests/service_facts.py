@@ -7,6 +7,7 @@ from importlib import import_module
 
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
+from racetrack.stack import applicability
 from racetrack.stack.service import Context
 from tests import image_facts
 
@@ -49,6 +50,7 @@ REGISTRY = {
     "REGISTRY_USERNAME": "her",
     "REGISTRY_PASSWORD": "word",
 }
+MYSQL = {"MYSQL_URL": "mysql://her@m.example"}
 SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
 TOKENS = {
     **SASL,
@@ -109,6 +111,9 @@ STACK = Facts(
         "REGISTRY_USERNAME": "me",
         "REGISTRY_PASSWORD_FILE": ".env",
         "REGISTRY_SSL_CA_LOCATION": "LICENSE",
+        "MYSQL_URL": "mysql://me@m.example:3307",
+        "MYSQL_PASSWORD_FILE": ".env",
+        "MYSQL_SSL_CA_LOCATION": "LICENSE",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
@@ -131,6 +136,8 @@ STACK = Facts(
         "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": TOKENS,
         **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
         "REGISTRY_PASSWORD_FILE": {**REGISTRY, "REGISTRY_PASSWORD_FILE": "LICENSE"},
+        **dict.fromkeys(applicability.MYSQL_ELSEWHERE, MYSQL),
+        "MYSQL_PASSWORD_FILE": {**MYSQL, "MYSQL_PASSWORD_FILE": "LICENSE"},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={

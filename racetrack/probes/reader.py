@@ -27,6 +27,7 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
 
@@ -75,7 +76,11 @@ class Job:
         return Access(
             settings=settings,
             endpoints=Endpoints(
-                **{**self.endpoints, "kafka": KafkaEndpoint(**self.endpoints["kafka"])}
+                **{
+                    **self.endpoints,
+                    "kafka": KafkaEndpoint(**self.endpoints["kafka"]),
+                    "mysql": MysqlEndpoint(**self.endpoints["mysql"]),
+                }
             ),
             log_of=lambda name: Path(self.logs[name]),
             namespace=self.namespace,

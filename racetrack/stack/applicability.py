@@ -15,7 +15,7 @@ IN_MEMORY = "data is in /dev/shm there"
 BUILT_IN = "it is in the images that `./race images` made"
 NO_IMAGE = "no published image is used there"
 IN_MANIFESTS = "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)"
-OWN_BROKER = "services in containers use the stack's own broker"
+OWN = "services in containers use the stack's own {}"
 KAFKA_ELSEWHERE = (
     "KAFKA_BOOTSTRAP_SERVERS",
     "KAFKA_TOPIC_PREFIX",
@@ -38,6 +38,11 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
+MYSQL_ELSEWHERE = ("MYSQL_URL", "MYSQL_PASSWORD_FILE", "MYSQL_SSL_CA_LOCATION")
+ONLY_NATIVE = {
+    **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN.format("broker")),
+    **dict.fromkeys(MYSQL_ELSEWHERE, OWN.format("MySQL")),
+}
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,10 @@ STACK = Applicability(
                 ),
                 REDPANDA,
             ),
-            **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN_BROKER),
+            **ONLY_NATIVE,
         },
         "airgap": {
-            **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN_BROKER),
+            **ONLY_NATIVE,
             "REDPANDA_SMP": KAFKA,
             "REDPANDA_MEMORY": KAFKA,
             "KAFKA_CONTROLLER_PORT": "it is not published",
@@ -119,7 +124,7 @@ STACK = Applicability(
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
         ),
-        **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
+        **dict.fromkeys((*KAFKA_ELSEWHERE, *MYSQL_ELSEWHERE), "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",

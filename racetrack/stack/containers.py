@@ -10,6 +10,7 @@ import psutil
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack import net
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Say, ServiceClock
 from racetrack.stack.provided import Provided
 
@@ -63,8 +64,7 @@ class ContainerStack:
             kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
             registry=f"http://{s.reach_address}:{s.schema_registry_port}",
             connect=f"http://{s.reach_address}:{s.connect_port}",
-            mysql_host=s.reach_address,
-            mysql_port=s.mysql_port,
+            mysql=net.mysql(s),
             loadgen_host=s.reach_address,
             loadgen_port=s.loadgen_port,
             redis=f"{s.reach_address}:{s.redis_port}",

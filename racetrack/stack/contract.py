@@ -7,6 +7,7 @@ from typing import Protocol
 
 from racetrack.config import Settings
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
 
 Say = Callable[[str], None]
 OnReady = Callable[[str], None]
@@ -36,8 +37,7 @@ class Endpoints:
     kafka: KafkaEndpoint
     registry: str  # URL of the Confluent-compatible API
     connect: str  # URL of Kafka Connect's REST API
-    mysql_host: str
-    mysql_port: int
+    mysql: MysqlEndpoint
     loadgen_host: str
     loadgen_port: int
     redis: str  # host:port, if the engine needs Redis

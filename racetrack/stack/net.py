@@ -7,10 +7,13 @@ import ssl
 import urllib.error
 import urllib.request
 
-from racetrack import kafka_endpoint
+from racetrack import kafka_endpoint, mysql_endpoint
 from racetrack.config import Settings
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
+from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.service import NotReady
+from racetrack.workloads.contract import find_workload
 
 ANSWER_WITHIN_S = 5.0
 
@@ -60,9 +63,21 @@ def redis(settings: Settings) -> str:
     return endpoint(settings.peer_redis or host(settings), settings.redis_port)
 
 
-def mysql_host(settings: Settings) -> str:
-    """Return the host name or address of MySQL, whose port is MYSQL_PORT."""
-    return settings.peer_mysql or host(settings)
+def mysql(settings: Settings) -> MysqlEndpoint:
+    """Return the MySQL that the user provides, or the stack's.
+
+    In the stack's, the database and its user have the name that the workload gives them.
+    """
+    name = find_workload(settings.workload).database
+    return mysql_endpoint.elsewhere(settings, RUN_NAME) or MysqlEndpoint(
+        settings.peer_mysql or host(settings),
+        settings.mysql_port,
+        name,
+        writer=name,
+        writer_password=settings.mysql_shop_password.get_secret_value(),
+        reader="debezium",
+        reader_password=settings.mysql_debezium_password.get_secret_value(),
+    )
 
 
 def elsewhere(settings: Settings, *names: str) -> Settings:

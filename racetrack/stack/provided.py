@@ -19,10 +19,10 @@ NAME = "RACETRACK_RUN_NAME"
 @cache  # used every second
 def every() -> tuple[Elsewhere, ...]:
     """Return all services that may run elsewhere."""
-    from racetrack.stack import own_kafka, own_registry
+    from racetrack.stack import own_kafka, own_mysql, own_registry
 
     of_engines = (module.ELSEWHERE for module in plugins.of_all("elsewhere").values())
-    return (own_kafka.ELSEWHERE, own_registry.ELSEWHERE, *of_engines)
+    return (own_kafka.ELSEWHERE, own_registry.ELSEWHERE, own_mysql.ELSEWHERE, *of_engines)
 
 
 def configured(settings: Settings) -> list[Elsewhere]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from racetrack.config import Settings
 from racetrack.errors import SetupError, UsageError
 from racetrack.stack import processes
+from racetrack.stack.applicability import why_ignored
 from racetrack.stack.contract import RunningStack, Say, Stack, Unmeasurable
 from racetrack.stack.lifetime import UpFile
 
@@ -50,13 +51,11 @@ def open_stack(
     """
     if settings.runtime == "native":
         return _native(settings)
-    if settings.kafka_bootstrap_servers:
+    if name := _native_only(settings):
         if settings.runtime in ("compose", "kubernetes"):
-            raise UsageError(
-                "KAFKA_BOOTSTRAP_SERVERS: services in containers use the stack's own broker. Set"
-                " RUNTIME=native."
-            )
-        say("Runtime native: KAFKA_BOOTSTRAP_SERVERS is set.")
+            why = why_ignored(name, settings.runtime, airgap=settings.airgap)
+            raise UsageError(f"{name}: {why}. Set RUNTIME=native.")
+        say(f"Runtime native: {name} is set.")
         return _native(settings)
     if settings.runtime == "kubernetes":
         return _on_kubernetes(settings, services)
@@ -138,7 +137,7 @@ def possible_stacks(
     settings: Settings, open_compose: Callable[[Settings], "ComposeStack"] = open_compose
 ) -> list[Stack]:
     """Return one stack for each runtime in which a stack of this name may be running."""
-    if settings.runtime == "native" or settings.kafka_bootstrap_servers:
+    if settings.runtime == "native" or _native_only(settings):
         return [_native(settings)]
     if settings.runtime == "kubernetes":
         return [_kubernetes(settings)]
@@ -151,6 +150,15 @@ def possible_stacks(
             raise
         compose = []
     return [*compose, *([] if _must_be_compose(settings) else [_native(settings)])]
+
+
+def _native_only(settings: Settings) -> str:
+    """Return the setting of a service elsewhere that only native services can use; "" if none."""
+    addresses = {
+        "KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
+        "MYSQL_URL": settings.mysql_url,
+    }
+    return next((name for name, address in addresses.items() if address), "")
 
 
 class _NotThere(UsageError):

@@ -21,12 +21,13 @@ from racetrack.workloads.contract import View, Workload
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-ANSWER_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 30
 Rows = tuple[tuple[Any, ...], ...]
 # MySQL's error codes if a column or a table was dropped. Other tables can still be compared.
 UNKNOWN_COLUMN, NO_SUCH_TABLE = 1054, 1146
 STATEMENT_CHARS, MOST_STATEMENTS = 100, 5
 _COMMENTS = re.compile(r"^(\s|/\*.*?\*/|use `[^`]*`;)*", re.IGNORECASE | re.DOTALL)
+_CREATES = re.compile(r"CREATE\s+DATABASE\b", re.IGNORECASE)
 _CHANGES_ROWS = re.compile(r"(TRUNCATE|(DROP|RENAME|ALTER)\s+TABLE)\b", re.IGNORECASE)
 
 
@@ -38,7 +39,8 @@ def read_tables(stack: Stack, workload: Workload) -> dict[str, Rows | str]:
         RacetrackError: MySQL does not answer, or refuses.
     """
     try:
-        with _connect(stack, workload.database) as connection, connection.cursor() as cursor:
+        mysql = stack.endpoints.mysql
+        with mysql.connect(ANSWER_WITHIN_S) as connection, connection.cursor() as cursor:
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
             return {
                 view.name: _read(cursor, view.name, view.columns) for view in workload.table_views()
@@ -55,40 +57,40 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
         RacetrackError: MySQL does not answer, or refuses.
     """
     found: list[str] = []
+    mysql = stack.endpoints.mysql
     names = re.compile(rf"\b({'|'.join(map(re.escape, tables))})\b", re.IGNORECASE)
     try:
         with (
-            _connect(stack, "debezium") as connection,
+            mysql.connect_reader(ANSWER_WITHIN_S) as connection,
             connection.cursor(pymysql.cursors.SSCursor) as cursor,
         ):
-            cursor.execute("SHOW BINARY LOGS")
-            for log, *_ in cursor.fetchall():
-                cursor.execute(f"SHOW BINLOG EVENTS IN '{log}'")
-                for name, position, kind, _server, _end, info in cursor:
-                    sql = _COMMENTS.sub("", info) if kind == "Query" else ""
-                    if _CHANGES_ROWS.match(sql) and names.search(sql):
-                        short = " ".join(sql.split())[:STATEMENT_CHARS]
-                        found.append(f"{short} ({name}, position {position})")
+            for name, position, sql in _statements(cursor, mysql.database):
+                if _CHANGES_ROWS.match(sql) and names.search(sql):
+                    short = " ".join(sql.split())[:STATEMENT_CHARS]
+                    found.append(f"{short} ({name}, position {position})")
     except pymysql.MySQLError as error:
         raise _no_answer(stack, error) from error
     return found[:MOST_STATEMENTS]
 
 
-def _connect(stack: Stack, user: str) -> "pymysql.Connection[Any]":
-    """Connect to MySQL as `debezium`, or as the workload's user, whose name is that of its
-    database."""
-    where, settings = stack.endpoints, stack.settings
-    is_debezium = user == "debezium"
-    secret = settings.mysql_debezium_password if is_debezium else settings.mysql_shop_password
-    return pymysql.connect(
-        host=where.mysql_host,
-        port=where.mysql_port,
-        user=user,
-        password=secret.get_secret_value(),
-        database=None if is_debezium else user,
-        connect_timeout=round(ANSWER_WITHIN_S),
-        read_timeout=round(ANSWER_WITHIN_S),
-    )
+def _statements(cursor: Any, database: str) -> list[tuple[str, int, str]]:
+    """Return log, position and SQL of each statement that names the database, or is in it, since it
+    was created. A server that others use too may have many older logs."""
+    found: list[tuple[str, int, str]] = []
+    cursor.execute("SHOW BINARY LOGS")
+    for log, *_ in reversed(cursor.fetchall()):
+        cursor.execute(f"SHOW BINLOG EVENTS IN '{log}'")
+        newer = found
+        found = [
+            (name, position, _COMMENTS.sub("", info))
+            for name, position, kind, _server, _end, info in cursor
+            if kind == "Query" and database in info
+        ]
+        is_first = any(_CREATES.match(sql) for *_, sql in found)
+        found += newer
+        if is_first:
+            break
+    return found
 
 
 def _read(cursor: Any, table: str, columns: Mapping[str, object]) -> Rows | str:
@@ -103,11 +105,9 @@ def _read(cursor: Any, table: str, columns: Mapping[str, object]) -> Rows | str:
 
 
 def _no_answer(stack: Stack, error: pymysql.MySQLError) -> RacetrackError:
-    where = stack.endpoints
-    return RacetrackError(
-        f"The tables of MySQL at {where.mysql_host}:{where.mysql_port} can't be read: {error}."
-        " Its log is stack/mysql.log."
-    )
+    mysql = stack.endpoints.mysql
+    log = "" if mysql.is_elsewhere else " Its log is stack/mysql.log."
+    return RacetrackError(f"The tables of MySQL at {mysql} can't be read: {error}.{log}")
 
 
 MESSAGES_AT_ONCE = 10_000

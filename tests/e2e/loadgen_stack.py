@@ -15,9 +15,8 @@ from confluent_kafka import Consumer, TopicPartition
 from racetrack.config import Settings
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.stack import processes
+from racetrack.stack import net, processes
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.services import mysql
 from tests.e2e.side_by_side import worker_number
 
 TOPIC = "pageviews"
@@ -131,7 +130,7 @@ class LoadgenStack:
         return lambda: self.native.restart(service)
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
-        with contextlib.closing(mysql.connect(self.settings, "shop", "shop")) as connection:
+        with contextlib.closing(net.mysql(self.settings).connect()) as connection:
             cursor = connection.cursor()
             cursor.execute(query)
             return list(cursor.fetchall())

@@ -24,7 +24,6 @@ from racetrack.report.figures import BUSY_PCT
 from racetrack.results import folder as runfolder
 from racetrack.results.run import RunRecord
 from racetrack.stack import net, processes
-from racetrack.stack.services import mysql
 from racetrack.workloads.contract import Workload, find_workload
 from tests import waiting
 from tests.e2e.loadgen_stack import LoadgenStack
@@ -43,7 +42,7 @@ def write_odd_rows(door: "Door") -> None:
     """Once the rate is set, give some rows of the shop odd text, NULLs and the largest numbers."""
     door.until(r"^\[4/")
     settings = load()
-    with mysql.connect(settings, "shop", "shop") as connection, connection.cursor() as cursor:
+    with net.mysql(settings).connect() as connection, connection.cursor() as cursor:
         cursor.execute("UPDATE users SET email = %s WHERE id <= 5", [ODD_TEXT])
         cursor.execute("UPDATE items SET name = %s WHERE id <= 5", [ODD_TEXT])
         cursor.execute("UPDATE items SET price = -99999.99, category = NULL WHERE id = 6")

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from racetrack.config import load
-from racetrack.stack.services import mysql
+from racetrack.stack import net
 from tests.e2e.shared import Door, ended_well, run_folder, write_odd_rows
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -27,7 +27,7 @@ NothingLeft = Callable[[], None]
 
 def in_shop(*statements: str) -> None:
     """Execute statements as the shop's user."""
-    with mysql.connect(load(), "shop", "shop") as connection, connection.cursor() as cursor:
+    with net.mysql(load()).connect() as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
         connection.commit()
@@ -38,7 +38,7 @@ def as_soon_as_seeded(statement: str) -> None:
     give_up = time.monotonic() + SEEDED_WITHIN_S
     while time.monotonic() < give_up:
         try:
-            with mysql.connect(load(), "shop", "shop") as shop, shop.cursor() as cursor:
+            with net.mysql(load()).connect() as shop, shop.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM purchases")
                 if cursor.fetchone() == (SEEDED,):
                     cursor.execute(statement)

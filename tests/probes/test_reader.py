@@ -17,6 +17,7 @@ from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.probes.reader import NO_ROW, Client, Job, answerable, due_times, tracer_values
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
@@ -27,8 +28,7 @@ ENDPOINTS = Endpoints(
     kafka=KafkaEndpoint("127.0.0.1:1"),
     registry="http://127.0.0.1:2",
     connect="http://127.0.0.1:3",
-    mysql_host="127.0.0.1",
-    mysql_port=3,
+    mysql=MysqlEndpoint("127.0.0.1", 3, "shop", "shop", "", "debezium", ""),
     loadgen_host="127.0.0.1",
     loadgen_port=4,
     redis="127.0.0.1:5",

@@ -15,6 +15,7 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.run.checks import make_ready
 from racetrack.stack import applicability
 from racetrack.stack.contract import (
@@ -41,8 +42,7 @@ class FakeStack:
         KafkaEndpoint("127.0.0.1:0"),
         "http://127.0.0.1:0",
         "",
-        "127.0.0.1",
-        0,
+        MysqlEndpoint("127.0.0.1", 0, "shop", "shop", "", "debezium", ""),
         "127.0.0.1",
         8090,
         "127.0.0.1:0",

@@ -15,7 +15,7 @@ from racetrack import environment, install
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.host import ProcessTree
-from racetrack.stack import net, processes, resources
+from racetrack.stack import net, processes, provided, resources
 from racetrack.stack.contract import (
     Cluster,
     DataFolder,
@@ -104,8 +104,7 @@ class NativeStack:
             kafka=net.kafka(s),
             registry=registry.url(s),
             connect=debezium.url(s),
-            mysql_host=net.host(s),
-            mysql_port=s.mysql_port,
+            mysql=net.mysql(s),
             loadgen_host=net.host(s),
             loadgen_port=s.loadgen_port,
             redis=net.redis(s),
@@ -314,14 +313,14 @@ class NativeStack:
         ended when its archive is written.
         """
         missing = {name: self._faster[name] for name in self.unprepared}
-        if not missing or self.settings.kafka_bootstrap_servers:
+        peers = list(dict.fromkeys(peer for faster in missing.values() for peer in faster.peers))
+        if not missing or provided.here(peers, self.settings) != peers:
             return
         say(
             f"Preparing faster starts, once ({', '.join(missing)})."
             " Ctrl-C leaves it for the next run."
         )
         began = time.monotonic()
-        peers = list(dict.fromkeys(peer for faster in missing.values() for peer in faster.peers))
         self._stopping.clear()
         try:
             self.start(peers, None, lambda _line: None)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +12,11 @@ import pymysql
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import words
 from racetrack.stack import jvm, net
 from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
-from racetrack.stack.services import mysql, registry
+from racetrack.stack.services import registry
 from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
 from racetrack.workloads.contract import CDC_PREFIX, Workload, find_workload
 
@@ -23,6 +25,7 @@ CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
 KAFKA_VARIABLE = "KAFKA_PROPERTY_"
+STORE_PASSWORD = "authorities"  # noqa: S105  # Java demands one, though the content is public
 # Lines and characters per line that are shown of a stack trace: its first line and the lines that
 # begin with "Caused by" contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
@@ -178,21 +181,19 @@ def worker_properties(context: Context) -> dict[str, str]:
 def connector_config(context: Context) -> dict[str, str]:
     """Return the configuration of the connector, with a placeholder for the password."""
     settings = context.settings
-    workload, kafka = _workload(settings), net.kafka(settings)
+    kafka, mysql = net.kafka(settings), net.mysql(settings)
     return {
         "connector.class": CONNECTOR_CLASS,
         "tasks.max": "1",
         "topic.prefix": kafka.topic(CDC_PREFIX),
         "topic.creation.default.partitions": "1",
         "topic.creation.default.replication.factor": str(kafka.replication_factor),
-        "database.hostname": net.mysql_host(settings),
-        "database.port": str(settings.mysql_port),
-        "database.user": "debezium",
+        "database.hostname": mysql.host,
+        "database.port": str(mysql.port),
+        "database.user": mysql.reader,
         "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
-        "database.server.id": str(settings.connect_port),  # unique among MySQL's replicas
-        "database.include.list": workload.database,
-        "table.include.list": ",".join(_full_names(workload)),
-        "database.ssl.mode": "disabled",
+        "database.include.list": mysql.database,
+        "table.include.list": ",".join(_full_names(settings)),
         "driver.allowPublicKeyRetrieval": "true",
         "snapshot.mode": "initial",
         # Without a lock, neither the snapshot nor the stream would contain a purchase that happens
@@ -204,7 +205,6 @@ def connector_config(context: Context) -> dict[str, str]:
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
         # Without this transform Apicurio's converter replaces NULL by a column's default.
-        "transforms": "keepNulls",
         "transforms.keepNulls.type": "racetrack.debezium.KeepNulls",
         "include.schema.changes": "false",
         # With tombstones, some engines would keep a deleted row as a row of nulls.
@@ -213,6 +213,48 @@ def connector_config(context: Context) -> dict[str, str]:
         "field.name.adjustment.mode": "avro",
         "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
         "schema.history.internal.file.filename": str(context.work / "schema-history"),
+        **(_shared_mysql(context) if mysql.is_elsewhere else _own_mysql(settings)),
+    }
+
+
+def _own_mysql(settings: Settings) -> dict[str, str]:
+    return {
+        "database.server.id": str(settings.connect_port),  # unique among MySQL's replicas
+        "database.ssl.mode": "disabled",
+        "transforms": "keepNulls",
+    }
+
+
+def _shared_mysql(context: Context) -> dict[str, str]:
+    """Return the options for a MySQL that others use too."""
+    mysql = net.mysql(context.settings)
+    return {
+        "database.server.id": str(zlib.crc32(mysql.database.encode()) or 1),
+        "database.ssl.mode": "verify_identity" if mysql.ca_file else "preferred",
+        **(_trust_store(context, mysql.ca_file) if mysql.ca_file else {}),
+        # Debezium's documented settings lock all tables of the server. This one locks the run's.
+        "internal.test.disable.global.locking": "true",
+        # The topics have the same names as with the stack's own MySQL.
+        "transforms": "keepNulls,rename",
+        "transforms.rename.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.rename.regex": rf"(.*\.){mysql.database}(\..*)",
+        "transforms.rename.replacement": f"$1{_workload(context.settings).database}$2",
+    }
+
+
+def _trust_store(context: Context, ca_file: str) -> dict[str, str]:
+    """Write the authorities of a PEM file into a file in Java's format; return its options."""
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+    from cryptography.x509 import load_pem_x509_certificates
+
+    certificates = load_pem_x509_certificates(Path(ca_file).read_bytes())
+    trusted = [pkcs12.PKCS12Certificate(each, None) for each in certificates]
+    encryption = BestAvailableEncryption(STORE_PASSWORD.encode())
+    file = context.work / "mysql-ca.p12"
+    file.write_bytes(pkcs12.serialize_java_truststore(trusted, encryption))
+    return {
+        "database.ssl.truststore": str(file),
+        "database.ssl.truststore.password": STORE_PASSWORD,
     }
 
 
@@ -264,7 +306,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
             str(worker),
         ],
         env={
-            PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value(),
+            PASSWORD_VARIABLE: net.mysql(settings).reader_password,
             **{_variable(name): v for name, v in net.kafka(settings).java_properties.items()},
         },
         cwd=context.work,
@@ -300,7 +342,7 @@ def _state(settings: Settings) -> str | None:
 def _require_peers(settings: Settings) -> None:
     """Check that Debezium's peers are ready: a connector that starts without them fails forever."""
     registry.subjects(settings)
-    tables = _full_names(_workload(settings))
+    tables = _full_names(settings)
     seeded = (f"EXISTS (SELECT * FROM {table})" for table in tables)  # noqa: S608  # our own names
     _require_mysql(settings, f"SELECT {' AND '.join(seeded)}")
 
@@ -309,19 +351,20 @@ def _workload(settings: Settings) -> Workload:
     return find_workload(settings.workload)
 
 
-def _full_names(workload: Workload) -> list[str]:
-    return [f"{workload.database}.{table}" for table in workload.tables]
+def _full_names(settings: Settings) -> list[str]:
+    database = net.mysql(settings).database
+    return [f"{database}.{table}" for table in _workload(settings).tables]
 
 
 def _require_mysql(settings: Settings, condition: str) -> None:
-    net.require_listener(settings, settings.mysql_port, net.mysql_host(settings))
+    mysql = net.mysql(settings)
+    net.require_listener(settings, mysql.port, mysql.host)
     try:
-        connection = mysql.connect(settings, "debezium")
-        with connection, connection.cursor() as cursor:
+        with mysql.connect_reader() as connection, connection.cursor() as cursor:
             cursor.execute(condition)
             row = cursor.fetchone()
     except pymysql.MySQLError as error:
-        raise NotReady(f"waiting for the tables: {mysql.words(error)}") from None
+        raise NotReady(f"waiting for the tables: {words(error)}") from None
     if row != (1,):
         raise NotReady("waiting for the tables to be seeded")
 

@@ -7,7 +7,6 @@ from racetrack import plugins
 from racetrack.config import REPO, Settings, own_names, revealed
 from racetrack.stack import net
 from racetrack.stack.service import Context, Launch, NotReady
-from racetrack.workloads.contract import find_workload
 
 GREETING = b"LOADGEN Connected."
 # Size of PyPy's nursery (its young generation). The default depends on the cache size in
@@ -55,15 +54,18 @@ class Loadgen:
 def environment(context: Context) -> dict[str, str]:
     """Return the variables that `loadgen/config.py` and the workload's settings read."""
     settings = context.settings
+    mysql = net.mysql(settings)
     library = next((context.parts["loadgen"] / "lib").glob("librdkafka*.so*"))
     return {
         "WORKLOAD": settings.workload,
         "COMMAND_ENDPOINT": net.endpoint(settings.bind_address, settings.loadgen_port),
         **net.kafka(settings).environment(),
-        "MYSQL_HOST": net.mysql_host(settings),
-        "MYSQL_PORT": str(settings.mysql_port),
-        "MYSQL_USER": find_workload(settings.workload).database,
-        "MYSQL_PASSWORD": settings.mysql_shop_password.get_secret_value(),
+        "MYSQL_HOST": mysql.host,
+        "MYSQL_PORT": str(mysql.port),
+        "MYSQL_USER": mysql.writer,
+        "MYSQL_PASSWORD": mysql.writer_password,
+        "MYSQL_DATABASE": mysql.database,
+        "MYSQL_SSL_CA": mysql.ca_file,
         "PURCHASES_PER_SECOND_START": str(settings.purchases_per_second_start),
         "PAGEVIEWS_PER_SECOND_START": str(settings.pageviews_per_second_start),
         "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),

@@ -13,6 +13,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.install.apt import own_loader
 from racetrack.install.debian import MYSQL_LIBRARIES
+from racetrack.mysql_endpoint import words
 from racetrack.stack import net, prebuilt, processes
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
@@ -63,39 +64,15 @@ class Mysql:
     def check(self, context: Context) -> None:
         net.require_listener(context.settings, context.settings.mysql_port)
         try:
-            workload = find_workload(context.settings.workload)
-            connect(context.settings, workload.database, workload.database).close()
+            mysql = net.mysql(context.settings)
+            mysql.connect().close()
         except pymysql.MySQLError as error:
-            raise NotReady(f"{workload.database} can't log in yet: {words(error)}") from None
+            raise NotReady(f"{mysql.writer} can't log in yet: {words(error)}") from None
         # The server has read the file, so remove the passwords.
         _users_file(context).unlink(missing_ok=True)
 
     def versions(self, context: Context) -> Mapping[str, str]:
         return {"mysql": (context.parts["mysql"] / "VERSION").read_text().strip()}
-
-
-def connect(settings: Settings, user: str, database: str | None = None) -> "pymysql.Connection":
-    """Connect as `debezium`, or as the workload's user, which has the name of its database.
-
-    Raises:
-        pymysql.MySQLError: MySQL does not answer, or refuses the connection.
-    """
-    secret = (
-        settings.mysql_debezium_password if user == "debezium" else settings.mysql_shop_password
-    )
-    return pymysql.connect(
-        host=net.mysql_host(settings),
-        port=settings.mysql_port,
-        user=user,
-        password=secret.get_secret_value(),
-        database=database,
-        connect_timeout=2,
-    )
-
-
-def words(error: pymysql.MySQLError) -> str:
-    """Return MySQL's message of an error, without its number."""
-    return str(error.args[-1]) if error.args else type(error).__name__
 
 
 def users_sql(settings: Settings) -> list[str]:

@@ -15,6 +15,7 @@ from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
 from racetrack.engines.shared.redis_sink.views import reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import Endpoints
 from tests.redis_server import Server, running_redis
 
@@ -35,7 +36,8 @@ def server(started: Server) -> Server:
 
 
 def read(endpoint: str, view: str) -> pa.Table:
-    where = Endpoints(KafkaEndpoint(""), "", "", "", 0, "", 0, endpoint)
+    mysql = MysqlEndpoint("", 0, "", "", "", "", "")
+    where = Endpoints(KafkaEndpoint(""), "", "", mysql, "", 0, endpoint)
     with reader(Access(load(), where, Path, "")) as client:
         return client.rows(view, "", [])
 

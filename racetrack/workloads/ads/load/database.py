@@ -1,4 +1,4 @@
-"""The database `ads` in MySQL: campaigns and their ads. Its rows do not change."""
+"""The database in MySQL: campaigns and their ads. Its rows do not change."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from loadgen.mysql import Database, Insert, Seed
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.load.settings import AdsSettings
 
-DATABASE = "ads"
-CAMPAIGNS = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.campaigns (
+CAMPAIGNS = """CREATE TABLE IF NOT EXISTS campaigns (
     campaign_id CHAR(36) NOT NULL PRIMARY KEY)"""
-ADS = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.ads (
+ADS = """CREATE TABLE IF NOT EXISTS ads (
     ad_id CHAR(36) NOT NULL PRIMARY KEY,
     campaign_id CHAR(36) NOT NULL)"""
 
@@ -21,7 +20,6 @@ ADS = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.ads (
 class AdsDatabase(Database):
     """See `loadgen.mysql.Database`."""
 
-    name = DATABASE
     create = (CAMPAIGNS, ADS)
 
     def __init__(self, config: Config, settings: AdsSettings) -> None:
@@ -38,6 +36,6 @@ def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:
     ids, each = Ids.of(settings), settings.ads_per_campaign
     ads = [(ad, ids.campaigns[n // each]) for n, ad in enumerate(ids.ads)]
     return (
-        Insert(f"{DATABASE}.campaigns", ("campaign_id",), [(one,) for one in ids.campaigns]),
-        Insert(f"{DATABASE}.ads", ("ad_id", "campaign_id"), ads),
+        Insert("campaigns", ("campaign_id",), [(one,) for one in ids.campaigns]),
+        Insert("ads", ("ad_id", "campaign_id"), ads),
     )

@@ -52,13 +52,13 @@ def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Stateme
     to another category. The category changes too because `item_summary` does not contain the
     price."""
     item = 1 + pick(which, settings.items)
-    found = ask("SELECT price FROM shop.items WHERE id = %s", (item,))
+    found = ask("SELECT price FROM items WHERE id = %s", (item,))
     if found is None:
         return None
     old_cents = int(found[0] * 100)
     cents = MIN_PRICE_CENTS + (old_cents - MIN_PRICE_CENTS + 1 + pick(how, PRICES - 1)) % PRICES
     category = CLEARANCE if cents < old_cents else SHELVES[how % len(SHELVES)]
-    sql = "UPDATE shop.items SET price = %s, category = %s WHERE id = %s"
+    sql = "UPDATE items SET price = %s, category = %s WHERE id = %s"
     return sql, (decimal_text(cents), category, item)
 
 
@@ -69,11 +69,11 @@ def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> S
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
-    found = ask("SELECT is_vip, email FROM shop.users WHERE id = %s", (bought.user_id,))
+    found = ask("SELECT is_vip, email FROM users WHERE id = %s", (bought.user_id,))
     if found is None:
         return None
     is_vip, old_email = not found[0], found[1]
-    sql = "UPDATE shop.users SET is_vip = %s, email = %s WHERE id = %s"
+    sql = "UPDATE users SET is_vip = %s, email = %s WHERE id = %s"
     return sql, (int(is_vip), email(old_email.partition("@")[0], is_vip), bought.user_id)
 
 
@@ -82,24 +82,24 @@ def next_status(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Stat
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
-    sql = "UPDATE shop.purchases SET status = %s WHERE id = %s"
+    sql = "UPDATE purchases SET status = %s WHERE id = %s"
     return sql, (bought.status % STATUSES + 1, bought.id)
 
 
 def cancellation(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """Delete a purchase."""
     bought = _some_purchase(ask, settings, which)
-    return bought and ("DELETE FROM shop.purchases WHERE id = %s", (bought.id,))
+    return bought and ("DELETE FROM purchases WHERE id = %s", (bought.id,))
 
 
 def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | None:
     """Return a random purchase: the first whose id is at least a random number, or else the last.
     None if there are no purchases. Purchases of tracer events are excluded, because changing them
     would falsify the measured view lag."""
-    low, high = ask("SELECT MIN(id), MAX(id) FROM shop.purchases", ())
+    low, high = ask("SELECT MIN(id), MAX(id) FROM purchases", ())
     if low is None:
         return None
-    select = "SELECT id, user_id, status FROM shop.purchases WHERE user_id <= %s AND "
+    select = "SELECT id, user_id, status FROM purchases WHERE user_id <= %s AND "
     values = (settings.users, low + pick(which, high - low + 1))
     found = ask(f"{select}id >= %s ORDER BY id LIMIT 1", values)
     found = found or ask(f"{select}id < %s ORDER BY id DESC LIMIT 1", values)

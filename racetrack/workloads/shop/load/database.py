@@ -17,7 +17,6 @@ from racetrack.workloads.shop.load.tracers import Reserved
 class Shop(Database):
     """See `loadgen.mysql.Database`."""
 
-    name = tables.DATABASE
     create = tuple(tables.TABLES.values())
 
     def __init__(self, config: Config, settings: ShopSettings) -> None:
@@ -59,7 +58,7 @@ class Shop(Database):
     def _was_committed(self, cursor: Any) -> bool:
         """Return whether the last commit took effect although it failed with an error."""
         cursor.execute(
-            "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
+            "SELECT COUNT(*) FROM purchases WHERE id = %s AND user_id = %s AND item_id = %s",
             self._unconfirmed,
         )
         found = bool(cursor.fetchone()[0])

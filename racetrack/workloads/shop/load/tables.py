@@ -27,18 +27,17 @@ from racetrack.workloads.shop.load.tracers import Reserved
 # view of high-value users would be empty for an hour.
 PAST_PURCHASES = 1_000
 REGULAR_CUSTOMERS = 50
-DATABASE = "shop"
 CLEARANCE = "clearance"
 
 _TIMES = """created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
     updated_at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"""
 TABLES = {
-    "users": f"""CREATE TABLE IF NOT EXISTS shop.users (
+    "users": f"""CREATE TABLE IF NOT EXISTS users (
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     email VARCHAR(255),
     is_vip BOOLEAN DEFAULT FALSE,
     {_TIMES})""",
-    "items": f"""CREATE TABLE IF NOT EXISTS shop.items (
+    "items": f"""CREATE TABLE IF NOT EXISTS items (
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     name VARCHAR(100),
     category VARCHAR(100),
@@ -46,7 +45,7 @@ TABLES = {
     inventory INT,
     inventory_updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
     {_TIMES})""",
-    "purchases": f"""CREATE TABLE IF NOT EXISTS shop.purchases (
+    "purchases": f"""CREATE TABLE IF NOT EXISTS purchases (
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     user_id BIGINT UNSIGNED,
     item_id BIGINT UNSIGNED,
@@ -118,7 +117,7 @@ def seed_users(seed: int, users: int) -> Insert:
         name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}.{user}"
         is_vip = int(stream.draw(users + user)[0] % 6 == 0)
         rows.append((user, email(name, is_vip), is_vip))
-    return Insert(f"{DATABASE}.users", ("id", "email", "is_vip"), rows)
+    return Insert("users", ("id", "email", "is_vip"), rows)
 
 
 def seed_items(seed: int, items: int) -> Insert:
@@ -139,7 +138,7 @@ def seed_items(seed: int, items: int) -> Insert:
                 inventory,
             )
         )
-    return Insert(f"{DATABASE}.items", ("id", "name", "category", "price", "inventory"), rows)
+    return Insert("items", ("id", "name", "category", "price", "inventory"), rows)
 
 
 def tracer_users(reserved: Reserved) -> list[tuple[object, ...]]:
@@ -159,9 +158,9 @@ def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
     """Return purchase rows for (user_id, item_id, quantity), at the item's price when the row is
     inserted. A later change of the price does not affect the purchase."""
     rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
-    price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
+    price = "(SELECT price FROM items WHERE id = %s)"
     columns = ("user_id", "item_id", "quantity", "purchase_price")
-    return Insert(f"{DATABASE}.purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
+    return Insert("purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
 
 
 def seed_purchases(seed: int, users: int, items: int) -> Insert:

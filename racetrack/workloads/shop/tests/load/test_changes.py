@@ -28,13 +28,13 @@ class Database:
     def ask(self, sql: str, values: Sequence[Any]) -> Any:
         if "MIN(id)" in sql:
             return (min(self.purchases, default=None), max(self.purchases, default=None))
-        if "FROM shop.purchases" in sql:
+        if "FROM purchases" in sql:
             users, wanted = values
             mine = [row for row in self.purchases.values() if row[1] <= users]
             if "DESC" in sql:
                 return max((row for row in mine if row[0] < wanted), default=None)
             return min((row for row in mine if row[0] >= wanted), default=None)
-        if "FROM shop.items" in sql:
+        if "FROM items" in sql:
             return (self.price,)
         return self.user
 
@@ -84,7 +84,7 @@ def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
 def test_a_vip_flag_turns_and_takes_the_address_with_it() -> None:
     database = Database(ids=[3])
     sql, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
-    assert (sql.split()[1], values) == ("shop.users", (0, "calm.lamp.7@example.com", 103))
+    assert (sql.split()[1], values) == ("users", (0, "calm.lamp.7@example.com", 103))
     database.user = (0, "calm.lamp.7@example.com")
     _, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
     assert values == (1, "calm.lamp.7@vip.example.com", 103)
@@ -100,7 +100,7 @@ def test_a_status_goes_round() -> None:
 def test_a_purchase_that_is_there_is_cancelled(which: int) -> None:
     database = Database()
     sql, values = changes.cancellation(database.ask, SETTINGS, which, 0) or ("", ())
-    assert sql.startswith("DELETE FROM shop.purchases")
+    assert sql.startswith("DELETE FROM purchases")
     assert values[0] in database.purchases
 
 

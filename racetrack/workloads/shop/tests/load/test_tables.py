@@ -12,7 +12,7 @@ def test_rows_go_in_few_statements_with_as_many_values_as_placeholders() -> None
     statements = list(insert.statements())
     assert len(statements) == 3
     for sql, values in statements:
-        assert sql.startswith("INSERT INTO shop.users (id, email, is_vip) VALUES (%s, %s, %s)")
+        assert sql.startswith("INSERT INTO users (id, email, is_vip) VALUES (%s, %s, %s)")
         assert sql.count("%s") == len(values)
     assert sum(len(values) for _, values in statements) == USERS * 3
 
@@ -25,7 +25,7 @@ def test_prices_are_exact_and_within_the_demo_s_range() -> None:
 
 def test_a_purchase_costs_quantity_times_the_price_of_that_moment() -> None:
     [(sql, values)] = shop.purchase_rows([(7, 3, 4)]).statements()
-    price = "(SELECT price FROM shop.items WHERE id = %s)"
+    price = "(SELECT price FROM items WHERE id = %s)"
     assert sql.endswith(f"VALUES (%s, %s, %s, {price} * %s)")
     assert values == [7, 3, 4, 3, 4]
 
