@@ -1,4 +1,5 @@
-# One of Racetrack's Python programs, with the same folders as in the program's other Dockerfile.
+# One of Racetrack's Python programs, with the same folders as in the program's other Dockerfile. The
+# harness also has the commands that it calls.
 # INSTALLS: the component with its Python packages. COMMAND: the command that starts it.
 ARG BASE
 FROM ${BASE} AS installed
@@ -14,9 +15,10 @@ FROM ${BASE}
 ARG INSTALLS
 ARG COMMAND
 COPY --from=installed /opt/parts /opt/parts
+COPY parts /opt/parts
 COPY code /app
 ENV LIBRDKAFKA=/opt/parts/${INSTALLS}/lib/librdkafka.so \
-    PATH=/opt/parts/${INSTALLS}/bin:$PATH \
+    PATH=/opt/parts/${INSTALLS}/bin:/opt/parts/kubectl/bin:/opt/parts/kcat/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     COMMAND=${COMMAND}
 WORKDIR /app

@@ -55,6 +55,8 @@ ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 KAFKA_CLIENT = "KAFKA_CLIENT_"
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
+# Variables that Kubernetes sets in each pod.
+OF_PODS = ("KUBERNETES_SERVICE_", "KUBERNETES_PORT")
 # A variable with one of these suffixes (FLINK_HOME, MYSQL_HOST) belongs to another program; it is
 # not a misspelled setting.
 OTHER_PROGRAMS = (
@@ -235,6 +237,7 @@ class Settings(BaseSettings):
     runtime: Literal["auto", "compose", "native", "kubernetes"]
     airgap: bool
     kubernetes_small: bool
+    kubernetes_job: bool
     kubernetes_registry: Annotated[
         str, text_that(r"([a-z0-9.:_/-]+/)?", "the begin of image names, ending with /, or nothing")
     ]
@@ -360,6 +363,12 @@ class Settings(BaseSettings):
                 "REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS: a run's schemas are named by its"
                 " topics, which have a prefix only in a Kafka that runs elsewhere"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _jobs_are_on_kubernetes(self) -> Self:
+        if self.kubernetes_job and self.runtime != "kubernetes":
+            raise ValueError("KUBERNETES_JOB=true needs RUNTIME=kubernetes")
         return self
 
     @field_validator("redpanda_memory")
@@ -540,7 +549,7 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
     found = {}
     for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
-        if not name.endswith(OTHER_PROGRAMS) and not name.startswith(KAFKA_CLIENT):
+        if not name.endswith(OTHER_PROGRAMS) and not name.startswith((KAFKA_CLIENT, *OF_PODS)):
             hint = _did_you_mean(name, at_least=0.85)
             if hint or name.startswith(prefixes):
                 found[name] = hint

@@ -9,10 +9,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from racetrack import plugins, terminal
+from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
-    Command,
     Rates,
     errors_to_exit_codes,
     given_in_environment,
@@ -36,7 +36,7 @@ SEED_OPTION = click.option(
 )
 
 
-class CompareCommand(Command):
+class CompareCommand(MeasuringCommand):
     """A command whose option `--against` takes several paths."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

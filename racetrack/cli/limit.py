@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     ENGINES,
     POSITIVE_S,
     WORKLOAD_OPTION,
-    Command,
     Duration,
     Rate,
     guarded,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PAGEVIEWS = "pageviews"
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @click.argument("names", metavar="ENGINE...", nargs=-1, required=True, type=ENGINES)
 @click.option(
     "--repeat",

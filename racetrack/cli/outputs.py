@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-class _File(click.Path):
+class OutputFile(click.Path):
     """Type of an option for an output file, or `-`. The folder is checked before hours are spent on
     measurements."""
 
@@ -68,7 +68,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--json",
         "json_file",
         metavar="FILE",
-        type=_File(dir_okay=False, allow_dash=True),
+        type=OutputFile(dir_okay=False, allow_dash=True),
         help="Write one flat record per run as JSON (docs/run-folder.md lists its keys). Use"
         " - for standard output.",
     )
@@ -76,14 +76,14 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--csv",
         "csv_file",
         metavar="FILE",
-        type=_File(dir_okay=False, allow_dash=True),
+        type=OutputFile(dir_okay=False, allow_dash=True),
         help="Write the same records as CSV.",
     )
     @click.option(
         "--markdown",
         "markdown_file",
         metavar="FILE",
-        type=_File(dir_okay=False, allow_dash=True),
+        type=OutputFile(dir_okay=False, allow_dash=True),
         help="Write a table of the main figures as Markdown.",
     )
     @functools.wraps(command)

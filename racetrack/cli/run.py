@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Output, gate_options, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
@@ -15,7 +16,6 @@ from racetrack.cli.parameters import (
     POSITIVE_S,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
-    Command,
     Duration,
     Offered,
     Rate,
@@ -54,7 +54,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @engines_argument
 @click.option(
     "--rate",
@@ -115,7 +115,7 @@ def run(
     _run(Offered.of(load, rate, samples, every), settle, every, **options)
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @engines_argument
 @click.argument("rate", metavar="RATE", type=Rate())
 @click.argument("wait", metavar="WAIT", type=Duration())

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from racetrack.cli.compare import SEED_OPTION, carry_out, outcome_code
+from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     ENGINES,
     WORKLOAD_OPTION,
-    Command,
     Counts,
     Rate,
     errors_to_exit_codes,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from racetrack.results.repeats import ScaleRecord
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @click.argument("engine", metavar="ENGINE", required=False, type=ENGINES)
 @click.option(
     "--replicas",

@@ -234,6 +234,7 @@ def down() -> None:
     Example:
         ./race down
     """
+    from racetrack.stack.kubernetes import job_orphans
     from racetrack.stack.runtime import possible_stacks
     from racetrack.terminal import Screen
 
@@ -241,7 +242,12 @@ def down() -> None:
     with guarded(screen):
         settings = load_settings()
         with machine_lock():
-            lines = stop_all(possible_stacks(settings))
+            job = (
+                job_orphans.remove_job(settings.stack_name)
+                if settings.runtime == "kubernetes"
+                else None
+            )
+            lines = [*([f"removed {job}"] if job else []), *stop_all(possible_stacks(settings))]
     screen.say("\n".join(lines) or "No stack is up.")
 
 

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from racetrack import terminal
+from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
@@ -18,7 +19,6 @@ from racetrack.cli.parameters import (
     LOAD_OPTION,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
-    Command,
     Duration,
     Offered,
     Rate,
@@ -149,7 +149,7 @@ def _show_as_published(folder: Path, screen: "Screen") -> None:
         screen.say(line)
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @click.argument("names", metavar="ENGINE...", nargs=-1, type=ENGINES)
 @click.option(
     "--rates",
@@ -217,7 +217,7 @@ def _as_published(context: click.Context, names: tuple[str, ...], plan: "Sweep")
     return published.model_copy(update={"verify": plan.verify})
 
 
-@click.command(cls=Command)
+@click.command(cls=MeasuringCommand)
 @engine_argument
 @click.argument("setting", metavar="SETTING")
 @click.argument("values", metavar="VALUE,VALUE...")

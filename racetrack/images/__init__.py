@@ -51,6 +51,15 @@ OF_THE_STACK = (
         command="pypy3 -m loadgen",
         files=("loadgen", "racetrack/__init__.py", *workload_files("load")),
     ),
+    # The harness itself, as a Job on Kubernetes (kubernetes/job).
+    Image(
+        "harness",
+        parts=("kubectl", "kcat"),
+        installs="harness",
+        locks=("requirements/harness.lock",),
+        command="python -m racetrack.cli",
+        files=(".env", "racetrack", "scripts", "kubernetes"),
+    ),
 )
 OF_ENGINES: Mapping[str, tuple[Image, ...]] = {
     engine: tuple(module.INSTALLS.images) for engine, module in plugins.of_all("recipe").items()

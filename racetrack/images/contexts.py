@@ -143,13 +143,14 @@ def _of_engine(engine: str, names: Sequence[str]) -> list[str]:
 def prepare_env(settings: Settings) -> str:
     """Return settings for programs that run while an image is built, as shell assignments.
 
-    Secrets are replaced by a placeholder.
+    Passwords are replaced by a placeholder. Other secrets, such as URLs, are empty.
     """
     given: dict[str, str] = {}
     for name, field in type(settings).model_fields.items():
         if field.is_required():
             value = getattr(settings, name)
-            given[name.upper()] = "prepare" if isinstance(value, SecretStr) else str(value)
+            secret = "prepare" if name.endswith("_password") else ""
+            given[name.upper()] = secret if isinstance(value, SecretStr) else str(value)
     given["BIND_ADDRESS"] = "127.0.0.1"
     given["KAFKA_ADVERTISED_ADDRESS"] = ""
     # A name of its own, so that stopping a native stack on this machine does not end these

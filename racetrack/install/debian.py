@@ -39,6 +39,10 @@ REDIS_NEEDS = re.compile(r"^(redis-|lua-|lib(?!.*perl))")
 COMPOSE = ("docker-compose-v2", "docker-compose")
 COMPOSE_SUITE = "trixie"
 COMPOSE_PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
+# Debian 12 has kubectl 1.20, which is too old.
+KUBECTL_SUITE = "trixie"
+KUBECTL_NEEDS = re.compile("^(kubectl|libc6)$")
+KCAT_NEEDS = re.compile("^(kcat|lib(?!.*perl).*|zlib1g)$")
 BASE_SUITE = "bookworm"
 BASE_PACKAGES = (
     "python3",  # starts the services
@@ -100,6 +104,39 @@ def compose() -> Recipe:
     packages = apt.Packages("compose", suite, COMPOSE, needed)
     why = f"the compose plugin of Docker's command line ({distribution} {suite}, unpacked)"
     return unpacked(packages, why, 25, _compose_version)
+
+
+def kubectl() -> Recipe:
+    """Return the recipe of `bin/kubectl`, for images."""
+    return _command(apt.Packages("kubectl", KUBECTL_SUITE, ("kubectl",), KUBECTL_NEEDS))
+
+
+def kcat() -> Recipe:
+    """Return the recipe of `bin/kcat`, for images."""
+    return _command(apt.Packages("kcat", BASE_SUITE, ("kcat",), KCAT_NEEDS))
+
+
+def _command(packages: apt.Packages) -> Recipe:
+    """Return the recipe of `bin/<part>`, which starts the program of this name with the unpacked
+    loader and libraries, in whatever folder the part is."""
+    part = packages.part
+
+    def version(site: Site) -> str:
+        loader, option, path, program = apt.own_loader(site.folder, f"usr/bin/{part}")
+        here = str(site.folder)
+        words = [loader, option, path, program]
+        command = " ".join(f'"{word}"' for word in words).replace(here, "$here")
+        script = site.folder / "bin" / part
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(
+            f'#!/bin/sh\nhere=$(dirname "$(dirname "$(readlink -f "$0")")")\nexec {command} "$@"\n'
+        )
+        script.chmod(0o755)
+        flags = ("version", "--client") if part == "kubectl" else ("-V",)
+        return apt.installed_version(site, part, script, *flags, pattern=r"[Vv]ersion:? v?(\S+)")
+
+    why = f"{part}, for the image of the harness (debian {packages.suite}, unpacked)"
+    return unpacked(packages, why, 25, version)
 
 
 def unpacked(

@@ -66,6 +66,8 @@ def _on_request() -> Mapping[str, Make]:
         "serve": lambda _: pypi.serve(),
         "base": lambda _: debian.base(),
         "compose": lambda _: debian.compose(),
+        "kubectl": lambda _: debian.kubectl(),
+        "kcat": lambda _: debian.kcat(),
         **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
     }
 

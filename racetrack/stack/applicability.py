@@ -74,6 +74,7 @@ STACK = Applicability(
         "RUNTIME",
         "AIRGAP",
         "KUBERNETES_SMALL",
+        "KUBERNETES_JOB",
         "KUBERNETES_REGISTRY",
         "KUBERNETES_CUT_COMMAND",
         "LOGS_FOLDER",

@@ -28,6 +28,7 @@ CLEANUPS = {
     "native": "racetrack.stack.processes",
     "compose": "racetrack.stack.compose.orphans",
     "kubernetes": "racetrack.stack.kubernetes.orphans",
+    "kubernetes-job": "racetrack.stack.kubernetes.job_orphans",
 }
 OUTCOME = "the harness was killed"
 

@@ -1,6 +1,7 @@
 """What a build is given, and when that is something else."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -73,6 +74,13 @@ def test_no_secret_gets_into_a_build() -> None:
         if hasattr(value, "get_secret_value") and value.get_secret_value():
             assert f"{name.upper()}={value.get_secret_value()}\n" not in found
     assert "BIND_ADDRESS=127.0.0.1\n" in found
+
+
+def test_a_build_has_valid_settings() -> None:
+    words = shlex.split(contexts.prepare_env(load()))
+    given = dict(word.split("=", 1) for word in words)
+    load({name: value for name, value in given.items() if name.lower() in every_setting()})
+    assert given["POSTGRES_URL"] == given["KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND"] == ""
 
 
 @pytest.mark.slow

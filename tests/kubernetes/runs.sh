@@ -12,6 +12,8 @@
 #     cut       kstreams, and the network of the engine's node is cut for 20 s
 #     scale     ./race scale kstreams with one and two replicas, in its shortest form
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
+#     job       pg, and the harness is a Job, whose run folder is copied while it runs
+#     jobs      the same Job, interrupted by Ctrl-C, and then with its pod killed
 #
 # A case takes 3 to 5 minutes on two cores. Exit code: 0 if all passed: the runs were verified.
 
@@ -62,18 +64,76 @@ case_scale() {
 }
 
 case_harness() {
-    local harness give_up
+    local harness
     begin kstreams
     start_race kstreams &
     until kubectl --namespace racetrack get pod kstreams-0 >/dev/null 2>&1; do sleep "$POLL_S"; done
     harness=$(pgrep --oldest --full "racetrack.cli run_experiment kstreams")
     kill -KILL "$harness"
-    give_up=$((SECONDS + GONE_WITHIN_S))
-    while kubectl get namespace racetrack >/dev/null 2>&1; do
-        ((SECONDS < give_up)) || { echo "[runs] The namespace is still there." >&2 && exit 1; }
+    gone_within_time
+    "$RIG" down
+}
+
+case_job() {
+    local logs runner seen
+    logs=$(mktemp -d)
+    begin postgres pgfeed harness
+    start_job "$logs" &
+    runner=$!
+    until seen=$(cat "$logs"/*/curves.csv 2>/dev/null | wc -c) && ((seen)); do
+        kill -0 "$runner" && sleep "$POLL_S"
+    done
+    echo "[runs] The copy has $seen bytes of curves while the Job runs."
+    wait "$runner"
+    (($(cat "$logs"/*/curves.csv | wc -c) > seen))
+    gone_within_time
+    rm -r "$logs"
+    "$RIG" down
+}
+
+case_jobs() {
+    local logs runner code
+    logs=$(mktemp -d)
+    begin postgres pgfeed harness
+    start_job "$logs" &
+    until_engine_runs
+    runner=$(pgrep --oldest --full "racetrack.cli run_experiment pg")
+    kill -INT "$runner"
+    code=0 && wait $! || code=$?
+    ((code == 130)) || fail "Ctrl-C ended the Job with $code."
+    gone_within_time
+    start_job "$logs" &
+    until_engine_runs
+    kubectl --namespace racetrack-job delete pod --selector racetrack.dev/job --grace-period=0 --force
+    code=0 && wait $! || code=$?
+    ((code == 1)) || fail "A lost Job ended with $code."
+    gone_within_time
+    rm -r "$logs"
+    "$RIG" down
+}
+
+start_job() {
+    LOGS_FOLDER=$1 KUBERNETES_JOB=true on_the_rig ./run_experiment.sh pg 2000 10 20 1.0 --verify
+}
+
+until_engine_runs() {
+    until kubectl --namespace racetrack get pod postgres-0 >/dev/null 2>&1; do sleep "$POLL_S"; done
+}
+
+# Waits until nothing of a run and its Job is left.
+gone_within_time() {
+    local give_up=$((SECONDS + GONE_WITHIN_S))
+    while kubectl get namespace racetrack >/dev/null 2>&1 ||
+        kubectl get namespace racetrack-job >/dev/null 2>&1 ||
+        kubectl get clusterrole racetrack-job >/dev/null 2>&1; do
+        ((SECONDS < give_up)) || fail "Something of the run is still there."
         sleep "$POLL_S"
     done
-    "$RIG" down
+}
+
+fail() {
+    echo "[runs] $*" >&2
+    exit 1
 }
 
 # Runs one engine to its verified end.
@@ -84,7 +144,8 @@ race() {
 }
 
 begin() {
-    local images=("${SHARED[@]/#/racetrack/airgap-}" "racetrack/airgap-$1")
+    local images=("${SHARED[@]}" "$@")
+    images=("${images[@]/#/racetrack/airgap-}")
     "$RIG" up
     eval "$("$RIG" env)"
     "$RIG" load "${images[@]/%/:$VERSION}"

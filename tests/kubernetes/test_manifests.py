@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 VERSIONS = ("1.31.0", "1.34.0", "1.37.0")
 ENGINES = REPO / "racetrack" / "engines"
 FULL, SMALL = (sorted(ENGINES.glob(f"*/kubernetes/{size}")) for size in ("full", "small"))
+JOB = sorted((REPO / "kubernetes" / "job").iterdir())
 ROLES = {"broker", "engine", "generator", "support"}
 Object = dict[str, Any]
 
@@ -53,7 +54,7 @@ def containers(pod: Object) -> list[Object]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@every_folder
+@pytest.mark.parametrize("folder", [*FULL, *SMALL, *JOB], ids=name_of)
 def test_the_schemas_of_kubernetes_accept_them(folder: Path, version: str) -> None:
     for each in rendered(folder):
         kubernetes_validate.validate(each, version, strict=True)
@@ -150,3 +151,27 @@ def test_a_file_describes_the_service_of_its_name() -> None:
 
 def test_each_size_exists_for_each_engine() -> None:
     assert [folder.parts[-3] for folder in FULL] == [folder.parts[-3] for folder in SMALL]
+
+
+@pytest.mark.parametrize("folder", JOB, ids=lambda folder: str(folder.name))
+def test_the_job_is_tried_once_on_the_generators_node(folder: Path) -> None:
+    (job,) = (each["spec"] for each in rendered(folder) if each["kind"] == "Job")
+    spec = job["template"]["spec"]
+    assert job["backoffLimit"] == 0
+    assert spec["restartPolicy"] == "Never"
+    assert spec["nodeSelector"] == {"role.racetrack.dev/generator": ""}
+    assert {each["image"] for each in spec["containers"]} == {image_name("harness")}
+    for container in spec["containers"]:
+        resources, is_small = container["resources"], folder.name == "small"
+        assert (resources["requests"] == resources.get("limits")) != is_small
+
+
+@pytest.mark.parametrize("folder", JOB, ids=lambda folder: str(folder.name))
+def test_the_job_has_no_right_to_everything(folder: Path) -> None:
+    (role,) = (each for each in rendered(folder) if each["kind"] == "ClusterRole")
+    for rule in role["rules"]:
+        assert "*" not in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]]
+        if "secrets" in rule["resources"]:
+            assert rule["verbs"] == ["create", "patch"]
+        if "namespaces" in rule["resources"] and "delete" in rule["verbs"]:
+            assert rule["resourceNames"] == ["racetrack"]

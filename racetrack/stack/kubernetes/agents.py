@@ -18,7 +18,7 @@ from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from racetrack.stack.kubernetes.manifests import SERVICE
 from racetrack.stack.kubernetes.pods import Pod
 
-NAME = "agent"  # its service
+NAME, PORT = "agent", 7070  # its service, and its port in pods
 CONNECT_WITHIN_S, ANSWER_WITHIN_S = 1.0, 5.0
 # After a failure, further requests fail at once for this long, so that none of them delays a run.
 REST_S = 1.0

@@ -6,13 +6,14 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.stack import processes
 
 ANSWER_WITHIN_S = 60.0
 COMMAND = "kubectl"
+TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # only in pods
 
 
 class NoCluster(SetupError):
@@ -39,13 +40,32 @@ class Kubectl:
             NoCluster: there is no `kubectl`.
             ClusterFailed: the command failed, or took longer than `within_s`.
         """
+        done = self._call(arguments, stdin=stdin, within_s=within_s)
+        return done.stdout.decode()
+
+    def fetch(self, output: IO[bytes], *arguments: str, within_s: float) -> str:
+        """Write the output of a command to a file; return what it wrote to standard error.
+
+        Raises:
+            NoCluster, ClusterFailed: as `run`.
+        """
+        return self._call(arguments, output=output, within_s=within_s).stderr.decode()
+
+    def _call(
+        self,
+        arguments: Sequence[str],
+        *,
+        within_s: float,
+        stdin: str | None = None,
+        output: IO[bytes] | int = subprocess.PIPE,
+    ) -> "subprocess.CompletedProcess[bytes]":
         try:
             done = subprocess.run(
                 [COMMAND, "--namespace", self.namespace, *arguments],
-                input=stdin,
+                input=None if stdin is None else stdin.encode(),
                 stdin=subprocess.DEVNULL if stdin is None else None,
-                capture_output=True,
-                text=True,
+                stdout=output,
+                stderr=subprocess.PIPE,
                 check=False,
                 timeout=within_s,
                 # Ctrl-C reaches only the harness, which then removes the namespace by a command.
@@ -59,10 +79,9 @@ class Kubectl:
                 " answer (`kubectl get nodes`)?"
             ) from None
         if done.returncode:
-            raise ClusterFailed(
-                f"`kubectl {' '.join(arguments[:3])}` failed: {done.stderr.strip()}"
-            )
-        return done.stdout
+            errors = done.stderr.decode(errors="replace").strip()
+            raise ClusterFailed(f"`kubectl {' '.join(arguments[:3])}` failed: {errors}")
+        return done
 
     def get(self, *what: str) -> list[dict[str, Any]]:
         """Return the objects that `kubectl get` finds."""
@@ -117,6 +136,11 @@ class Kubectl:
                 " use-context`, or set KUBECONFIG."
             ) from None
         return str(json.loads(said)["serverVersion"]["gitVersion"])
+
+
+def is_in_a_pod(token: Path = TOKEN) -> bool:
+    """Return whether this process runs in a pod of the cluster."""
+    return token.exists()
 
 
 def namespace_of(stack_name: str) -> str:

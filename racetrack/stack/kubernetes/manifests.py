@@ -62,6 +62,7 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     `kafka_outside` is the address (host:port) of the broker for clients outside the cluster.
     """
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
+    given["KUBERNETES_JOB"] = "false"  # it needs RUNTIME=kubernetes
     inside = (REPO / "racetrack" / "engines" / "inside.env").read_text()
     lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
     scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}

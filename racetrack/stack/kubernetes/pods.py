@@ -35,6 +35,7 @@ class Pod:
     is_ending: bool  # it was deleted, and still runs
     problem: str  # why it can't become ready; "" if it can
     waits_for: str  # why it is not ready yet
+    ip: str = ""
 
 
 def read(kubectl: Kubectl) -> list[Pod]:
@@ -63,6 +64,7 @@ def _read(described: Mapping[str, Any]) -> Pod:
         is_ending="deletionTimestamp" in described["metadata"],
         problem=ended or "; ".join(_problems(status)),
         waits_for=_waits_for(conditions, status),
+        ip=status.get("podIP", ""),
     )
 
 

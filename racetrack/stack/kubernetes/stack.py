@@ -22,7 +22,7 @@ from racetrack.stack.contract import (
 from racetrack.stack.kubernetes import agents, manifests, orphans, pods
 from racetrack.stack.kubernetes.agents import Agent
 from racetrack.stack.kubernetes.disruptions import Disruptions
-from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.kubectl import Kubectl, is_in_a_pod
 from racetrack.stack.kubernetes.manifests import ROLE, Workload
 from racetrack.stack.kubernetes.pods import Pod
 from racetrack.stack.kubernetes.startup import (
@@ -285,9 +285,11 @@ class KubernetesStack(ContainerStack):
         up.agent_pods = {pod.node: pod.name for pod in found}
         (service,) = self._kubectl.get("services", f"--selector={manifests.SERVICE}={agents.NAME}")
         port = int(service["spec"]["ports"][0]["nodePort"])
-        addresses = {_name(node): _address(node) for node in self._nodes}
+        addresses = {_name(node): (_address(node), port) for node in self._nodes}
+        if is_in_a_pod():  # of pods' connections to a node, any agent may get each
+            addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
         service_of = agents.by_prefix(list(nodes))
-        up.agents = [Agent(pod.node, (addresses[pod.node], port), service_of) for pod in found]
+        up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
             if called(name) in nodes:  # otherwise it runs outside of the cluster

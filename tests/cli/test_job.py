@@ -1,0 +1,129 @@
+"""Commands that run as a Job: their arguments there, and where their results are delivered."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from racetrack import cli
+from racetrack.cli import job
+from racetrack.cli.run import run_experiment
+from racetrack.stack.kubernetes.job import JobLost
+from racetrack.terminal import Guard, Interrupted, Screen
+from tests.cli.conftest import invoke
+from tests.some_engines import EXAMPLE
+
+MEASURING = ("compare", "run", "sweep", "limit", "scale", "vary")
+
+
+def parsed(typed: str) -> click.Context:
+    name, *words = typed.split()
+    command = cli.race.get_command(click.Context(cli.race), name)
+    assert command
+    return command.make_context(name, words, parent=click.Context(cli.race))
+
+
+@pytest.mark.parametrize("name", MEASURING)
+def test_every_command_that_measures_can_be_a_job(name: str) -> None:
+    assert isinstance(cli.race.get_command(click.Context(cli.race), name), job.MeasuringCommand)
+    assert isinstance(run_experiment, job.MeasuringCommand)
+
+
+def test_arguments_are_handed_on_as_given() -> None:
+    words, files = job.with_outputs_among_logs(parsed(f"run {EXAMPLE} --rate 2k --verify"))
+    assert words == [EXAMPLE, "--rate", "2k", "--verify"]
+    assert not files
+
+
+def test_output_files_are_written_among_the_logs(tmp_path: Path) -> None:
+    to = tmp_path / "x.json"
+    words, files = job.with_outputs_among_logs(parsed(f"run {EXAMPLE} --json={to} --csv -"))
+    assert words == [EXAMPLE, "--json=logs/.json_file", "--csv", "logs/.csv_file"]
+    assert files == {".json_file": str(to), ".csv_file": "-"}
+
+
+def test_output_files_are_delivered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".json_file").write_text("[1]\n")
+    (tmp_path / ".csv_file").write_text("a\n1\n")
+    to = tmp_path / "to.json"
+    job.deliver({".json_file": str(to), ".csv_file": "-", ".absent": "-"}, tmp_path)
+    assert to.read_text() == "[1]\n"
+    assert capsys.readouterr().out == "a\n1\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["to.json"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [f"run {EXAMPLE} --against FOLDER", "sweep --resume FOLDER", "compare FOLDER FOLDER"],
+)
+def test_files_of_this_machine_are_refused(typed: str, tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match=r"can't read files .*KUBERNETES_JOB=false"):
+        job.require_no_inputs(parsed(typed.replace("FOLDER", str(tmp_path))))
+
+
+def test_engines_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / EXAMPLE).mkdir()
+    job.require_no_inputs(parsed(f"compare {EXAMPLE} --quick"))
+
+
+def test_the_job_gets_settings_only() -> None:
+    given = {"ENGINE_REPLICAS": "2", "KAFKA_CLIENT_X": "1", "DECIDE_WITHIN": "0", "HOME": "/root"}
+    assert sorted(job.given_settings({**given, "MACHINE_LOCK": "/x"})) == [
+        "DECIDE_WITHIN",
+        "ENGINE_REPLICAS",
+        "KAFKA_CLIENT_X",
+    ]
+
+
+def test_a_job_needs_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_JOB", "true")
+    result = invoke(f"run {EXAMPLE}")
+    assert result.exit_code == 2
+    assert "KUBERNETES_JOB=true needs RUNTIME=kubernetes" in result.output
+
+
+class FakeJob:
+    """Records what is done; `follow` raises or returns these one after the other."""
+
+    def __init__(self, *ends: BaseException | int) -> None:
+        self.done: list[str] = []
+        self._ends = list(ends)
+
+    def start(self, words: list[str], _environment: object) -> None:
+        self.done.append(" ".join(["start", *words]))
+
+    def follow(self, _within_s: float | None = None) -> int:
+        end = self._ends.pop(0)
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.done.append(" ".join([name, *arguments]))
+
+
+def carried_out(fake: FakeJob) -> int:
+    screen = Screen()
+    return job.carried_out(fake, ["run", "pg"], {}, screen, Guard(screen.say))  # type: ignore[arg-type]
+
+
+def test_a_job_is_copied_and_removed() -> None:
+    fake = FakeJob(6)
+    assert carried_out(fake) == 6
+    assert fake.done == ["start run pg", "copy_rest", "remove"]
+
+
+def test_after_a_signal_the_harness_cleans_up_first() -> None:
+    fake = FakeJob(Interrupted(signal.SIGINT), 130)
+    assert carried_out(fake) == 130
+    assert fake.done == ["start run pg", "interrupt INT", "copy_rest", "remove"]
+
+
+def test_of_a_lost_job_what_can_be_copied_is() -> None:
+    fake = FakeJob(JobLost("gone"))
+    with pytest.raises(JobLost):
+        carried_out(fake)
+    assert fake.done == ["start run pg", "copy", "remove"]
