@@ -22,6 +22,7 @@ RUN_NAME = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpi
 NOT_ADVERTISED = (
     "Set it to this machine's address as seen from there, together with BIND_ADDRESS=0.0.0.0"
 )
+NO_TOKENS = "Use a mechanism with a password, or a certificate"
 CLOCK_TRIES = 20
 CLOCK_WITHIN_S = 3.0
 
@@ -79,10 +80,15 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
 
 
 def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | None:
-    """Return why an engine at `host` can't reach the broker and registry of this machine, by the
-    address that they have for it; None if there is no such reason."""
+    """Return why an engine at `host` can't reach what it needs on this machine: the broker and
+    registry, or the tokens for a Kafka; None if there is no such reason."""
+    if _is_loopback(host):
+        return None
+    if settings.kafka_sasl_mechanism == "OAUTHBEARER":
+        answer = f"{title} is on another machine, and this one gives tokens to its own clients only"
+        return Failure("KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND", answer, NO_TOKENS)
     ours = settings.advertised_address
-    if _is_loopback(host) or not _is_loopback(ours):
+    if not _is_loopback(ours):
         return None
     answer = f"{title} would look for this machine's broker and registry at {ours}"
     return Failure("KAFKA_ADVERTISED_ADDRESS", answer, NOT_ADVERTISED)

@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 from racetrack.config import Settings
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.errors import RacetrackError
-from racetrack.stack.elsewhere import RUN_NAME, Failure, Passed, measure_clock, refused
+from racetrack.stack.elsewhere import (
+    RUN_NAME,
+    Failure,
+    Passed,
+    measure_clock,
+    refused,
+    why_out_of_reach,
+)
 
 if TYPE_CHECKING:
     from pydeephaven import Session
@@ -61,6 +68,9 @@ class _Deephaven:
         # Imported late, since every run looks for services that run elsewhere.
         from racetrack.engines.dh.connection import Refused, opened
 
+        host = urlsplit(DeephavenSettings.of(settings).deephaven_url).hostname or ""
+        if failure := why_out_of_reach(self.title, host, settings):
+            raise refused(self.title, self.address(settings), [failure])
         try:
             with opened(settings) as session:
                 return self._try_out(session, settings)
