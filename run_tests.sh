@@ -8,6 +8,8 @@ shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"
 APT_PACKAGES+=("$REPO"/{tests,racetrack/engines/*/tests}/apt-packages.txt)
+# Tests start hundreds of Python processes, each of which would compile the harness again.
+unset PYTHONDONTWRITEBYTECODE
 bootstrap
 TESTS_PYTHON=$(python_of tests) || exit
 cd "$REPO"

@@ -34,6 +34,7 @@ def test_an_engine_on_another_machine_needs_an_address(
 def test_an_engine_on_another_machine_gets_no_tokens() -> None:
     tokens = {
         "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9093",
+        "KAFKA_TOPIC_PREFIX": "race.",
         "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
         "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
         "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "print-token",
