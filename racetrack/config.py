@@ -214,6 +214,9 @@ TopicPrefix = Annotated[
 File = Annotated[str, AfterValidator(_file)]
 # URL of a server that speaks PostgreSQL's protocol, or nothing. It may contain a password.
 PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
+Pods = Annotated[
+    str, text_that(r"([a-z0-9-]+/[^\s=]+=[^\s=]*)?", "NAMESPACE/LABEL=VALUE, or nothing")
+]
 Count = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0)]
 # Exponent of Zipf's law.
@@ -294,6 +297,8 @@ class Settings(BaseSettings):
     registry_password: SecretStr
     registry_password_file: File
     registry_ssl_ca_location: File
+    kafka_pods: Pods
+    registry_pods: Pods
 
     mysql_url: Annotated[
         str,
@@ -363,6 +368,18 @@ class Settings(BaseSettings):
                 "REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS: a run's schemas are named by its"
                 " topics, which have a prefix only in a Kafka that runs elsewhere"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _pods_are_of_services_elsewhere(self) -> Self:
+        addresses = {"kafka": "kafka_bootstrap_servers", "registry": "registry_url"}
+        for name, address in addresses.items():
+            is_possible = getattr(self, address) and self.runtime == "kubernetes"
+            if getattr(self, f"{name}_pods") and not is_possible:
+                raise ValueError(
+                    f"{name.upper()}_PODS needs RUNTIME=kubernetes, and an address in"
+                    f" {address.upper()}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -131,7 +131,7 @@ def _librdkafka(settings: Settings) -> dict[str, str]:
             "ssl.key.password": settings.kafka_ssl_key_password.get_secret_value(),
             "sasl.mechanism": settings.kafka_sasl_mechanism,
             "sasl.username": settings.kafka_sasl_username,
-            "sasl.password": _password(settings),
+            "sasl.password": password(settings),
             **_librdkafka_token(settings),
         }.items()
         if value
@@ -168,8 +168,8 @@ def _login(settings: Settings) -> str:
     """Return the options of the login module, in a JAAS configuration."""
     if tokens := token_endpoint(settings):
         return f'clientId="{CLIENT_ID}" clientSecret="{tokens.secret}"'
-    user, password = _quoted(settings.kafka_sasl_username), _quoted(_password(settings))
-    return f"username={user} password={password}"
+    user, secret = _quoted(settings.kafka_sasl_username), _quoted(password(settings))
+    return f"username={user} password={secret}"
 
 
 def token_endpoint(settings: Settings) -> "TokenEndpoint | None":
@@ -198,7 +198,12 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _password(settings: Settings) -> str:
+def password(settings: Settings) -> str:
+    """Return the password of Kafka, which may be in a file.
+
+    Raises:
+        UsageError: the file can't be read.
+    """
     if settings.kafka_sasl_password_file:
         return _content(settings.kafka_sasl_password_file, "KAFKA_SASL_PASSWORD_FILE").strip()
     return settings.kafka_sasl_password.get_secret_value()

@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -238,13 +238,21 @@ class Noise:
 class Sampler:
     """Samples the pods of a namespace, and keeps the latest samples.
 
-    `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>.
+    `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>. `others`
+    are pods of other namespaces to sample too: <namespace>/<pod>, which is their name in samples.
     """
 
     def __init__(
-        self, namespace: str, own_pod: str, groups: Groups, noise: Noise, logs: Path = PODS
+        self,
+        namespace: str,
+        own_pod: str,
+        groups: Groups,
+        noise: Noise,
+        logs: Path = PODS,
+        others: Collection[str] = (),
     ) -> None:
         self._namespace, self._own_pod, self._logs = namespace, own_pod, logs
+        self._others = others
         self._groups, self._noise = groups, noise
         self._machine = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         self._used_s: dict[str, float] = {}  # CPU seconds by pod, also of pods that are gone
@@ -252,13 +260,16 @@ class Sampler:
         self._lock = threading.Lock()
 
     def pods(self) -> dict[str, str]:
-        """Return uid → name of the namespace's pods on this node, except the agent's own."""
-        found = (each.name.split("_") for each in self._logs.iterdir())
-        return {
-            parts[2]: parts[1]
-            for parts in found
-            if len(parts) == 3 and parts[0] == self._namespace and parts[1] != self._own_pod
-        }
+        """Return uid → name of the sampled pods on this node, which the agent's own is not."""
+        found = {}
+        for each in self._logs.iterdir():
+            namespace, _, rest = each.name.partition("_")
+            pod, _, uid = rest.partition("_")
+            if namespace == self._namespace and pod != self._own_pod:
+                found[uid] = pod
+            elif f"{namespace}/{pod}" in self._others:
+                found[uid] = f"{namespace}/{pod}"
+        return found
 
     def sample(self) -> dict[str, Any]:
         """Return a sample of this moment."""
@@ -368,7 +379,8 @@ def main() -> None:
         return
     # In a pod, the host's name is that of the pod.
     names = os.environ["NAMESPACE"], os.environ["HOSTNAME"]
-    sampler = Sampler(*names, Groups(), Noise())
+    others = os.environ.get("OTHER_PODS", "").split()
+    sampler = Sampler(*names, Groups(), Noise(), others=others)
     threading.Thread(target=sampler.keep_sampling, daemon=True).start()
     serve(sampler).serve_forever()
 

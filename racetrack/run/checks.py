@@ -27,6 +27,7 @@ REPORTED = (
     " Its CPU and memory are what the Prometheus at PROMETHEUS_URL reported, as old as its samples;"
     " all CPU time counts as user time."
 )
+SAMPLED = " Its pods, which are named by a label, were measured as those of the run."
 RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -207,6 +208,8 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
 
     def cost(service: Elsewhere) -> str:
+        if provided.pods_of(service, settings):
+            return SAMPLED
         if service.is_relayed:
             return RELAY
         if service.service in reported:

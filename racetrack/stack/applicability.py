@@ -39,8 +39,10 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_SSL_CA_LOCATION",
 )
 MYSQL_ELSEWHERE = ("MYSQL_URL", "MYSQL_PASSWORD_FILE", "MYSQL_SSL_CA_LOCATION")
+# Kubernetes is the only runtime with containers where these have an effect.
+ON_KUBERNETES = (*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE)
 ONLY_NATIVE = {
-    **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN.format("broker")),
+    **dict.fromkeys(ON_KUBERNETES, OWN.format("broker")),
     **dict.fromkeys(MYSQL_ELSEWHERE, OWN.format("MySQL")),
 }
 
@@ -88,6 +90,8 @@ STACK = Applicability(
         "STEAL_MAX_PCT",
         "CORE_SPEED_MIN_PCT",
         "READS_PER_SECOND",
+        "KAFKA_PODS",
+        "REGISTRY_PODS",
         "PROMETHEUS_URL",
         "PROMETHEUS_TOKEN_FILE",
     ),
@@ -147,7 +151,8 @@ def ignored_settings(runtime: str) -> dict[str, str]:
         found |= dict.fromkeys(names(), BUILT_IN)
     for each in _all():
         if runtime == "kubernetes":
-            found |= each.ignored.get("airgap", {})
+            in_containers = each.ignored.get("airgap", {}).items()
+            found |= {name: why for name, why in in_containers if name not in ON_KUBERNETES}
         found |= each.ignored.get(runtime, {})
         if runtime != "compose":
             found |= dict.fromkeys(each.image_versions, NO_IMAGE)

@@ -9,7 +9,7 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
 from racetrack.stack import net
 from racetrack.stack.contract import Endpoints, InternalEndpoints, Say, ServiceClock
 from racetrack.stack.provided import Provided
@@ -18,7 +18,7 @@ PROC = Path("/proc")
 # In docker-compose.yml and in kubernetes/, Redpanda is both the broker and the schema registry.
 CALLED = {"broker": "redpanda", "registry": "redpanda"}
 SHOWN = {"redpanda": "broker"}
-REDIS = "redis:6379"  # address for other containers
+KAFKA, REDIS = "redpanda:9092", "redis:6379"  # addresses for other containers
 
 
 def called(service: str) -> str:
@@ -61,7 +61,7 @@ class ContainerStack:
         """Addresses of the services' published ports, as seen from this machine."""
         s = self.settings
         return Endpoints(
-            kafka=KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
+            kafka=elsewhere(s) or KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
             registry=f"http://{s.reach_address}:{s.schema_registry_port}",
             connect=f"http://{s.reach_address}:{s.connect_port}",
             mysql=net.mysql(s),
@@ -73,7 +73,7 @@ class ContainerStack:
     @property
     def internal_endpoints(self) -> InternalEndpoints:
         """Addresses for use inside containers; they are also the scripts' defaults."""
-        kafka = KafkaEndpoint("redpanda:9092")
+        kafka = elsewhere(self.settings) or KafkaEndpoint(KAFKA)
         return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
 
     def apart(self, services: Sequence[str]) -> list[str]:

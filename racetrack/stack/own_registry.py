@@ -44,14 +44,22 @@ def authorization(settings: Settings) -> str:
     """
     if not settings.registry_username:
         return ""
-    password = settings.registry_password.get_secret_value()
-    if file := settings.registry_password_file:
-        try:
-            password = Path(file).read_text().rstrip("\n")
-        except OSError as error:
-            raise UsageError(f"REGISTRY_PASSWORD_FILE: {file}: {error.strerror}.") from None
-    both = f"{settings.registry_username}:{password}"
+    both = f"{settings.registry_username}:{password(settings)}"
     return f"Basic {base64.b64encode(both.encode()).decode()}"
+
+
+def password(settings: Settings) -> str:
+    """Return the password of the registry, which may be in a file.
+
+    Raises:
+        UsageError: the file can't be read.
+    """
+    if not (file := settings.registry_password_file):
+        return settings.registry_password.get_secret_value()
+    try:
+        return Path(file).read_text().rstrip("\n")
+    except OSError as error:
+        raise UsageError(f"REGISTRY_PASSWORD_FILE: {file}: {error.strerror}.") from None
 
 
 class _Refusal(Exception):

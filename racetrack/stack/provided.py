@@ -36,6 +36,12 @@ def here(services: Sequence[str], settings: Settings) -> list[str]:
     return [name for name in services if name not in others]
 
 
+def pods_of(service: Elsewhere, settings: Settings) -> str:
+    """Return the label by which the user names a service's pods, `NAMESPACE/LABEL=VALUE`; empty if
+    there is none. The setting's name begins as that of the service's address does: KAFKA_PODS."""
+    return str(getattr(settings, f"{service.setting.partition('_')[0]}_pods".lower(), ""))
+
+
 def queried(settings: Settings) -> list[Queries]:
     """Return the queries for services whose CPU time and memory a Prometheus reports.
 

@@ -153,9 +153,11 @@ def possible_stacks(
 
 
 def _native_only(settings: Settings) -> str:
-    """Return the setting of a service elsewhere that only native services can use; "" if none."""
+    """Return the setting of a service elsewhere that only native services can use; "" if none. A
+    Kafka elsewhere can be used on Kubernetes, too."""
     addresses = {
-        "KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
+        "KAFKA_BOOTSTRAP_SERVERS": settings.runtime != "kubernetes"
+        and settings.kafka_bootstrap_servers,
         "MYSQL_URL": settings.mysql_url,
     }
     return next((name for name, address in addresses.items() if address), "")

@@ -13,6 +13,7 @@
 #     scale     ./race scale kstreams with one and two replicas, in its shortest form
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
 #     job       pg, and the harness is a Job, whose run folder is copied while it runs
+#     pods      pg, with a Kafka and a registry that are there already, whose pod is measured
 #     jobs      the same Job, interrupted by Ctrl-C, and then with its pod killed
 #
 # A case takes 3 to 5 minutes on two cores. Exit code: 0 if all passed: the runs were verified.
@@ -89,6 +90,43 @@ case_job() {
     gone_within_time
     rm -r "$logs"
     "$RIG" down
+}
+
+case_pods() {
+    local at=10.77.0.11 logs
+    logs=$(mktemp -d)
+    begin postgres pgfeed
+    start_kafka "$at" "$logs"
+    LOGS_FOLDER=$logs KAFKA_TOPIC_PREFIX=racetrack-rig. \
+        KAFKA_BOOTSTRAP_SERVERS=$at:$(port_of outside) \
+        REGISTRY_URL=http://$at:$(port_of registry)/apis/ccompat/v7 \
+        KAFKA_PODS=kafka/racetrack.dev/service=redpanda \
+        on_the_rig ./run_experiment.sh pg 2000 10 5 1.0 --verify
+    grep --quiet ",broker,.*,kafka/redpanda-0$" "$logs"/*/usage.csv || fail "Its pod was not measured."
+    kubectl --namespace kafka get pod redpanda-0
+    rm -r "$logs"
+    "$RIG" down
+}
+
+# Starts a Kafka with a registry in a namespace of its own; $1 is the address of a node, $2 a
+# folder for a file.
+start_kafka() {
+    kubectl create namespace kafka
+    sed 's/resources: {.*/resources: {}/; s/^  ports:/  type: NodePort\n  ports:/' kubernetes/base/redpanda.yaml |
+        kubectl --namespace kafka apply --filename -
+    kubectl --namespace kafka create secret generic settings --from-env-file=.env
+    {
+        grep --invert-match '^#' racetrack/engines/inside.env
+        echo "KAFKA_OUTSIDE=$1:$(port_of outside)"
+    } >"$2/inside.env"
+    kubectl --namespace kafka create configmap inside --from-env-file="$2/inside.env"
+    kubectl --namespace kafka rollout status statefulset/redpanda --timeout=120s
+}
+
+# Prints the port of the nodes that leads to a port of this Kafka or registry.
+port_of() {
+    kubectl --namespace kafka get services \
+        --output "jsonpath={.items[*].spec.ports[?(@.name=='$1')].nodePort}"
 }
 
 case_jobs() {

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.kubernetes.agent_nodes import agent as load_agent
 from tests.kubernetes.agent_serving import served
 from tests.waiting import wait_until
 
+SERVICES = {"kstreams": "kstreams", "redpanda": "broker"}
 BOTH = pytest.mark.parametrize("files", [V1, V2], ids=["v1", "v2"])
 agent = load_agent()
 
@@ -97,7 +99,7 @@ def test_where_not_all_programs_can_be_seen_their_time_is_unknown(tmp_path: Path
     assert agent.Noise(proc(tmp_path, kthreadd=False), tmp_path).read()["programs_s"] is None
 
 
-def sampler(tmp_path: Path) -> Any:
+def sampler(tmp_path: Path, others: Sequence[str] = ()) -> Any:
     write(
         tmp_path,
         {
@@ -109,13 +111,27 @@ def sampler(tmp_path: Path) -> Any:
     )
     node = proc(tmp_path)
     parts = agent.Groups(groups(tmp_path, V1), node), agent.Noise(node, tmp_path)
-    return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods")
+    return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods", others)
 
 
 def test_a_sample_has_the_pods_of_the_namespace_without_the_agent(tmp_path: Path) -> None:
     sample = sampler(tmp_path).sample()
     assert [(pod["pod"], pod["uid"]) for pod in sample["pods"]] == [("kstreams-0", UID)]
     assert sample["noise"]["services_s"] == 2.5
+
+
+def test_a_pod_of_another_namespace_is_sampled_on_request_and_gets_no_signal(
+    tmp_path: Path,
+) -> None:
+    samples = sampler(tmp_path, others=["other/kstreams-0"])
+    (tmp_path / f"pods/race_kstreams-0_{UID}").rename(tmp_path / f"pods/other_kstreams-0_{UID}")
+    assert [pod["pod"] for pod in samples.sample()["pods"]] == ["other/kstreams-0"]
+    with served(samples) as port:
+        services = by_prefix({}, {"other/kstreams-0": "broker"})
+        reader = Agent("node1", ("127.0.0.1", port), services)
+        assert [pod.service for pod in reader.sample().pods] == ["broker"]
+        assert reader.uids("broker") == []
+        reader.close()
 
 
 def test_the_time_of_pods_that_are_gone_stays_in_the_sum(tmp_path: Path) -> None:
@@ -128,7 +144,7 @@ def test_the_time_of_pods_that_are_gone_stays_in_the_sum(tmp_path: Path) -> None
 
 
 def client(port: int) -> Agent:
-    return Agent("node1", ("127.0.0.1", port), by_prefix(["kstreams", "redpanda"]))
+    return Agent("node1", ("127.0.0.1", port), by_prefix(SERVICES))
 
 
 def test_a_lost_connection_costs_no_sample(tmp_path: Path) -> None:
@@ -193,7 +209,7 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
 def test_a_machine_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "boot_id").write_text("another\n")
     with served(sampler(tmp_path)) as port:
-        reader = Agent("n", ("127.0.0.1", port), by_prefix([]), tmp_path / "boot_id")
+        reader = Agent("n", ("127.0.0.1", port), by_prefix({}), tmp_path / "boot_id")
         sample = reader.sample()
         assert len(sample.machine) == 36
         assert sample.pods == []
@@ -207,8 +223,13 @@ def test_the_clock_of_a_node(tmp_path: Path) -> None:
 
 
 def test_the_longest_name_of_a_service_is_its_own() -> None:
-    service_of = by_prefix(["flink", "flink-taskmanager", "redpanda"])
-    assert service_of("flink-taskmanager-1") == "flink-taskmanager"
+    service_of = by_prefix(
+        {"flink": "flink", "flink-taskmanager": "taskmanager", "redpanda": "broker"},
+        {"kafka/redpanda-0": "kafka"},
+    )
+    assert service_of("flink-taskmanager-1") == "taskmanager"
+    assert service_of("kafka/redpanda-0") == "kafka"
+    assert service_of("other/redpanda-0") is None
     assert service_of("flink-0") == "flink"
     assert service_of("redpanda-0") == "broker"
     assert service_of("agent-x7x2p") is None

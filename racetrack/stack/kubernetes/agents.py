@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from racetrack.clock import wait_until
-from racetrack.stack.containers import shown
 from racetrack.stack.contract import DataFolder, NodeSample, PodUsage, ServiceClock, sum_known
 from racetrack.stack.elsewhere import measure_clock
 from racetrack.stack.kubernetes import pods
@@ -27,6 +26,7 @@ FIRST_ANSWER_WITHIN_S = 30.0
 RECENT_S = 2.0
 NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample
 REMEDY = "Raise its sizeLimit and the pod's memory in the manifest"
+ELSEWHERE = "/"  # in the names of pods of other namespaces, <namespace>/<pod>
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -92,11 +92,12 @@ class Agent:
         return self._folders
 
     def uids(self, service: str) -> list[str]:
-        """Return the uids of a service's pods on this node; if the agent can't be reached, those of
-        its newest sample."""
+        """Return the uids of a service's pods on this node that belong to the run; if the agent
+        can't be reached, those of its newest sample."""
         with contextlib.suppress(OSError):
             self.sample()
-        return [uid for uid, pod in self._uids.items() if self._service_of(pod) == service]
+        own = {uid: pod for uid, pod in self._uids.items() if ELSEWHERE not in pod}
+        return [uid for uid, pod in own.items() if self._service_of(pod) == service]
 
     def close(self) -> None:
         """Close the connection."""
@@ -232,13 +233,17 @@ def first_clock(agent: Agent, within_s: float = FIRST_ANSWER_WITHIN_S) -> Servic
         time.sleep(REST_S)
 
 
-def by_prefix(services: Sequence[str]) -> Callable[[str], str | None]:
-    """Return a function that finds a pod's service by its name, `<service>-...`. `services` are
-    the names in containers."""
+def by_prefix(
+    services: Mapping[str, str], others: Mapping[str, str] | None = None
+) -> Callable[[str], str | None]:
+    """Return a function that finds a pod's service by its name, `<name>-...`. `services` maps the
+    names in containers to services, `others` the names of pods of other namespaces."""
     longest_first = sorted(services, key=len, reverse=True)
 
     def service_of(pod: str) -> str | None:
+        if others and pod in others:
+            return others[pod]
         found = next((name for name in longest_first if pod.startswith(f"{name}-")), None)
-        return found and shown(found)
+        return found and services[found]
 
     return service_of

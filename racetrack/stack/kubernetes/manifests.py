@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from racetrack import units
-from racetrack.config import REPO, Settings, revealed
-from racetrack.stack.containers import called
+from racetrack import kafka_endpoint, units
+from racetrack.config import KAFKA_CLIENT, REPO, Settings, revealed
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack import own_registry
+from racetrack.stack.containers import KAFKA, called
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.orphans import HARNESS, STARTED_BY
 
 BASE = REPO / "kubernetes" / "base"
+SERVE = ("python", "-m", "racetrack.stack.native.serve")
 ENGINES = REPO / "racetrack" / "engines"
 SERVICE = "racetrack.dev/service"  # label of all objects of a service
 SCALES = "racetrack.dev/scales"  # label of pods of which there are ENGINE_REPLICAS
@@ -38,7 +41,10 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
         for each in kubectl.render(folder.parent / size):
             if each["metadata"]["labels"].get(SERVICE) in services:
                 found[each["kind"], each["metadata"]["name"]] = each
+    kafka = kafka_endpoint.elsewhere(settings)
     for each in found.values():
+        if kafka:
+            _use(kafka, each)
         if SCALES in each["metadata"]["labels"]:
             each["spec"]["replicas"] = settings.engine_replicas
         if each["kind"] == "Service":
@@ -49,11 +55,58 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     return list(found.values())
 
 
+def add_to_agents(objects: Sequence[Object], pods: Sequence[str]) -> None:
+    """Let the agents among these objects sample pods of other namespaces too, which have the names
+    `<namespace>/<pod>`."""
+    for each in objects:
+        if each["kind"] == "DaemonSet" and pods:
+            (container,) = _containers(each)
+            container["env"].append({"name": "OTHER_PODS", "value": " ".join(pods)})
+
+
 def namespace(name: str) -> Object:
     """Return the namespace of a stack."""
     # The agents see the processes of their node.
     labels = {STARTED_BY: HARNESS, "pod-security.kubernetes.io/enforce": "privileged"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def passwords(settings: Settings) -> dict[str, str]:
+    """Return the settings of the passwords of services that run elsewhere, which may be in files of
+    this machine; nothing if there are no such services.
+
+    Raises:
+        UsageError: a file can't be read.
+    """
+    if not settings.kafka_bootstrap_servers:
+        return {}
+    return {
+        "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
+        "KAFKA_SASL_PASSWORD_FILE": "",
+        "REGISTRY_PASSWORD": own_registry.password(settings),
+        "REGISTRY_PASSWORD_FILE": "",
+    }
+
+
+def _use(kafka: KafkaEndpoint, each: Object) -> None:
+    """Let pods use a Kafka that runs elsewhere, whose address is in the settings. The pod that else
+    runs the broker runs the registry only."""
+    first, *_ = kafka.servers.split(",")
+    for container in _containers(each):
+        env = container.get("env", [])
+        container["env"] = [one for one in env if one["name"] != kafka_endpoint.BOOTSTRAP]
+        if "command" in container:
+            command = container["command"]
+            container["command"] = [first if word == KAFKA else word for word in command]
+    if each["kind"] == "StatefulSet" and each["metadata"]["name"] == called("broker"):
+        pod = each["spec"]["template"]
+        pod["metadata"]["labels"]["racetrack.dev/role"] = "support"
+        pod["spec"]["nodeSelector"] = {f"{ROLE}support": ""}
+        (container,) = pod["spec"]["containers"]
+        container["command"] = [*SERVE, "registry"]
+        if "limits" in container["resources"]:
+            least = {"cpu": "1", "memory": "1Gi"}
+            container["resources"] = {"requests": least, "limits": least}
 
 
 def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
@@ -62,7 +115,15 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     `kafka_outside` is the address (host:port) of the broker for clients outside the cluster.
     """
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
-    given["KUBERNETES_JOB"] = "false"  # it needs RUNTIME=kubernetes
+    # They need RUNTIME=kubernetes.
+    given |= {"KAFKA_PODS": "", "REGISTRY_PODS": "", "KUBERNETES_JOB": "false"}
+    if kafka := kafka_endpoint.elsewhere(settings):
+        given |= kafka.environment() | passwords(settings)
+        properties = settings.kafka_client.items()
+        given |= {
+            f"{KAFKA_CLIENT}{name.replace('.', '_').upper()}": value.get_secret_value()
+            for name, value in properties
+        }
     inside = (REPO / "racetrack" / "engines" / "inside.env").read_text()
     lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
     scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}

@@ -19,11 +19,12 @@ from racetrack.stack.contract import (
     Unmeasurable,
     ignore,
 )
-from racetrack.stack.kubernetes import agents, manifests, orphans, pods
+from racetrack.stack.kubernetes import agents, manifests, named_pods, orphans, pods
 from racetrack.stack.kubernetes.agents import Agent
 from racetrack.stack.kubernetes.disruptions import Disruptions
 from racetrack.stack.kubernetes.kubectl import Kubectl, is_in_a_pod
 from racetrack.stack.kubernetes.manifests import ROLE, Workload
+from racetrack.stack.kubernetes.named_pods import NamedPod
 from racetrack.stack.kubernetes.pods import Pod
 from racetrack.stack.kubernetes.startup import (
     Logs,
@@ -62,6 +63,7 @@ class KubernetesStack(ContainerStack):
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
         self._provided = Provided(settings)
         self._planned: list[DataFolder] = []
+        self._named: list[NamedPod] = []
         self._started: _Started | None = None
 
     @property
@@ -81,6 +83,7 @@ class KubernetesStack(ContainerStack):
             SetupError: no ready node has a role that a service needs.
             BusyError: a stack of this name was left running, or the namespace is not the harness's.
         """
+        named_pods.require_no_files(self.settings)
         for name in CORES:
             if getattr(self.settings, name):
                 applicability.require_applicable(name, self.runtime, airgap=False, remedy=UNSET)
@@ -88,6 +91,7 @@ class KubernetesStack(ContainerStack):
         require_not_running(self.running())
         self._clear_orphans(say)
         started = self._provided.check(services, say)
+        self._named = named_pods.find(self._kubectl, self.settings, self._roles())
         wanted = manifests.of_services(self._kubectl, self.settings, each_once(started))
         for each in wanted:
             for label in manifests.roles(each):
@@ -113,6 +117,7 @@ class KubernetesStack(ContainerStack):
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
         objects = manifests.of_services(self._kubectl, self.settings, [*wanted, agents.NAME])
+        manifests.add_to_agents(objects, [pod.name for pod in self._named])
         self._started = _Started(Logs(self._kubectl, logs), manifests.workloads(objects))
         self._create(objects)
         self._await(self._started.workloads, say, _both(services, on_ready))
@@ -225,7 +230,9 @@ class KubernetesStack(ContainerStack):
         found = self._up.pods.values()
         images = {pod.service: pod.image for pod in found}
         nodes = {f"node of {pod.name}": pod.node for pod in found}
-        return {"kubernetes": self._version, **images, **nodes}
+        named = {pod.service: pod.image for pod in self._named}
+        named |= {f"node of {pod.name}": pod.node for pod in self._named}
+        return {"kubernetes": self._version, **images, **nodes, **named}
 
     def stop(self, say: Say) -> None:
         """Remove the namespace with everything in it, whatever started it. Idempotent."""
@@ -261,6 +268,18 @@ class KubernetesStack(ContainerStack):
         services = {shown(pod.service): [] for pod in found if pod.service != agents.NAME}
         return self._note.read(services)
 
+    def _shown(self, name: str) -> str:
+        """Return the harness's name for a service in a pod."""
+        is_elsewhere = name == called("broker") and self.settings.kafka_bootstrap_servers
+        return "registry" if is_elsewhere else shown(name)
+
+    def _roles(self) -> dict[str, list[str]]:
+        """Return the roles of each ready node."""
+        return {
+            _name(node): [label for label in node["metadata"]["labels"] if label.startswith(ROLE)]
+            for node in self._nodes
+        }
+
     @property
     def _up(self) -> "_Started":
         if self._started is None:
@@ -288,16 +307,17 @@ class KubernetesStack(ContainerStack):
         addresses = {_name(node): (_address(node), port) for node in self._nodes}
         if is_in_a_pod():  # of pods' connections to a node, any agent may get each
             addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
-        service_of = agents.by_prefix(list(nodes))
+        named = {pod.name: pod.service for pod in self._named}
+        service_of = agents.by_prefix({name: self._shown(name) for name in nodes}, named)
         up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
-            if called(name) in nodes:  # otherwise it runs outside of the cluster
+            if self._shown(called(name)) == name and called(name) in nodes:  # else it is elsewhere
                 self._provided.clocks[name] = replace(clocks[nodes[called(name)]], title=title)
 
     def _uids(self, services: Sequence[str]) -> dict[str, list[str]]:
         """Return the uids of the services' pods, by node."""
-        names = [shown(called(name)) for name in services]
+        names = [self._shown(called(name)) for name in services]
         return {
             agent.node: [uid for name in names for uid in agent.uids(name)] for agent in self.agents
         }

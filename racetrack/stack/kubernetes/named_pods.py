@@ -1,0 +1,110 @@
+"""Pods of services that the user provides, named by a label. Agents measure them; they are never
+changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from racetrack.config import Settings
+from racetrack.errors import SetupError, UsageError
+from racetrack.stack import provided
+from racetrack.stack.elsewhere import Elsewhere
+from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.manifests import ROLE
+
+# Roles of services that are no engine's.
+ROLES = {"broker": "broker", "registry": "support"}
+FILES = (
+    "kafka_ssl_ca_location",
+    "kafka_ssl_certificate_location",
+    "kafka_ssl_key_location",
+    "registry_ssl_ca_location",
+)
+
+
+@dataclass(frozen=True)
+class NamedPod:
+    """A pod of a service that the user provides; `name` is `<namespace>/<pod>`."""
+
+    service: str  # as in the stack: `broker`
+    name: str
+    node: str
+    image: str
+
+
+def find(
+    kubectl: Kubectl, settings: Settings, nodes: Mapping[str, Sequence[str]]
+) -> list[NamedPod]:
+    """Return the pods that the settings name, which have to be ready, on nodes of their role.
+
+    `nodes` maps the ready nodes to their roles.
+
+    Raises:
+        SetupError: there is no such pod, or its node does not fit.
+    """
+    found = []
+    for service in provided.configured(settings):
+        if text := provided.pods_of(service, settings):
+            pods = list(_of(service, text, kubectl))
+            if not pods:
+                raise SetupError(
+                    f"{_setting(service)}={text}: no pod with this label is ready. See `kubectl"
+                    f" --namespace {text.replace('/', ' get pods --selector ', 1)}`."
+                )
+            for pod in pods:
+                _require_placed(pod, nodes.get(pod.node, ()), settings)
+            found += pods
+    return found
+
+
+def require_no_files(settings: Settings) -> None:
+    """Check that no setting of a service that runs elsewhere is a file, which pods don't have.
+
+    Raises:
+        UsageError: one is.
+    """
+    names = [name for name in FILES if getattr(settings, name)]
+    if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
+        names.append("kafka_sasl_oauthbearer_token_command")
+    if names:
+        raise UsageError(
+            f"{names[0].upper()}: pods can't use what is on this machine. Use certificates of a"
+            " public authority, and a password."
+        )
+
+
+def _of(service: Elsewhere, text: str, kubectl: Kubectl) -> Iterator[NamedPod]:
+    namespace, _, label = text.partition("/")
+    for each in kubectl.get("pods", f"--namespace={namespace}", f"--selector={label}"):
+        conditions = {one["type"]: one["status"] for one in each["status"].get("conditions", [])}
+        if conditions.get("Ready") == "True":
+            name = f"{namespace}/{each['metadata']['name']}"
+            yield NamedPod(service.service, name, each["spec"]["nodeName"], _images(each))
+
+
+def _images(pod: Mapping[str, Any]) -> str:
+    return ", ".join(each["image"] for each in pod["spec"]["containers"])
+
+
+def _require_placed(pod: NamedPod, roles: Sequence[str], settings: Settings) -> None:
+    """Check that a pod's node has the label of its role, and no other role.
+
+    Raises:
+        SetupError: it has not.
+    """
+    label = f"{ROLE}{ROLES.get(pod.service, 'engine')}"
+    if label not in roles:
+        raise SetupError(
+            f"The pod {pod.name} runs on the node {pod.node}, which is not there for it. If no"
+            f" other part of the run is to be there: `kubectl label node {pod.node} {label}=`."
+        )
+    if others := [each for each in roles if each != label and not settings.kubernetes_small]:
+        raise SetupError(
+            f"The pod {pod.name} runs on the node {pod.node}, which also has the role {others[0]}."
+            f" Remove it (`kubectl label node {pod.node} {others[0]}-`), or set"
+            " KUBERNETES_SMALL=true."
+        )
+
+
+def _setting(service: Elsewhere) -> str:
+    return f"{service.setting.partition('_')[0]}_PODS"

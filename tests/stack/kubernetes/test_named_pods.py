@@ -1,0 +1,168 @@
+"""A Kafka that is already in the cluster: its pods are found by label, and pods use it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.config import Settings, load
+from racetrack.errors import SetupError, UsageError
+from racetrack.run import checks
+from racetrack.stack import runtime
+from racetrack.stack.kubernetes import manifests, named_pods
+from racetrack.stack.kubernetes.kubectl import Kubectl
+from tests.stack.kubernetes.test_manifests import Rendered, pods_of
+from tests.stack.kubernetes.test_stack import Cluster, cluster, node
+
+__all__ = ["cluster"]
+OWN = {
+    "RUNTIME": "kubernetes",
+    "KAFKA_BOOTSTRAP_SERVERS": "main.kafka:9092,other.kafka:9092",
+    "KAFKA_TOPIC_PREFIX": "racetrack-1.",
+    "KAFKA_PODS": "kafka/strimzi.io/cluster=main",
+}
+ROLE = "role.racetrack.dev/"
+
+
+class Pods(Kubectl):
+    """Has these pods."""
+
+    def __init__(self, *pods: dict[str, Any]) -> None:
+        super().__init__("test")
+        self.asked: tuple[str, ...] = ()
+        self._pods = list(pods)
+
+    def get(self, *what: str) -> list[dict[str, Any]]:
+        self.asked = what
+        return self._pods
+
+
+def pod(ready: str = "True") -> dict[str, Any]:
+    return {
+        "metadata": {"name": "main-0"},
+        "spec": {"nodeName": "one", "containers": [{"image": "kafka:4"}, {"image": "side:1"}]},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def settings(**changed: str) -> Settings:
+    return load({**OWN, **changed})
+
+
+def test_pods_are_found_by_their_label() -> None:
+    kubectl = Pods(pod(), pod(ready="False"))
+    (found,) = named_pods.find(kubectl, settings(), {"one": [f"{ROLE}broker"]})
+    assert kubectl.asked == ("pods", "--namespace=kafka", "--selector=strimzi.io/cluster=main")
+    assert (found.service, found.name, found.node) == ("broker", "kafka/main-0", "one")
+    assert found.image == "kafka:4, side:1"
+
+
+def test_a_label_without_pods_is_an_error() -> None:
+    with pytest.raises(
+        SetupError, match=r"KAFKA_PODS=kafka/.* --namespace kafka get pods --selector strimzi"
+    ):
+        named_pods.find(Pods(pod(ready="False")), settings(), {"one": [f"{ROLE}broker"]})
+
+
+def test_they_have_to_be_on_a_node_of_their_role_alone() -> None:
+    with pytest.raises(SetupError, match=r"kubectl label node one role\.racetrack\.dev/broker="):
+        named_pods.find(Pods(pod()), settings(), {"one": []})
+    shared = {"one": [f"{ROLE}broker", f"{ROLE}engine"]}
+    with pytest.raises(SetupError, match=r"also has the role role\.racetrack\.dev/engine\."):
+        named_pods.find(Pods(pod()), settings(), shared)
+    assert named_pods.find(Pods(pod()), settings(KUBERNETES_SMALL="true"), shared)
+
+
+def test_without_a_label_nothing_is_looked_for() -> None:
+    assert named_pods.find(Pods(pod()), settings(KAFKA_PODS=""), {}) == []
+
+
+@pytest.mark.parametrize(
+    "missing", [{"RUNTIME": "native"}, {"KAFKA_BOOTSTRAP_SERVERS": "", "KAFKA_TOPIC_PREFIX": ""}]
+)
+def test_a_label_needs_a_service_elsewhere_and_kubernetes(missing: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="KAFKA_PODS needs RUNTIME=kubernetes, and an address in"):
+        settings(**missing)
+
+
+def test_files_of_this_machine_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="REGISTRY_SSL_CA_LOCATION: pods can't use"):
+        named_pods.require_no_files(settings(REGISTRY_SSL_CA_LOCATION=str(tmp_path)))
+    named_pods.require_no_files(settings())
+
+
+def test_pods_get_its_address_and_passwords_by_the_secret(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("for-kafka\n")
+    own = settings(
+        KAFKA_SECURITY_PROTOCOL="SASL_PLAINTEXT",
+        KAFKA_SASL_MECHANISM="PLAIN",
+        KAFKA_SASL_USERNAME="me",
+        KAFKA_SASL_PASSWORD_FILE=str(tmp_path / "password"),
+    )
+    secret, *others = manifests.configuration(own, "")
+    given = secret["stringData"]
+    assert given["KAFKA_BOOTSTRAP"] == OWN["KAFKA_BOOTSTRAP_SERVERS"]
+    assert (given["KAFKA_SASL_PASSWORD"], given["KAFKA_SASL_PASSWORD_FILE"]) == ("for-kafka", "")
+    assert (given["RUNTIME"], given["KAFKA_PODS"]) == ("native", "")
+    assert "for-kafka" not in json.dumps(others)
+
+
+def test_the_broker_s_pod_has_the_registry_only() -> None:
+    broker = pods_of("redpanda", "redpanda")
+    broker["spec"]["template"] = {
+        "metadata": {"labels": {"racetrack.dev/role": "broker"}},
+        "spec": {
+            "nodeSelector": {f"{ROLE}broker": ""},
+            "containers": [{"image": "i", "resources": {"requests": {}, "limits": {}}}],
+        },
+    }
+    (made,) = manifests.of_services(Rendered(broker), settings(), ["redpanda", "postgres"])
+    assert manifests.roles(made) == [f"{ROLE}support"]
+    (container,) = made["spec"]["template"]["spec"]["containers"]
+    assert container["command"][-2:] == ["racetrack.stack.native.serve", "registry"]
+    assert container["resources"]["requests"]["cpu"] == "1"
+
+
+def test_a_program_connects_to_it_and_waits_for_it() -> None:
+    program = pods_of("pgfeed", "pgfeed")
+    program["spec"]["template"]["spec"] = {
+        "initContainers": [{"image": "i", "command": ["wait", "mysql:3306", "redpanda:9092"]}],
+        "containers": [
+            {
+                "image": "i",
+                "env": [
+                    {"name": "KAFKA_BOOTSTRAP", "value": "redpanda:9092"},
+                    {"name": "MYSQL_HOST", "value": "mysql"},
+                ],
+            }
+        ],
+    }
+    (made,) = manifests.of_services(Rendered(program), settings(), ["pgfeed"])
+    pod_spec = made["spec"]["template"]["spec"]
+    assert pod_spec["initContainers"][0]["command"] == ["wait", "mysql:3306", "main.kafka:9092"]
+    assert pod_spec["containers"][0]["env"] == [{"name": "MYSQL_HOST", "value": "mysql"}]
+
+
+def test_agents_learn_of_the_pods() -> None:
+    agents = [{"kind": "DaemonSet", "spec": {"template": {"spec": {"containers": [{"env": []}]}}}}]
+    manifests.add_to_agents(agents, ["kafka/main-0", "kafka/main-1"])
+    (container,) = agents[0]["spec"]["template"]["spec"]["containers"]  # type: ignore[index]
+    assert container["env"] == [{"name": "OTHER_PODS", "value": "kafka/main-0 kafka/main-1"}]
+
+
+def test_a_stack_uses_it_inside_and_outside(cluster: Cluster) -> None:
+    cluster.has("nodes", node("one", "support"))
+    stack = runtime.open_stack(settings(), ["mysql"], print)
+    assert stack.runtime == "kubernetes"
+    for kafka in (stack.endpoints.kafka, stack.internal_endpoints.kafka):
+        assert (str(kafka), kafka.topic("x")) == (OWN["KAFKA_BOOTSTRAP_SERVERS"], "racetrack-1.x")
+    assert runtime.possible_stacks(settings())[0].runtime == "kubernetes"
+
+
+def test_a_run_says_that_its_pods_were_measured(cluster: Cluster) -> None:
+    from racetrack.engines import find_engine
+
+    stack = runtime.open_stack(settings(), ["mysql"], print)
+    (caveat,) = checks.caveats_of_elsewhere(find_engine("kstreams"), stack)
+    assert caveat.endswith(checks.SAMPLED)
