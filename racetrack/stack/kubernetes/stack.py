@@ -118,7 +118,9 @@ class KubernetesStack(ContainerStack):
         logs.mkdir(exist_ok=True)
         objects = manifests.of_services(self._kubectl, self.settings, [*wanted, agents.NAME])
         manifests.add_to_agents(objects, [pod.name for pod in self._named])
-        self._started = _Started(Logs(self._kubectl, logs), manifests.workloads(objects))
+        self._started = _Started(
+            Logs(self._kubectl, logs, self._shown), manifests.workloads(objects)
+        )
         self._create(objects)
         self._await(self._started.workloads, say, _both(services, on_ready))
         self._connect_agents()
@@ -157,7 +159,7 @@ class KubernetesStack(ContainerStack):
         """Return the services of which a pod's main process ended, with the end of its log."""
         on_node = {agent.node: agent for agent in self.agents}
         return {
-            shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
+            self._shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
             f"{self._up.logs.tail(pod)}"
             for pod in list(self._up.pods.values())
             if pod.node in on_node and on_node[pod.node].has_ended(pod.container_id)
@@ -254,7 +256,7 @@ class KubernetesStack(ContainerStack):
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""
-        services = sorted({shown(pod.service) for pod in self._up.pods.values()})
+        services = sorted({self._shown(pod.service) for pod in self._up.pods.values()})
         self._note.write(self.runtime, engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
@@ -265,7 +267,7 @@ class KubernetesStack(ContainerStack):
         found = [pod for pod in pods.read(self._kubectl) if pod.is_ready]
         self._adopt_addresses()
         services: dict[str, list[int]]
-        services = {shown(pod.service): [] for pod in found if pod.service != agents.NAME}
+        services = {self._shown(pod.service): [] for pod in found if pod.service != agents.NAME}
         return self._note.read(services)
 
     def _shown(self, name: str) -> str:

@@ -26,17 +26,20 @@ class ServiceError(RacetrackError):
 
 
 class Logs:
-    """Copies of the output of pods, each made by a `kubectl logs` while it is written."""
+    """Copies of the output of pods, each made by a `kubectl logs` while it is written.
 
-    def __init__(self, kubectl: Kubectl, folder: Path) -> None:
-        self._kubectl, self._folder = kubectl, folder
+    `shown` returns the harness's name for a service in a pod.
+    """
+
+    def __init__(self, kubectl: Kubectl, folder: Path, shown: Callable[[str], str] = shown) -> None:
+        self._kubectl, self._folder, self.shown = kubectl, folder, shown
         # By pod and container.
         self._followers: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
 
     def file(self, service: str) -> Path:
         """Return the file that receives the output of a service's first pod. Each further pod has a
         file with its own name."""
-        return self._folder / f"{shown(service)}.log"
+        return self._folder / f"{self.shown(service)}.log"
 
     def file_of(self, pod: Pod) -> Path:
         """Return the file that receives the output of a pod."""
@@ -87,8 +90,8 @@ def wait_until_ready(
         there = {pod.name for pod in found if pod.is_ready}
         late = {service for name, service in wanted.items() if name not in there}
         for service in sorted(services - late - ready):
-            say(f"  {shown(service)} ready after {time.monotonic() - began:.1f} s")
-            on_ready(shown(service))
+            say(f"  {logs.shown(service)} ready after {time.monotonic() - began:.1f} s")
+            on_ready(logs.shown(service))
         ready = services - late
         if not late:
             return found
@@ -128,8 +131,8 @@ def _raise_failed(found: Sequence[Pod], logs: Logs) -> None:
     for pod in found:
         if pod.problem:
             raise ServiceError(
-                f"{shown(pod.service)} did not start: {pod.name}: {pod.problem}; the end of its"
-                f" log:\n{logs.tail(pod)}"
+                f"{logs.shown(pod.service)} did not start: {pod.name}: {pod.problem}; the end of"
+                f" its log:\n{logs.tail(pod)}"
             )
 
 
@@ -140,7 +143,7 @@ def _too_late(found: Sequence[Pod], late: Collection[str], logs: Logs) -> Servic
         (pod for pod in found if not pod.is_ready),
         key=lambda pod: (OTHERS in pod.waits_for, pod.name),
     )
-    first = shown(slow[0].service if slow else min(late))
+    first = logs.shown(slow[0].service if slow else min(late))
     why = f"{slow[0].name}: {slow[0].waits_for}" if slow else "it has no pod"
     log = f"; the end of its log:\n{logs.tail(slow[0])}" if slow else ""
     return ServiceError(f"{first} was not ready within {READY_WITHIN_S:.0f} s: {why}{log}")

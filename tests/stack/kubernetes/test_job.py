@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from racetrack.config import load
+from racetrack.config import REPO, load
 from racetrack.errors import RacetrackError
 from racetrack.stack.kubernetes import job_orphans
 from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, renamed, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
+from tests.waiting import wait_until
 
 # Runs what is to run in the pod here, where its folders are below `pod`; `logs` prints `output`.
 IN_FOLDERS = """
@@ -64,6 +65,10 @@ class JobCluster(Cluster):
                 "status": {"containerStatuses": containers},
             },
         )
+
+    def wait_for(self, command: str) -> None:
+        log = self._folder / "commands"
+        wait_until(lambda: log.exists() and command in log.read_text(), command)
 
     def prints(self, text: str) -> None:
         self._output.write_text(text)
@@ -217,6 +222,16 @@ def test_the_job_is_removed_before_the_stack(cluster: JobCluster) -> None:
     deleted = [line.split()[1:3] for line in cluster.commands() if line.startswith("delete")]
     rights = ["clusterrole,clusterrolebinding", "mine-job"]
     assert deleted == [["namespace", "mine-job"], rights, ["namespace", "mine"]]
+
+
+def test_the_watchdog_of_a_killed_command_removes_the_job(cluster: JobCluster) -> None:
+    cluster.has("namespaces", {"metadata": {"name": "any"}})
+    watchdog = [sys.executable, "-m", "racetrack.stack.watchdog_process", "kubernetes-job", "mine"]
+    with subprocess.Popen(watchdog, stdin=subprocess.PIPE, cwd=REPO) as process:
+        assert process.stdin
+        process.stdin.close()
+        cluster.wait_for("delete clusterrole,clusterrolebinding mine-job")
+        process.kill()
 
 
 def archive(make: Callable[[tarfile.TarFile], None]) -> io.BytesIO:

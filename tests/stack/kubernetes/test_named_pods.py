@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from racetrack.config import Settings, load
+from racetrack.engines import find_engine
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks
 from racetrack.stack import runtime
 from racetrack.stack.kubernetes import manifests, named_pods
 from racetrack.stack.kubernetes.kubectl import Kubectl
+from racetrack.stack.kubernetes.startup import Logs
 from tests.stack.kubernetes.test_manifests import Rendered, pods_of
 from tests.stack.kubernetes.test_stack import Cluster, cluster, node
 
@@ -160,9 +162,12 @@ def test_a_stack_uses_it_inside_and_outside(cluster: Cluster) -> None:
     assert runtime.possible_stacks(settings())[0].runtime == "kubernetes"
 
 
-def test_a_run_says_that_its_pods_were_measured(cluster: Cluster) -> None:
-    from racetrack.engines import find_engine
+def test_the_registry_s_pod_is_not_called_broker(tmp_path: Path) -> None:
+    logs = Logs(Kubectl("test"), tmp_path, {"redpanda": "registry"}.__getitem__)
+    assert logs.file("redpanda").name == "registry.log"
 
+
+def test_a_run_says_that_its_pods_were_measured(cluster: Cluster) -> None:
     stack = runtime.open_stack(settings(), ["mysql"], print)
     (caveat,) = checks.caveats_of_elsewhere(find_engine("kstreams"), stack)
     assert caveat.endswith(checks.SAMPLED)
