@@ -183,7 +183,7 @@ class Engine(ABC):
 
     def runs_elsewhere(self, settings: Settings) -> bool:
         """Return whether a service of the engine runs elsewhere."""
-        return self.services_in(settings) != self.services
+        return any(each.service in self.services for each in provided.configured(settings))
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services if the usage of all of them is measured, else none. Of

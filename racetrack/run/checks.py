@@ -210,7 +210,7 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     def cost(service: Elsewhere) -> str:
         if provided.pods_of(service, settings):
             return SAMPLED
-        if service.is_relayed:
+        if service.starts_here and service.service not in engine.services:
             return RELAY
         if service.service in reported:
             return REPORTED

@@ -54,8 +54,9 @@ class Elsewhere(Protocol):
     service: str  # its name in the stack, such as `broker`
     title: str  # its name for people
     setting: str  # setting that contains the address
-    # True if the stack starts a relay to it, by which all clients on this machine reach it.
-    is_relayed: bool
+    # True if the stack starts a process for it nevertheless: a relay, by which all clients on this
+    # machine reach it, or a program that uses it.
+    starts_here: bool
 
     def address(self, settings: Settings) -> str:
         """Return the address without secrets; empty if the stack starts the service."""

@@ -112,7 +112,7 @@ class OwnNames:
 class _Broker:
     """See `racetrack.stack.elsewhere.Elsewhere`."""
 
-    service, title, setting, is_relayed = "broker", "Kafka", "KAFKA_BOOTSTRAP_SERVERS", False
+    service, title, setting, starts_here = "broker", "Kafka", "KAFKA_BOOTSTRAP_SERVERS", False
 
     def address(self, settings: Settings) -> str:
         return settings.kafka_bootstrap_servers

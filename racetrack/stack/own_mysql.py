@@ -112,7 +112,7 @@ class _Check:
 class _Mysql:
     """See `racetrack.stack.elsewhere.Elsewhere`."""
 
-    service, title, setting, is_relayed = "mysql", "MySQL", "MYSQL_URL", False
+    service, title, setting, starts_here = "mysql", "MySQL", "MYSQL_URL", False
 
     def address(self, settings: Settings) -> str:
         return settings.mysql_url.rpartition("@")[2]

@@ -105,7 +105,7 @@ class _Client:
 class _Registry:
     """See `racetrack.stack.elsewhere.Elsewhere`."""
 
-    service, title, setting, is_relayed = "registry", "Schema registry", "REGISTRY_URL", True
+    service, title, setting, starts_here = "registry", "Schema registry", "REGISTRY_URL", True
 
     def address(self, settings: Settings) -> str:
         return settings.registry_url

@@ -32,7 +32,7 @@ def configured(settings: Settings) -> list[Elsewhere]:
 
 def here(services: Sequence[str], settings: Settings) -> list[str]:
     """Return those of `services` that the stack starts."""
-    others = {each.service for each in configured(settings) if not each.is_relayed}
+    others = {each.service for each in configured(settings) if not each.starts_here}
     return [name for name in services if name not in others]
 
 

@@ -58,7 +58,7 @@ STEPS = {
 class _Deephaven:
     """See `racetrack.stack.elsewhere.Elsewhere`."""
 
-    service, title, setting, is_relayed = "deephaven", "Deephaven", "DEEPHAVEN_URL", False
+    service, title, setting, starts_here = "deephaven", "Deephaven", "DEEPHAVEN_URL", False
 
     def address(self, settings: Settings) -> str:
         return urlsplit(DeephavenSettings.of(settings).deephaven_url).netloc

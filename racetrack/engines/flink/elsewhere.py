@@ -52,7 +52,7 @@ CREATE TEMPORARY TABLE racetrack_check (number BIGINT, PRIMARY KEY (number) NOT 
 class _Flink:
     """See `racetrack.stack.elsewhere.Elsewhere`."""
 
-    service, title, setting, is_relayed = "flink", "Flink", "FLINK_GATEWAY_URL", False
+    service, title, setting, starts_here = "flink", "Flink", "FLINK_GATEWAY_URL", False
 
     def __init__(self) -> None:
         self._is_submitting = False

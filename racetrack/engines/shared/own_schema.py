@@ -37,7 +37,7 @@ class OwnSchema:
     title: str
     setting: str
     url: Callable[[Settings], SecretStr]
-    is_relayed: bool = False
+    starts_here: bool = False
 
     def address(self, settings: Settings) -> str:
         """Return `host:port/database`."""

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.engines.spark.elsewhere import ELSEWHERE
+from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 
 # Views that Structured Streaming can't express; docs/engines.md explains why.
@@ -33,6 +35,11 @@ class Spark(UpsertEngine):
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
         """Return "exactly once": a restarted Spark resumes from its checkpoints."""
         return "exactly once"
+
+    def remarks(self, stack: Stack) -> list[str]:
+        """If Spark's tasks run elsewhere, return which folder is used, and which folders earlier
+        runs may have left."""
+        return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
 
     def absent_views(self, settings: Settings) -> Sequence[str]:
         """Return the views that Structured Streaming can't express."""

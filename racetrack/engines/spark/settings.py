@@ -4,13 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Settings, Size
-from racetrack.stack.applicability import Applicability
+from racetrack.config import Count, Milliseconds, Settings, Size, text_that
+from racetrack.stack.applicability import Applicability, in_containers
 
 
 class SparkSettings(Settings):
     """Settings of Spark."""
 
+    spark_master_url: Annotated[
+        str, text_that(r"(spark://[\w.-]+:\d{1,5})?", "a URL such as spark://host:7077")
+    ]
+    spark_shared_folder: Annotated[
+        str, text_that(r"(/[\w./-]+)?", "an absolute path of letters, digits and ._-/ alone")
+    ]
     spark_heap: Size
     spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]
@@ -20,4 +26,11 @@ class SparkSettings(Settings):
     spark_version: str
 
 
-APPLICABILITY = Applicability(image_versions=("SPARK_IMAGE_VERSION",))
+ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
+NATIVE_ONLY = "a stack in containers starts its own Spark"
+APPLICABILITY = Applicability(
+    harness_only=ELSEWHERE,
+    ignored=in_containers(ELSEWHERE, NATIVE_ONLY),
+    affects=dict.fromkeys(ELSEWHERE, "spark"),
+    image_versions=("SPARK_IMAGE_VERSION",),
+)

@@ -6,7 +6,12 @@ FACTS = Facts(
     launched=("spark",),
     files={"spark": ("lib/spark-sql_2.13-4.2.0.jar",)},
     versions={"spark": "4.2.0"},
-    other_values={"SPARK_STATE_STORE": "rocksdb", "SPARK_AFTER_A_KILL": "anew"},
+    other_values={
+        "SPARK_MASTER_URL": "spark://spark.example:7077",
+        "SPARK_SHARED_FOLDER": "/shared",
+        "SPARK_STATE_STORE": "rocksdb",
+        "SPARK_AFTER_A_KILL": "anew",
+    },
     jvm_of={"SPARK_HEAP": "spark"},
     image_of={"SPARK_HEAP": ("spark", "eclipse-temurin")},
 )

@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Spark within this JVM, configured by the settings; defaults otherwise. */
+/** Spark, configured by the settings; defaults otherwise. */
 final class Session {
   private static final String STATE_STORE =
       "org.apache.spark.sql.execution.streaming.state.%sStateStoreProvider";
@@ -17,12 +17,7 @@ final class Session {
   static SparkSession open(Settings settings) {
     String stateStore = STATE_STORE.formatted(settings.rocksDb() ? "RocksDB" : "HDFSBacked");
     SparkSession spark =
-        SparkSession.builder()
-            .appName("racetrack")
-            .master("local[" + (settings.cores() == 0 ? "*" : settings.cores()) + "]")
-            // It listens for executors on other machines, even where there are none.
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
+        builder(settings)
             .config("spark.ui.enabled", false)
             .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
             .config("spark.sql.warehouse.dir", settings.stateFolder().resolve("tables").toString())
@@ -45,5 +40,19 @@ final class Session {
     spark.udf().register("debezium_row", row, DataTypes.StringType);
     spark.udf().register("debezium_row_before", before, DataTypes.StringType);
     return spark;
+  }
+
+  /** Spark within this JVM, unless system properties, which Spark reads, name a master. */
+  private static SparkSession.Builder builder(Settings settings) {
+    SparkSession.Builder builder = SparkSession.builder();
+    if (System.getProperty("spark.master") != null) {
+      return builder;
+    }
+    return builder
+        .appName("racetrack")
+        .master("local[" + (settings.cores() == 0 ? "*" : settings.cores()) + "]")
+        // It listens for executors on other machines, even where there are none.
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1");
   }
 }

@@ -1,0 +1,113 @@
+"""A real standalone cluster of Spark, started by the tests: a master and a worker."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+
+from racetrack import install
+from racetrack.engines.spark import recipe
+from racetrack.engines.spark.services.spark import NOT_IN_SPARK
+from racetrack.stack import jvm, net
+from racetrack.stack.service import NotReady
+from tests.e2e.loadgen_stack import free_ports
+from tests.waiting import wait_until
+
+DEPLOY = "org.apache.spark.deploy"
+HOST = "127.0.0.1"
+READY_WITHIN_S = 150.0
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A cluster that runs."""
+
+    port: int
+    page_port: int
+    folder: Path
+
+    @property
+    def shared(self) -> Path:
+        return self.folder / "shared"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of a run that uses it."""
+        return {
+            "SPARK_MASTER_URL": f"spark://{HOST}:{self.port}",
+            "SPARK_SHARED_FOLDER": str(self.shared),
+        }
+
+    def applications(self) -> list[str]:
+        """Return the names of the applications that run."""
+        return [each["name"] for each in self.state()["activeapps"]]
+
+    def state(self) -> dict[str, Any]:
+        """Return what the master reports.
+
+        Raises:
+            NotReady: it does not answer.
+        """
+        return cast(dict[str, Any], net.get_json(f"http://{HOST}:{self.page_port}/json/"))
+
+
+@contextmanager
+def running_standalone(folder: Path) -> Iterator[Standalone]:
+    """Start it, and end it with its executors at the end."""
+    part = install.ensure(["spark"], install.read_versions(), print)["spark"]
+    port, page, worker_page = free_ports(3)
+    cluster = Standalone(port, page, folder)
+    cluster.shared.mkdir()
+    jars = folder / "spark" / "jars"
+    jars.mkdir(parents=True)
+    for jar in (part / "lib").iterdir():
+        if not jar.name.startswith(NOT_IN_SPARK):
+            (jars / jar.name).symlink_to(jar)
+    address = ["--host", HOST]
+    commands = {
+        "master.Master": [*address, "--port", str(port), "--webui-port", str(page)],
+        "worker.Worker": [
+            *[*address, "--webui-port", str(worker_page), "--work-dir", str(folder / "work")],
+            *["--cores", "2", "--memory", "2g", f"spark://{HOST}:{port}"],
+        ],
+    }
+    running = []
+    try:
+        for name, arguments in commands.items():
+            running.append(_start(name, arguments, part, folder))
+        wait_until(lambda: _is_ready(cluster), "worker", READY_WITHIN_S, 0.2)
+        yield cluster
+    finally:
+        for each in running:
+            for process in (*each.children(recursive=True), each):
+                process.kill()
+            each.wait()
+
+
+def _start(name: str, arguments: Sequence[str], part: Path, folder: Path) -> psutil.Popen:
+    home = folder / "spark"
+    with (folder / f"{name}.log").open("ab") as log:
+        return psutil.Popen(
+            [
+                *[str(jvm.java()), "-Xmx256m", f"@{part / recipe.OPTIONS}"],
+                f"-Dlog4j2.configurationFile={part / recipe.LOG4J}",
+                *["-cp", f"{home / 'jars'}/*", f"{DEPLOY}.{name}", *arguments],
+            ],
+            env={**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+        )
+
+
+def _is_ready(cluster: Standalone) -> bool:
+    try:
+        return [each["state"] for each in cluster.state()["workers"]] == ["ALIVE"]
+    except NotReady:
+        return False
