@@ -26,6 +26,7 @@ CODE = (
     *RECIPES,
     "racetrack/config.py",
     "racetrack/kafka_endpoint.py",
+    "racetrack/mysql_endpoint.py",
     "racetrack/units.py",
     "racetrack/clock.py",
     "racetrack/results/__init__.py",
