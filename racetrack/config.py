@@ -308,6 +308,14 @@ class Settings(BaseSettings):
     ]
     mysql_password_file: File
     mysql_ssl_ca_location: File
+    connect_url: Annotated[
+        str,
+        text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", "a URL such as https://host:8083"),
+    ]
+    connect_username: str
+    connect_password_file: File
+    connect_ssl_ca_location: File
+    connect_properties_file: File
 
     prometheus_url: Annotated[
         str,
@@ -367,6 +375,11 @@ class Settings(BaseSettings):
             raise ValueError(
                 "REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS: a run's schemas are named by its"
                 " topics, which have a prefix only in a Kafka that runs elsewhere"
+            )
+        if self.connect_url and not (self.registry_url and self.mysql_url):
+            raise ValueError(
+                "CONNECT_URL needs KAFKA_BOOTSTRAP_SERVERS, REGISTRY_URL and MYSQL_URL: a Kafka"
+                " Connect that runs elsewhere can't reach services of this machine"
             )
         return self
 
@@ -603,6 +616,22 @@ def _reason(error: ErrorDetails) -> str:
         case _:
             why = error["msg"]
     return f"{name}: {why}"
+
+
+def content_of(settings: Settings, name: str) -> str:
+    """Return the content of the file that the setting `name` contains; "" if the setting is empty.
+
+    Raises:
+        UsageError: the file can't be read.
+    """
+    path = getattr(settings, name)
+    try:
+        return Path(path).read_text() if path else ""
+    except OSError as error:
+        raise UsageError(
+            f"{name.upper()}: {path} can't be read ({error.strerror}). Name a file that this user"
+            " may read."
+        ) from None
 
 
 def revealed(settings: Settings) -> dict[str, str]:

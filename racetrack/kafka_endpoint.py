@@ -7,11 +7,9 @@ that exist: librdkafka's (Python, the load generator, kcat) and Java's.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from racetrack.config import Settings
-from racetrack.errors import UsageError
+from racetrack.config import Settings, content_of
 
 if TYPE_CHECKING:
     from racetrack.kafka_token import TokenEndpoint
@@ -145,12 +143,10 @@ def _java(settings: Settings) -> dict[str, str]:
         found["ssl.truststore.location"] = settings.kafka_ssl_ca_location
     if settings.kafka_ssl_certificate_location:
         found["ssl.keystore.type"] = "PEM"
-        found["ssl.keystore.certificate.chain"] = _content(
-            settings.kafka_ssl_certificate_location, "KAFKA_SSL_CERTIFICATE_LOCATION"
+        found["ssl.keystore.certificate.chain"] = content_of(
+            settings, "kafka_ssl_certificate_location"
         )
-        found["ssl.keystore.key"] = _content(
-            settings.kafka_ssl_key_location, "KAFKA_SSL_KEY_LOCATION"
-        )
+        found["ssl.keystore.key"] = content_of(settings, "kafka_ssl_key_location")
         if password := settings.kafka_ssl_key_password.get_secret_value():
             found["ssl.key.password"] = password
     if mechanism := settings.kafka_sasl_mechanism:
@@ -205,15 +201,5 @@ def password(settings: Settings) -> str:
         UsageError: the file can't be read.
     """
     if settings.kafka_sasl_password_file:
-        return _content(settings.kafka_sasl_password_file, "KAFKA_SASL_PASSWORD_FILE").strip()
+        return content_of(settings, "kafka_sasl_password_file").strip()
     return settings.kafka_sasl_password.get_secret_value()
-
-
-def _content(path: str, setting: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise UsageError(
-            f"{setting}: {path or 'no file'} can't be read ({error.strerror}). Name a file that"
-            " this user may read."
-        ) from None

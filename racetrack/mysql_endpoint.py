@@ -1,12 +1,10 @@
 """Address of a MySQL server, and how all clients connect to it."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from racetrack.config import Settings
-from racetrack.errors import UsageError
+from racetrack.config import Settings, content_of
 
 if TYPE_CHECKING:
     import pymysql
@@ -87,7 +85,7 @@ def elsewhere(settings: Settings, database: str) -> MysqlEndpoint | None:
     if not settings.mysql_url:
         return None
     url = urlsplit(settings.mysql_url)
-    user, password = url.username or "", _password(settings.mysql_password_file)
+    user, password = url.username or "", content_of(settings, "mysql_password_file").rstrip("\n")
     return MysqlEndpoint(
         url.hostname or "",
         url.port or PORT,
@@ -99,12 +97,3 @@ def elsewhere(settings: Settings, database: str) -> MysqlEndpoint | None:
         is_elsewhere=True,
         ca_file=settings.mysql_ssl_ca_location,
     )
-
-
-def _password(file: str) -> str:
-    if not file:
-        return ""
-    try:
-        return Path(file).read_text().rstrip("\n")
-    except OSError as error:
-        raise UsageError(f"MYSQL_PASSWORD_FILE: {file}: {error.strerror}.") from None

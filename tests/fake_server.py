@@ -18,17 +18,27 @@ def serve_in_background(server: socketserver.BaseServer) -> None:
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """Answers in JSON, and logs nothing. A server defines `get` and `post`."""
+    """Answers in JSON, and logs nothing. A server defines `get`, `post`, `put` and `delete`."""
 
     def get(self) -> None: ...
 
     def post(self) -> None: ...
+
+    def put(self) -> None: ...
+
+    def delete(self) -> None: ...
 
     def do_GET(self) -> None:
         self.get()
 
     def do_POST(self) -> None:
         self.post()
+
+    def do_PUT(self) -> None:
+        self.put()
+
+    def do_DELETE(self) -> None:
+        self.delete()
 
     def answer(self, body: object, status: int = 200) -> None:
         """Send this body."""

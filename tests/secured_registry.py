@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack import install
-from racetrack.install.apt import own_loader
 from racetrack.stack import jvm, net
 from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import make_certificates
+from tests.secured_proxy import proxy
 from tests.waiting import wait_until
 
 USER, PASSWORD = "race", 'regi"stry $secret'
@@ -57,19 +57,10 @@ class SecuredRegistry:
 @contextmanager
 def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
     """Start it, and end it at the end."""
-    parts = install.ensure(["registry", "nginx"], install.read_versions(), print)
+    parts = install.ensure(["registry"], install.read_versions(), print)
     port, behind_port = free_ports(2)
     make_certificates(folder)
     (folder / "registry-password").write_text(f"{PASSWORD}\n")
-    hashed = subprocess.run(
-        ["openssl", "passwd", "-apr1", "-stdin"],
-        input=PASSWORD,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    (folder / "users").write_text(f"{USER}:{hashed}")
-    (folder / "nginx.conf").write_text(_nginx(folder, port, behind_port))
     jar = next(parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
     commands = [
         [
@@ -80,10 +71,7 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
             "-jar",
             str(jar),
         ],
-        [
-            *own_loader(parts["nginx"], "usr/sbin/nginx"),
-            *("-e", "stderr", "-p", f"{folder}/", "-c", str(folder / "nginx.conf")),
-        ],
+        proxy(folder, port, behind_port, USER, PASSWORD),
     ]
     registry = SecuredRegistry(port, behind_port, folder)
     with (folder / "registry.log").open("ab") as log:
@@ -106,31 +94,6 @@ def _answers(registry: SecuredRegistry) -> bool:
     except NotReady:
         return False
     return True
-
-
-def _nginx(folder: Path, port: int, behind_port: int) -> str:
-    paths = "".join(
-        f"{name}_temp_path {folder}/nginx-{name};\n"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    return f"""
-daemon off;
-master_process off;
-pid {folder}/nginx.pid;
-events {{ worker_connections 512; }}
-http {{
-    access_log {folder}/access.log;
-    {paths}
-    server {{
-        listen 127.0.0.1:{port} ssl;
-        ssl_certificate {folder}/broker.pem;
-        ssl_certificate_key {folder}/broker.key;
-        auth_basic "registry";
-        auth_basic_user_file {folder}/users;
-        location / {{ proxy_pass http://127.0.0.1:{behind_port}; }}
-    }}
-}}
-"""
 
 
 def main() -> None:

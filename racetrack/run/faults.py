@@ -91,7 +91,7 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
                 f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
                 " service."
             )
-        if not provided.here([fault.target], settings):
+        if fault.target in {each.service for each in provided.configured(settings)}:
             raise UsageError(f"{fault.text!r}: the {fault.target} runs elsewhere, out of reach.")
         return (fault.target,)
     if member.runs_elsewhere(settings):

@@ -39,7 +39,7 @@ from racetrack.run.checks import (
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from racetrack.run.search import LoadSample
-from racetrack.stack import provided
+from racetrack.stack import debezium_connector, provided
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
@@ -163,7 +163,8 @@ class Session:
         if "debezium" in self._engine.needs:
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect
-            self.begin(ConnectorProbe(connect, self._workload.name, had_outage))
+            connector = debezium_connector.name(self._stack.settings)
+            self.begin(ConnectorProbe(connect, connector, had_outage))
         check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:

@@ -39,11 +39,19 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_SSL_CA_LOCATION",
 )
 MYSQL_ELSEWHERE = ("MYSQL_URL", "MYSQL_PASSWORD_FILE", "MYSQL_SSL_CA_LOCATION")
+CONNECT_ELSEWHERE = (
+    "CONNECT_URL",
+    "CONNECT_USERNAME",
+    "CONNECT_PASSWORD_FILE",
+    "CONNECT_SSL_CA_LOCATION",
+    "CONNECT_PROPERTIES_FILE",
+)
 # Kubernetes is the only runtime with containers where these have an effect.
 ON_KUBERNETES = (*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE)
 ONLY_NATIVE = {
     **dict.fromkeys(ON_KUBERNETES, OWN.format("broker")),
     **dict.fromkeys(MYSQL_ELSEWHERE, OWN.format("MySQL")),
+    **dict.fromkeys(CONNECT_ELSEWHERE, OWN.format("Kafka Connect")),
 }
 
 
@@ -131,6 +139,7 @@ STACK = Applicability(
         ),
         **dict.fromkeys((*KAFKA_ELSEWHERE, *MYSQL_ELSEWHERE), "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
+        **dict.fromkeys(CONNECT_ELSEWHERE, "debezium"),
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",
     },

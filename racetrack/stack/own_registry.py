@@ -5,35 +5,25 @@ that all clients connect as they do to a registry of the stack. The schemas that
 named by topics, so their names begin with KAFKA_TOPIC_PREFIX.
 """
 
-import base64
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
-from racetrack.config import Settings
-from racetrack.errors import BusyError, UsageError
-from racetrack.stack import net
-from racetrack.stack.elsewhere import Failure, Passed, refused
-from racetrack.stack.service import NotReady
+from racetrack.config import Settings, content_of
+from racetrack.errors import BusyError
+from racetrack.stack import own_http
+from racetrack.stack.elsewhere import Passed, refused
 
 CHECK = "racetrack-check"
 SCHEMA = {"type": "record", "name": "tried", "fields": [{"name": "number", "type": "long"}]}
 # API of Apicurio, version 2, by which Debezium's converter registers schemas. The remaining clients
 # use Confluent's API.
 APICURIO = "/apis/registry/v2"
-OK = 200
 REMEDIES = {
     401: ("REGISTRY_USERNAME", "Check the user, and REGISTRY_PASSWORD or its file"),
     403: ("REGISTRY_USERNAME", "Give this user the right to register and delete schemas"),
     404: ("REGISTRY_URL", "It must end with the path of Confluent's API, such as /apis/ccompat/v7"),
 }
-CERTIFICATE = (
-    "REGISTRY_SSL_CA_LOCATION",
-    "Name the file of the authority that signed the registry's certificate",
-)
-UNREACHABLE = ("REGISTRY_URL", "Check host, port and scheme (http or https)")
 
 
 def authorization(settings: Settings) -> str:
@@ -42,53 +32,27 @@ def authorization(settings: Settings) -> str:
     Raises:
         UsageError: the password's file can't be read.
     """
-    if not settings.registry_username:
-        return ""
-    both = f"{settings.registry_username}:{password(settings)}"
-    return f"Basic {base64.b64encode(both.encode()).decode()}"
+    return own_http.authorization(settings.registry_username, password(settings))
 
 
 def password(settings: Settings) -> str:
-    """Return the password of the registry, which may be in a file.
+    """Return the user's password.
 
     Raises:
-        UsageError: the file can't be read.
+        UsageError: its file can't be read.
     """
-    if not (file := settings.registry_password_file):
-        return settings.registry_password.get_secret_value()
-    try:
-        return Path(file).read_text().rstrip("\n")
-    except OSError as error:
-        raise UsageError(f"REGISTRY_PASSWORD_FILE: {file}: {error.strerror}.") from None
+    given = settings.registry_password.get_secret_value()
+    return content_of(settings, "registry_password_file").rstrip("\n") or given
 
 
-class _Refusal(Exception):
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
+def apicurio_url(settings: Settings) -> str:
+    """Return the URL of Apicurio's own API."""
+    return "://".join(urlsplit(settings.registry_url)[:2]) + APICURIO
 
 
-class _Client:
+class _Client(own_http.HttpService):
     def __init__(self, settings: Settings) -> None:
-        self.url = settings.registry_url.rstrip("/")
-        self._opener = net.opener(settings.registry_ssl_ca_location, authorization(settings))
-
-    def ask(self, what: str, method: str, url: str, body: object = None) -> Any:
-        """Return the JSON of an answer. Raise _Refusal if there is no usable answer."""
-        try:
-            status, content = net.request(url, method, body, opener=self._opener)
-        except NotReady as error:
-            setting, remedy = CERTIFICATE if "CERTIFICATE" in str(error) else UNREACHABLE
-            raise _Refusal(Failure(setting, f"can't {what}: {error}", remedy)) from None
-        shown = content.decode(errors="replace").strip()
-        if status != OK:
-            setting, remedy = REMEDIES.get(status, ("REGISTRY_URL", "See the registry's log"))
-            answer = f"can't {what}: HTTP {status} {' '.join(shown.split())[:200]}"
-            raise _Refusal(Failure(setting, answer, remedy))
-        try:
-            return json.loads(shown or "null")
-        except ValueError:
-            wrong = f"can't {what}: the answer is not JSON: {shown[:80]}"
-            raise _Refusal(Failure("REGISTRY_URL", wrong, REMEDIES[404][1])) from None
+        super().__init__("registry", settings, authorization(settings), REMEDIES)
 
     def subjects(self, prefix: str) -> list[str]:
         """Return the names with this prefix."""
@@ -114,7 +78,7 @@ class _Registry:
         """Register, read and delete a schema, and find Apicurio's own API."""
         client = _Client(settings)
         subject = f"{settings.kafka_topic_prefix}{CHECK}-value"
-        url, origin = client.url, "://".join(urlsplit(client.url)[:2])
+        url = client.url
         versions = f"{url}/subjects/{subject}/versions"
         steps: dict[str, Callable[[], object]] = {
             "list schemas": lambda: client.subjects(""),
@@ -124,13 +88,15 @@ class _Registry:
             "read schemas": lambda: client.ask("read schemas", "GET", f"{versions}/latest"),
             "delete schemas": lambda: client.delete(subject),
             "use Apicurio's API": lambda: client.ask(
-                "use Apicurio's API, which Debezium needs", "GET", f"{origin}{APICURIO}/system/info"
+                "use Apicurio's API, which Debezium needs",
+                "GET",
+                f"{apicurio_url(settings)}/system/info",
             ),
         }
         for step in steps.values():
             try:
                 step()
-            except _Refusal as refusal:
+            except own_http.Refusal as refusal:
                 raise refused(self.title, settings.registry_url, [refusal.failure]) from None
         if own := client.subjects(settings.kafka_topic_prefix):
             raise BusyError(
@@ -148,7 +114,7 @@ class _Registry:
             for subject in client.subjects(settings.kafka_topic_prefix):
                 client.delete(subject)
                 removed += 1
-        except _Refusal as refusal:
+        except own_http.Refusal as refusal:
             names = f"{settings.kafka_topic_prefix}*"
             address = settings.registry_url
             return [f"not all schemas {names} were removed from {address}. {refusal.failure}"]

@@ -18,11 +18,17 @@ NAME = "RACETRACK_RUN_NAME"
 
 @cache  # used every second
 def every() -> tuple[Elsewhere, ...]:
-    """Return all services that may run elsewhere."""
-    from racetrack.stack import own_kafka, own_mysql, own_registry
+    """Return all services that may run elsewhere, each after those that it uses."""
+    from racetrack.stack import own_connect, own_kafka, own_mysql, own_registry
 
     of_engines = (module.ELSEWHERE for module in plugins.of_all("elsewhere").values())
-    return (own_kafka.ELSEWHERE, own_registry.ELSEWHERE, own_mysql.ELSEWHERE, *of_engines)
+    of_stack: tuple[Elsewhere, ...] = (
+        own_kafka.ELSEWHERE,
+        own_registry.ELSEWHERE,
+        own_mysql.ELSEWHERE,
+        own_connect.ELSEWHERE,
+    )
+    return (*of_stack, *of_engines)
 
 
 def configured(settings: Settings) -> list[Elsewhere]:
@@ -105,7 +111,7 @@ class Provided:
         what the run of the name `left_by` created. Idempotent."""
         used = self._used or configured(self._settings)
         name = RUN_NAME if self._used else left_by
-        for each in used:
+        for each in reversed(used):  # each may use those before it
             for line in each.remove(self._settings, name):
                 say(f"  {line}")
 
@@ -116,5 +122,5 @@ def remove_of_killed(variables: Mapping[str, str]) -> list[str]:
     if SERVICES not in variables:
         return []
     settings, names = config.load(), json.loads(variables[SERVICES])
-    used = (each for each in every() if each.service in names)
+    used = [each for each in reversed(every()) if each.service in names]
     return [line for each in used for line in each.remove(settings, variables[NAME])]

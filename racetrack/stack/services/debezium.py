@@ -1,8 +1,10 @@
-"""Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message."""
+"""Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message.
+
+If Kafka Connect runs elsewhere, nginx is the service, as a relay to it (`own_connect.py`).
+"""
 
 import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +15,13 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import words
-from racetrack.stack import jvm, net
+from racetrack.stack import debezium_connector, jvm, net, own_connect
 from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
-from racetrack.workloads.contract import CDC_PREFIX, Workload, find_workload
+from racetrack.workloads.contract import Workload, find_workload
 
-CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads the password from its environment, so neither its REST API nor its log shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
@@ -80,7 +81,7 @@ class Debezium:
     """Debezium as a native service."""
 
     name = "debezium"
-    parts = ("kafka", "debezium")
+    parts = ("kafka", "debezium", "nginx")
     after = ()
     ready_within_s = 90.0
 
@@ -88,6 +89,8 @@ class Debezium:
         return {"CONNECT_PORT": settings.connect_port}
 
     def launch(self, context: Context) -> Launch:
+        if context.settings.connect_url:
+            return Launch(argv=_relay(context), cwd=context.work)
         archive = Archive(
             self.name,
             "debezium",
@@ -125,12 +128,26 @@ class Debezium:
             _validate(context)
 
     def versions(self, context: Context) -> Mapping[str, str]:
+        if context.settings.connect_url:
+            return own_connect.versions(url(context.settings))
         plugins = context.parts["debezium"] / "plugins"
         return {
             "debezium": _version(plugins, "debezium-connector-mysql"),
             "avro-converter": _version(plugins, "apicurio-registry-utils-converter"),
             "kafka-connect": _version(context.parts["kafka"], "connect-runtime"),
         }
+
+
+def _relay(context: Context) -> list[str]:
+    """Return the command of a relay to the Kafka Connect that runs elsewhere."""
+    settings = context.settings
+    return registry.relay(
+        context,
+        net.endpoint(settings.bind_address, settings.connect_port),
+        settings.connect_url,
+        own_connect.authorization(settings),
+        settings.connect_ssl_ca_location,
+    )
 
 
 def class_path(context: Context) -> str:
@@ -169,8 +186,7 @@ def worker_properties(context: Context) -> dict[str, str]:
         "config.providers.env.param.allowlist.pattern": "|".join(
             [PASSWORD_VARIABLE, *map(_variable, net.kafka(settings).java_properties)]
         ),
-        **_converter("key", settings),
-        **_converter("value", settings),
+        **debezium_connector.converters(registry.native_url(settings)),
         "producer.linger.ms": "0",
         "producer.acks": "1",
         "producer.max.request.size": str(MESSAGE_MAX_BYTES),
@@ -181,64 +197,16 @@ def worker_properties(context: Context) -> dict[str, str]:
 def connector_config(context: Context) -> dict[str, str]:
     """Return the configuration of the connector, with a placeholder for the password."""
     settings = context.settings
-    kafka, mysql = net.kafka(settings), net.mysql(settings)
+    if settings.connect_url:
+        return own_connect.connector_config(settings)
+    ca_file = net.mysql(settings).ca_file
     return {
-        "connector.class": CONNECTOR_CLASS,
-        "tasks.max": "1",
-        "topic.prefix": kafka.topic(CDC_PREFIX),
-        "topic.creation.default.partitions": "1",
-        "topic.creation.default.replication.factor": str(kafka.replication_factor),
-        "database.hostname": mysql.host,
-        "database.port": str(mysql.port),
-        "database.user": mysql.reader,
-        "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
-        "database.include.list": mysql.database,
-        "table.include.list": ",".join(_full_names(settings)),
-        "driver.allowPublicKeyRetrieval": "true",
-        "snapshot.mode": "initial",
-        # Without a lock, neither the snapshot nor the stream would contain a purchase that happens
-        # after the snapshot's start, but before Debezium reads the binlog position. This lock is
-        # delayed by some milliseconds.
-        "snapshot.locking.mode": "minimal",
-        "poll.interval.ms": "5",
-        # Time until Debezium notices that the connection to MySQL was lost; the default is 60 s.
-        "connect.keep.alive.interval.ms": "5000",
-        "decimal.handling.mode": "precise",
         # Without this transform Apicurio's converter replaces NULL by a column's default.
-        "transforms.keepNulls.type": "racetrack.debezium.KeepNulls",
-        "include.schema.changes": "false",
-        # With tombstones, some engines would keep a deleted row as a row of nulls.
-        "tombstones.on.delete": "false",
-        "schema.name.adjustment.mode": "avro",
-        "field.name.adjustment.mode": "avro",
+        **debezium_connector.options(settings, {"keepNulls": "racetrack.debezium.KeepNulls"}),
+        "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
+        **(_trust_store(context, ca_file) if ca_file else {}),
         "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
         "schema.history.internal.file.filename": str(context.work / "schema-history"),
-        **(_shared_mysql(context) if mysql.is_elsewhere else _own_mysql(settings)),
-    }
-
-
-def _own_mysql(settings: Settings) -> dict[str, str]:
-    return {
-        "database.server.id": str(settings.connect_port),  # unique among MySQL's replicas
-        "database.ssl.mode": "disabled",
-        "transforms": "keepNulls",
-    }
-
-
-def _shared_mysql(context: Context) -> dict[str, str]:
-    """Return the options for a MySQL that others use too."""
-    mysql = net.mysql(context.settings)
-    return {
-        "database.server.id": str(zlib.crc32(mysql.database.encode()) or 1),
-        "database.ssl.mode": "verify_identity" if mysql.ca_file else "preferred",
-        **(_trust_store(context, mysql.ca_file) if mysql.ca_file else {}),
-        # Debezium's documented settings lock all tables of the server. This one locks the run's.
-        "internal.test.disable.global.locking": "true",
-        # The topics have the same names as with the stack's own MySQL.
-        "transforms": "keepNulls,rename",
-        "transforms.rename.type": "org.apache.kafka.connect.transforms.RegexRouter",
-        "transforms.rename.regex": rf"(.*\.){mysql.database}(\..*)",
-        "transforms.rename.replacement": f"$1{_workload(context.settings).database}$2",
     }
 
 
@@ -272,23 +240,6 @@ def _variable(property_name: str) -> str:
     return KAFKA_VARIABLE + property_name.replace(".", "_").upper()
 
 
-def _converter(side: str, settings: Settings) -> dict[str, str]:
-    """Return the options of a converter that writes Avro in Confluent's framing."""
-    options = {
-        "registry.url": registry.native_url(settings),
-        "registry.auto-register": "true",
-        "registry.find-latest": "true",
-        "registry.as-confluent": "true",
-        "registry.use-id": "contentId",
-        "registry.headers.enabled": "false",
-    }
-    prefix = f"{side}.converter"
-    return {
-        prefix: "io.apicurio.registry.utils.converter.AvroConverter",
-        **{f"{prefix}.apicurio.{key}": value for key, value in options.items()},
-    }
-
-
 def _launch(context: Context, options: Sequence[str]) -> Launch:
     settings = context.settings
     (context.work / "plugins").mkdir(exist_ok=True)
@@ -317,7 +268,7 @@ def _validate(context: Context) -> None:
     """Let Connect validate the connector's configuration."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
-        f"{url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
+        f"{url(context.settings)}/connector-plugins/{debezium_connector.CLASS}/config/validate",
         "PUT",
         {"name": _workload(context.settings).name, **connector_config(context)},
     )
@@ -333,7 +284,7 @@ def _state(settings: Settings) -> str | None:
         RacetrackError: the connector or its task failed; neither recovers from that.
     """
     net.require_listener(settings, settings.connect_port)
-    status = connector_status(url(settings), settings.workload)
+    status = connector_status(url(settings), debezium_connector.name(settings))
     if status and (failure := status.failure):
         raise RacetrackError(failure)
     return status.task if status else None
@@ -342,18 +293,13 @@ def _state(settings: Settings) -> str | None:
 def _require_peers(settings: Settings) -> None:
     """Check that Debezium's peers are ready: a connector that starts without them fails forever."""
     registry.subjects(settings)
-    tables = _full_names(settings)
+    tables = debezium_connector.full_names(settings)
     seeded = (f"EXISTS (SELECT * FROM {table})" for table in tables)  # noqa: S608  # our own names
     _require_mysql(settings, f"SELECT {' AND '.join(seeded)}")
 
 
 def _workload(settings: Settings) -> Workload:
     return find_workload(settings.workload)
-
-
-def _full_names(settings: Settings) -> list[str]:
-    database = net.mysql(settings).database
-    return [f"{database}.{table}" for table in _workload(settings).tables]
 
 
 def _require_mysql(settings: Settings, condition: str) -> None:
@@ -370,11 +316,12 @@ def _require_mysql(settings: Settings, condition: str) -> None:
 
 
 def _register(context: Context) -> None:
-    status, answer = net.request(
-        f"{url(context.settings)}/connectors/{context.settings.workload}/config",
-        "PUT",
-        connector_config(context),
-    )
+    settings = context.settings
+    connector = f"{url(settings)}/connectors/{debezium_connector.name(settings)}"
+    status, _ = net.request(connector)
+    if status == 200:
+        return  # registered a moment ago, without a state yet; registering again restarts it
+    status, answer = net.request(f"{connector}/config", "PUT", connector_config(context))
     if status not in (200, 201):
         raise NotReady(f"Connect refused the connector: HTTP {status} {answer.decode()[:500]}")
 

@@ -65,7 +65,11 @@ class Registry:
     def launch(self, context: Context) -> Launch:
         """Return a launch of Apicurio with nginx as its child. If one ends, the other ends too."""
         if context.settings.registry_url:
-            return Launch(argv=_relay(context), cwd=context.work)
+            settings = context.settings
+            authorization = own_registry.authorization(settings)
+            authorities = settings.registry_ssl_ca_location
+            listen, url = _listen(context), settings.registry_url
+            return Launch(relay(context, listen, url, authorization, authorities), cwd=context.work)
         jar = _jar(context)
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
@@ -135,23 +139,27 @@ def _listen(context: Context) -> str:
     return net.endpoint(settings.bind_address, settings.schema_registry_port)
 
 
-def _relay(context: Context) -> list[str]:
-    """Return the command of nginx as a relay to the registry that runs elsewhere."""
-    settings = context.settings
-    url = urlsplit(settings.registry_url)
+def relay(
+    context: Context, listen: str, address: str, authorization: str, authorities: str
+) -> list[str]:
+    """Return the command of nginx as a relay, at `listen`, to the service at the URL `address`.
+
+    `authorities` is a PEM file; empty: the system's authorities.
+    """
+    url = urlsplit(address)
     port = url.port or (443 if url.scheme == "https" else 80)
-    # The registry's own API is beside Confluent's, at the root.
+    # A registry's own API is beside Confluent's, at the root.
     origin = f"{url.scheme}://apicurio"
     return nginx_command(
         context,
         nginx_configuration(
             context.work,
-            _listen(context),
+            listen,
             f"{url.hostname}:{port}",
             api=f"{origin}{url.path.rstrip('/')}",
             origin=origin,
-            headers={"Host": url.netloc, "Authorization": own_registry.authorization(settings)},
-            tls=_tls(url.hostname or "", settings.registry_ssl_ca_location or AUTHORITIES),
+            headers={"Host": url.netloc, "Authorization": authorization},
+            tls=_tls(url.hostname or "", authorities or AUTHORITIES),
         ),
     )
 
