@@ -10,6 +10,7 @@ import time
 from datetime import datetime, timezone
 
 from loadgen import config as settings
+from loadgen import host
 from loadgen.generator import Generator
 from loadgen.mysql import MySqlError, wait_and_seed
 from loadgen.rdkafka import KafkaError, Library
@@ -48,6 +49,8 @@ def main() -> int:
         signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:
         config = settings.load()
+        if config.is_worker_host:
+            host.serve(config, log)
         start(config, make(config, settings.Reader(os.environ)))
     except settings.ConfigError as error:
         print(f"loadgen: {error}", file=sys.stderr)

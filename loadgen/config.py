@@ -27,6 +27,9 @@ class Config:
     """Validated settings of the load generator. Units are in the names."""
 
     workload: str
+    # Further pods of the generator, as host:port, and if this is one of them.
+    worker_hosts: tuple[str, ...]
+    is_worker_host: bool
     command_host: str
     command_port: int
     kafka_bootstrap: str
@@ -88,8 +91,12 @@ def load(env: Mapping[str, str] | None = None) -> Config:
     host, port = read.endpoint("COMMAND_ENDPOINT", "127.0.0.1:8090")
     known = workload.names()
     name = read.choice("WORKLOAD", known[0], tuple(known))
+    pod, _, number = read.text("RACETRACK_INSTANCE", "").rpartition("-")
+    pods = read.whole("LOADGEN_REPLICAS", 1, 1, MAX_PARTITIONS) if pod else 1
     return Config(
         workload=name,
+        worker_hosts=tuple(f"{pod}-{further}:{port}" for further in range(1, pods)),
+        is_worker_host=number not in ("", "0"),
         command_host=host,
         command_port=port,
         kafka_bootstrap=read.text("KAFKA_BOOTSTRAP", "127.0.0.1:9092"),

@@ -20,6 +20,10 @@ class ControlLink:
         self._control = control
         self._outbox: deque[bytes] = deque()
 
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for a selector."""
+        return self._control.fileno()
+
     def order(self) -> dict[str, Any] | None:
         """Return the next order, or None if there is none now.
 

@@ -28,6 +28,7 @@ from loadgen.writer import Writer
 
 # A new rate takes effect this much later, when every worker has received it.
 RATE_LEAD_NS = 10 * NS_PER_MS
+RATE_LEAD_TO_PODS_NS = 40 * NS_PER_MS  # if there are workers in other pods
 LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
@@ -62,6 +63,7 @@ class Generator(Load):
         log: Callable[[str], None],
     ) -> None:
         self._config, self._log = config, log
+        self._lead_ns = RATE_LEAD_TO_PODS_NS if config.worker_hosts else RATE_LEAD_NS
         self._clock = Clock.anchored_now()
         self._started_ns = self._clock.now_ns()
         self._selector = selectors.DefaultSelector()
@@ -192,7 +194,7 @@ class Generator(Load):
         """Set all rates to 0, for workers and writer at the same moment."""
         for key in self._milli:
             self._change(key, 0)
-        paused_ns = self._clock.now_ns() + RATE_LEAD_NS
+        paused_ns = self._clock.now_ns() + self._lead_ns
         while self._clock.now_ns() < paused_ns:
             self._step()
         self._writer.tick(paused_ns)
@@ -216,7 +218,7 @@ class Generator(Load):
 
     def _change(self, key: str, milli: int) -> None:
         self._milli[key] = milli
-        at_ns = self._clock.now_ns() + RATE_LEAD_NS
+        at_ns = self._clock.now_ns() + self._lead_ns
         if key in self._sources:
             self._sources[key].schedule.change(at_ns, milli)
             if self._sources[key].name in self._derived_from:

@@ -12,7 +12,7 @@ from loadgen import counters as c
 from loadgen.clock import Clock
 from loadgen.config import Config
 from loadgen.schedule import Schedule
-from loadgen.worker_process import WorkerProcess
+from loadgen.worker_process import REMOTE_WORKER, WORKER, WorkerProcess
 
 RETRY_RELEASE_S = 1.0
 STOP_FLUSH_S = 3.0
@@ -41,13 +41,18 @@ class WorkerPool:
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
         self._schedules, self._derived = schedules, derived
-        count = min(config.max_workers, config.partitions)
+        # Of this pod, and of each further pod of the generator.
+        programs: list[tuple[str, ...]] = [WORKER]
+        programs += [(*REMOTE_WORKER, host) for host in config.worker_hosts]
+        count = min(config.max_workers * len(programs), config.partitions)
         self._workers = [
-            WorkerProcess(number, selector, self._on_message) for number in range(count)
+            WorkerProcess(number, selector, self._on_message, programs[number % len(programs)])
+            for number in range(count)
         ]
         self._fd = c.create_fd(config.partitions, count)
         self.counters = c.Counters(self._fd, config.partitions, count)
-        self._wanted = 1
+        self._fewest = min(len(programs), count)  # each pod has a share of the load
+        self._wanted = self._fewest
         self._owner: list[int | None] = [None] * config.partitions
         # Partitions being released, and when to retry (monotonic seconds).
         self._releasing: dict[int, float] = {}
@@ -59,7 +64,7 @@ class WorkerPool:
     def want(self, milli_per_s: int) -> None:
         """Set the number of workers that this rate needs; `poll` starts and stops them."""
         each = self._config.pageviews_per_worker_per_s
-        self._wanted = workers_for(milli_per_s, each, len(self._workers))
+        self._wanted = max(self._fewest, workers_for(milli_per_s, each, len(self._workers)))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
         """Send every worker a rate that takes effect at `at_ns`. The caller must already have

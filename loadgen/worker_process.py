@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -18,24 +19,29 @@ from typing import Any, Callable
 # restarted after a delay that doubles each time.
 STEADY_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
+# Modules that are run as a worker, with their first arguments.
+WORKER = ("loadgen.worker",)
+REMOTE_WORKER = ("loadgen.remote",)  # and the address of a host of workers
 
 
 class WorkerProcess:
     """The process of worker `number`, which can be started again after its end.
 
-    `on_message(worker, message)` is called with each report, from within the selector."""
+    `on_message(worker, message)` is called with each report, from within the selector. `program` is
+    the module to run, with its first arguments."""
 
     def __init__(
         self,
         number: int,
         selector: selectors.BaseSelector,
         on_message: Callable[[WorkerProcess, dict[str, Any]], None],
+        program: Sequence[str] = WORKER,
     ) -> None:
         self.number = number
         self.ready = False
         self.stopping = False
         self.pid = 0
-        self._selector, self._on_message = selector, on_message
+        self._selector, self._on_message, self._program = selector, on_message, program
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._outbox: deque[bytes] = deque()
@@ -71,7 +77,7 @@ class WorkerProcess:
         package_parent = str(Path(__file__).resolve().parent.parent)
         path = [package_parent, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "loadgen.worker", *map(str, arguments)],
+            [sys.executable, "-m", *self._program, *map(str, arguments)],
             pass_fds=(theirs.fileno(), counters_fd),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
             stdin=subprocess.DEVNULL,

@@ -255,6 +255,8 @@ class Settings(BaseSettings):
     harness_cpus: Cores
 
     engine_replicas: Count
+    broker_replicas: Count
+    loadgen_replicas: Count
 
     noise_gate: bool
     foreign_cpu_max_pct: Percent
@@ -351,13 +353,15 @@ class Settings(BaseSettings):
     loadgen_seed: int
     loadgen_acks: Literal["0", "1", "all"]
 
-    # Set inside containers only: the host names of other services, and the address (`host:port`)
-    # that the broker advertises to clients outside the containers. Excluded from `run.json`.
+    # Set inside containers only: the host names of other services, the addresses (`host:port`,
+    # separated by commas) that the brokers advertise to clients outside the containers, and the
+    # name of the pod (`redpanda-0`). Excluded from `run.json`.
     peer_mysql: str = Field(default="", exclude=True)
     peer_kafka: str = Field(default="", exclude=True)
     peer_registry: str = Field(default="", exclude=True)
     peer_redis: str = Field(default="", exclude=True)
     kafka_outside: str = Field(default="", exclude=True)
+    racetrack_instance: str = Field(default="", exclude=True)
 
     mysql_root_password: SecretStr
     mysql_shop_password: SecretStr

@@ -157,6 +157,7 @@ def prepare_env(settings: Settings) -> str:
             given[name.upper()] = secret if isinstance(value, SecretStr) else str(value)
     given["BIND_ADDRESS"] = "127.0.0.1"
     given["KAFKA_ADVERTISED_ADDRESS"] = ""
+    given["BROKER_REPLICAS"] = "1"
     # A name of its own, so that stopping a native stack on this machine does not end these
     # programs.
     given["STACK_NAME"] = "image"

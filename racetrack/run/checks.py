@@ -1,6 +1,7 @@
 """Checks before and during a run: engine, settings, installation, broker writes, services, and free
 space."""
 
+import math
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -60,6 +61,7 @@ def require_usable(engine: Engine, stack: Stack) -> None:
     )
     resources.require_cores(stack.settings)
     require_raced_on(engine, stack.settings)
+    require_replicas(stack.settings, stack.runtime)
     for member in engine.members:
         require_kafka_usable(member, stack.settings)
         require_scalable(member, stack.settings, stack.runtime)
@@ -153,7 +155,7 @@ def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:
     Raises:
         UsageError: it can't.
     """
-    replicas, partitions = settings.engine_replicas, settings.pageviews_partitions
+    replicas = settings.engine_replicas
     if replicas == 1:
         return
     given = f"ENGINE_REPLICAS={replicas} is not possible:"
@@ -165,10 +167,40 @@ def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:
             f"{given} {engine.title} can't be scaled in the runtime {runtime}. Set {others}, or"
             " ENGINE_REPLICAS=1."
         )
-    if replicas > partitions:
+    _require_shared("ENGINE_REPLICAS", replicas, settings)
+
+
+# Runtimes in which the broker and the load generator can have several replicas.
+REPLICAS_ON = ("kubernetes",)
+
+
+def require_replicas(settings: Settings, runtime: str) -> None:
+    """Check that there can be BROKER_REPLICAS and LOADGEN_REPLICAS in this runtime.
+
+    Raises:
+        UsageError: there can't.
+    """
+    if settings.broker_replicas > 1 and settings.kafka_bootstrap_servers:
         raise UsageError(
-            f"{given} the replicas share the partitions of the input, and there are {partitions}."
-            f" Set PAGEVIEWS_PARTITIONS={replicas} or more."
+            "BROKER_REPLICAS has no effect on a Kafka that runs elsewhere"
+            " (KAFKA_BOOTSTRAP_SERVERS). Set it to 1."
+        )
+    for name in ("BROKER_REPLICAS", "LOADGEN_REPLICAS"):
+        replicas: int = getattr(settings, name.lower())
+        if replicas > 1 and runtime not in REPLICAS_ON:
+            raise UsageError(
+                f"{name}={replicas} is not possible in the runtime {runtime}. Set"
+                f" RUNTIME=kubernetes, or {name}=1."
+            )
+        _require_shared(name, replicas, settings)
+
+
+def _require_shared(name: str, replicas: int, settings: Settings) -> None:
+    """Check that each replica has a partition."""
+    if replicas > (partitions := settings.pageviews_partitions):
+        raise UsageError(
+            f"{name}={replicas} is not possible: the replicas share the partitions of the input,"
+            f" and there are {partitions}. Set PAGEVIEWS_PARTITIONS={replicas} or more."
         )
 
 
@@ -368,12 +400,13 @@ def space_warnings(
 
 
 def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, float]:
-    """Return the bytes per second that the broker stores at this rate, and the largest number of
+    """Return the bytes per second that each broker stores at this rate, and the largest number of
     bytes that it retains."""
     per_event = find_workload(settings.workload).stored_bytes_in(settings)
-    limit = settings.kafka_retention_bytes
-    most = float("inf") if limit < 0 else settings.pageviews_partitions * (limit + SEGMENT_BYTES)
-    return float(events_per_s * per_event), float(most)
+    limit, brokers = settings.kafka_retention_bytes, settings.broker_replicas
+    partitions = math.ceil(settings.pageviews_partitions / brokers)
+    most = float("inf") if limit < 0 else partitions * (limit + SEGMENT_BYTES)
+    return events_per_s * per_event / brokers, float(most)
 
 
 def format_bytes(size: int) -> str:

@@ -91,8 +91,10 @@ STACK = Applicability(
         "STACK_NAME",
         "WORKLOAD",
         "HARNESS_CPUS",
-        # An engine that can't use it refuses to start (`racetrack.run.checks.require_scalable`).
+        # A run that can't use them refuses to start (`racetrack.run.checks`).
         "ENGINE_REPLICAS",
+        "BROKER_REPLICAS",
+        "LOADGEN_REPLICAS",
         "NOISE_GATE",
         "FOREIGN_CPU_MAX_PCT",
         "STEAL_MAX_PCT",

@@ -90,6 +90,13 @@ class ServiceClock:
     offset_ms: float
     uncertainty_ms: float
 
+    @classmethod
+    def covering(cls, title: str, clocks: Sequence["ServiceClock"]) -> "ServiceClock":
+        """Return the clock of a service on several nodes: the uncertainty covers all clocks."""
+        lowest = min(each.offset_ms - each.uncertainty_ms for each in clocks)
+        highest = max(each.offset_ms + each.uncertainty_ms for each in clocks)
+        return cls(title, (lowest + highest) / 2, (highest - lowest) / 2)
+
     def __str__(self) -> str:
         ahead = "ahead of" if self.offset_ms >= 0 else "behind"
         return (

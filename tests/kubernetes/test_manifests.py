@@ -120,6 +120,27 @@ def test_whole_cores_and_no_shared_nodes(folder: Path) -> None:
             assert resources["limits"]["cpu"].isdecimal()
 
 
+@pytest.mark.parametrize("folder", FULL, ids=name_of)
+def test_brokers_never_share_a_node(folder: Path) -> None:
+    (broker,) = (
+        pod for pod in pods(folder) if pod["metadata"]["labels"]["racetrack.dev/role"] == "broker"
+    )
+    roles, brokers = broker["spec"]["affinity"]["podAntiAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert roles["mismatchLabelKeys"] == ["racetrack.dev/role"]
+    assert brokers["topologyKey"] == roles["topologyKey"]
+    assert brokers["labelSelector"] == {"matchLabels": {"racetrack.dev/role": "broker"}}
+
+
+@every_folder
+def test_pods_that_scale_name_a_setting_that_counts_them(folder: Path) -> None:
+    for each in rendered(folder):
+        if setting := each["metadata"]["labels"].get("racetrack.dev/scales"):
+            assert setting.lower() in every_setting()
+            assert setting.endswith("_REPLICAS")
+
+
 @pytest.mark.parametrize("folder", SMALL, ids=name_of)
 def test_small_pods_share_nodes_and_cores(folder: Path) -> None:
     for pod in pods(folder):

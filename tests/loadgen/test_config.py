@@ -73,3 +73,20 @@ def test_rates_survive_being_shown(milli: int) -> None:
 def test_any_text_is_a_rate_or_none(text: str) -> None:
     milli = config.parse_rate_milli(text)
     assert milli is None or 0 <= milli <= config.MAX_RATE_PER_S * 1000
+
+
+@pytest.mark.parametrize(
+    ("pod", "replicas", "hosts", "is_host"),
+    [
+        ("", "3", (), False),
+        ("loadgen-0", "1", (), False),
+        ("loadgen-0", "3", ("loadgen-1:8090", "loadgen-2:8090"), False),
+        ("loadgen-2", "3", ("loadgen-1:8090", "loadgen-2:8090"), True),
+    ],
+)
+def test_the_first_pod_has_workers_in_all_others(
+    pod: str, replicas: str, hosts: tuple[str, ...], is_host: bool
+) -> None:
+    loaded = config.load({**NEEDED, "RACETRACK_INSTANCE": pod, "LOADGEN_REPLICAS": replicas})
+    assert loaded.worker_hosts == hosts
+    assert loaded.is_worker_host == is_host

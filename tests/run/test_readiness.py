@@ -75,6 +75,31 @@ def test_replicas_that_the_engine_can_not_have_are_refused(
     assert ready(engine, runtime, ENGINE_REPLICAS="1", **variables)
 
 
+@pytest.mark.parametrize(
+    ("runtime", "partitions", "says"),
+    [
+        ("native", "6", "in the runtime native. Set RUNTIME=kubernetes, or {}=1"),
+        ("kubernetes", "2", "there are 2. Set PAGEVIEWS_PARTITIONS=3 or more"),
+    ],
+)
+@pytest.mark.parametrize("name", ["BROKER_REPLICAS", "LOADGEN_REPLICAS"])
+def test_brokers_and_generators_that_can_not_be_are_refused(
+    name: str, runtime: str, partitions: str, says: str
+) -> None:
+    given = {name: "3", "PAGEVIEWS_PARTITIONS": partitions}
+    with pytest.raises(UsageError, match=f"{name}=3 is not possible.*{says.format(name)}"):
+        checks.require_replicas(load(given), runtime)
+    checks.require_replicas(load({**given, name: "1"}), runtime)
+    checks.require_replicas(load({name: "3"}), "kubernetes")
+
+
+def test_brokers_that_run_elsewhere_are_not_scaled() -> None:
+    given = {"KAFKA_BOOTSTRAP_SERVERS": "192.0.2.1:9092", "KAFKA_TOPIC_PREFIX": "ours."}
+    with pytest.raises(UsageError, match=r"BROKER_REPLICAS has no effect .* Set it to 1"):
+        checks.require_replicas(load({**given, "BROKER_REPLICAS": "2"}), "kubernetes")
+    checks.require_replicas(load({**given, "LOADGEN_REPLICAS": "2"}), "kubernetes")
+
+
 def of_others(engine: str) -> dict[str, str]:
     """What changes the figures of services that this engine does without, with other values."""
     services = services_of(find_engine(engine), load())

@@ -87,6 +87,7 @@ def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: 
     assert "takes 65 s. Enlarge it, or" in line
     assert forecasts(disk, tmp_path, 300_000, 20) == []
     assert forecasts(disk, tmp_path, 300_000, 60, KAFKA_RETENTION_BYTES="1000000") == []
+    assert "fills it in 62 s" in forecasts(disk, tmp_path, 300_000, 60, BROKER_REPLICAS="2")[0]
 
 
 def test_the_room_of_other_machines_is_as_they_report_it(tmp_path: Path, disk: Disk) -> None:

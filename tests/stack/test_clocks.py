@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from racetrack.stack.contract import ServiceClock
 from racetrack.stack.elsewhere import ClockReading, clock_by
 
 NOW_MS = 1_764_000_000_000.0
@@ -28,6 +29,12 @@ def test_the_true_offset_is_within_the_uncertainty() -> None:
         clock = clock_by("it", [reading(*trip, offset_ms) for trip in trips])
         assert abs(clock.offset_ms - offset_ms) <= clock.uncertainty_ms + 0.001
         assert clock.uncertainty_ms <= min(map(sum, trips)) / 2 + 0.001
+
+
+def test_the_clock_of_a_service_on_several_nodes_covers_theirs() -> None:
+    clocks = [ServiceClock("a", 3.0, 1.0), ServiceClock("b", -2.0, 0.5)]
+    assert ServiceClock.covering("the broker", clocks) == ServiceClock("the broker", 0.75, 3.25)
+    assert ServiceClock.covering("a", clocks[:1]) == clocks[0]
 
 
 def test_a_clock_that_was_set_during_the_measurement_is_uncertain() -> None:

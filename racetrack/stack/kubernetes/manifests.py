@@ -1,6 +1,7 @@
 """Manifests of a stack: those of its services, with the settings of this run."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ BASE = REPO / "kubernetes" / "base"
 SERVE = ("python", "-m", "racetrack.stack.native.serve")
 ENGINES = REPO / "racetrack" / "engines"
 SERVICE = "racetrack.dev/service"  # label of all objects of a service
-SCALES = "racetrack.dev/scales"  # label of pods of which there are ENGINE_REPLICAS
+# Label of pods: name of the setting that contains their number. A Service with this label leads to
+# the first of these pods.
+SCALES = "racetrack.dev/scales"
+POD = "statefulset.kubernetes.io/pod-name"  # label that Kubernetes gives to each pod
+OUTSIDE = "outside"  # name of the brokers' port for clients outside the cluster
 ROLE = "role.racetrack.dev/"  # begin of the labels of nodes
 PORT = "racetrack.dev/port-"  # annotation of a Service: port → setting
 Object = dict[str, Any]
@@ -42,17 +47,16 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
             if each["metadata"]["labels"].get(SERVICE) in services:
                 found[each["kind"], each["metadata"]["name"]] = each
     kafka = kafka_endpoint.elsewhere(settings)
-    for each in found.values():
+    scaled = [object_ for each in found.values() for object_ in _scaled(each, settings)]
+    for each in scaled:
         if kafka:
             _use(kafka, each)
-        if SCALES in each["metadata"]["labels"]:
-            each["spec"]["replicas"] = settings.engine_replicas
         if each["kind"] == "Service":
             # Each node forwards the port, so that one address leads to all services.
             each["spec"]["type"] = "NodePort"
         for container in _containers(each):
             container["image"] = settings.kubernetes_registry + container["image"]
-    return list(found.values())
+    return scaled
 
 
 def add_to_agents(objects: Sequence[Object], pods: Sequence[str]) -> None:
@@ -112,7 +116,8 @@ def _use(kafka: KafkaEndpoint, each: Object) -> None:
 def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     """Return the settings and scripts, as the manifests expect them.
 
-    `kafka_outside` is the address (host:port) of the broker for clients outside the cluster.
+    `kafka_outside` has the address (host:port) of each broker for clients outside the cluster,
+    separated by commas.
     """
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
     # They need RUNTIME=kubernetes.
@@ -143,6 +148,18 @@ def node_ports(services: Sequence[Mapping[str, Any]]) -> dict[str, int]:
             if setting:
                 found[setting.lower()] = int(port["nodePort"])
     return found
+
+
+def outside_ports(services: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the nodes' port for clients outside the cluster of each broker, by its number, from
+    Services that the cluster created."""
+    by_number = {
+        _number(each["metadata"]["name"]): int(port["nodePort"])
+        for each in services
+        for port in each["spec"]["ports"]
+        if port.get("name") == OUTSIDE
+    }
+    return [by_number[number] for number in sorted(by_number)]
 
 
 @dataclass(frozen=True)
@@ -201,6 +218,29 @@ def _engine_folders(services: Sequence[str]) -> list[Path]:
         for folder in sorted(ENGINES.glob("*/kubernetes/full"))
         if any((folder / f"{called(name)}.yaml").exists() for name in services)
     ]
+
+
+def _scaled(each: Object, settings: Settings) -> list[Object]:
+    """Return an object for as many pods as the settings demand: a Service once for each pod."""
+    if not (setting := each["metadata"]["labels"].get(SCALES)):
+        return [each]
+    replicas: int = getattr(settings, setting.lower())
+    if each["kind"] != "Service":
+        return [{**each, "spec": {**each["spec"], "replicas": replicas}}]
+    return [each, *(_service_of(each, number) for number in range(1, replicas))]
+
+
+def _service_of(first: Object, number: int) -> Object:
+    """Return the Service of a further pod, like that of the first pod."""
+    name = f"{first['metadata']['name'].rpartition('-')[0]}-{number}"
+    found = deepcopy(first)
+    found["metadata"] = {"name": name, "labels": found["metadata"]["labels"]}
+    found["spec"]["selector"][POD] = name
+    return found
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
 
 
 def _containers(each: Object) -> list[Object]:

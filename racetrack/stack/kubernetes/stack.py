@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from racetrack.stack.contract import (
     OnReady,
     RunningStack,
     Say,
+    ServiceClock,
     Unmeasurable,
     ignore,
 )
@@ -97,9 +98,11 @@ class KubernetesStack(ContainerStack):
             for label in manifests.roles(each):
                 self._node_with(label)
         self._planned = [
-            agents.data_folder(f"{each['metadata']['name']}-0", point, size, size)
+            agents.data_folder(pod, point, size, size)
             for each in wanted
             if each["metadata"]["labels"].get(manifests.SERVICE) == called("broker")
+            for workload in manifests.workloads([each])
+            for pod in workload.pods
             for point, size in manifests.volumes_in_memory(each).items()
         ]
 
@@ -294,13 +297,15 @@ class KubernetesStack(ContainerStack):
             self._up.pods[pod.name] = pod
 
     def _connect_agents(self) -> None:
-        """Connect to the agents, and compare the clocks of the broker and the generator.
+        """Connect to the agents, and compare the clocks of the brokers and the generators.
 
         Raises:
             ClusterFailed: the agent on a node can't be reached.
         """
         up = self._up
-        nodes = {pod.service: pod.node for pod in up.pods.values()}
+        nodes: dict[str, set[str]] = {}
+        for pod in up.pods.values():
+            nodes.setdefault(pod.service, set()).add(pod.node)
         with_role = {_name(node) for node in self._nodes if _has_role(node)}
         found = agents.wait_until_there(self._kubectl, with_role)
         up.agent_pods = {pod.node: pod.name for pod in found}
@@ -315,7 +320,8 @@ class KubernetesStack(ContainerStack):
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
             if self._shown(called(name)) == name and called(name) in nodes:  # else it is elsewhere
-                self._provided.clocks[name] = replace(clocks[nodes[called(name)]], title=title)
+                of_nodes = [clocks[node] for node in sorted(nodes[called(name)])]
+                self._provided.clocks[name] = ServiceClock.covering(title, of_nodes)
 
     def _uids(self, services: Sequence[str]) -> dict[str, list[str]]:
         """Return the uids of the services' pods, by node."""
@@ -347,17 +353,22 @@ class KubernetesStack(ContainerStack):
         services = [each for each in objects if each["kind"] == "Service"]
         self._kubectl.apply([manifests.namespace(self._kubectl.namespace)])
         self._kubectl.apply(services)
-        self._adopt_addresses()
-        self._kubectl.apply(manifests.configuration(self.settings, str(self.endpoints.kafka)))
+        created = self._adopt_addresses()
+        address = self.settings.bind_address
+        outside = [f"{address}:{port}" for port in manifests.outside_ports(created)]
+        self._kubectl.apply(manifests.configuration(self.settings, ",".join(outside)))
         self._kubectl.apply([each for each in objects if each not in services])
 
-    def _adopt_addresses(self) -> None:
-        """Make the settings lead to the services, through the ports that the cluster assigned."""
-        ports = manifests.node_ports(self._kubectl.get("services"))
+    def _adopt_addresses(self) -> list[dict[str, Any]]:
+        """Make the settings lead to the services, through the ports that the cluster assigned;
+        return the Services."""
+        created = self._kubectl.get("services")
+        ports = manifests.node_ports(created)
         node = self._node_with(f"{ROLE}generator")
         self.settings = self.settings.model_copy(
             update={**ports, "bind_address": _address(node), "kafka_advertised_address": ""}
         )
+        return created
 
     def _node_with(self, label: str) -> Mapping[str, Any]:
         for node in self._nodes:

@@ -1,11 +1,11 @@
-"""The broker: Apache Kafka on one node that is also the controller."""
+"""The brokers: Apache Kafka. The first is also the controller; only Kubernetes has several."""
 
 import base64
 import shutil
 import subprocess
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -73,6 +73,9 @@ class Broker:
                 f" ({metadata.cluster_id}, not {expected}). Stop it, or set KAFKA_PORT to a free"
                 " port."
             )
+        # Topics that are created earlier would have no partition on the missing brokers.
+        if (there := len(metadata.brokers)) < (wanted := context.settings.broker_replicas):
+            raise NotReady(f"{there} of {wanted} brokers have registered")
         # A restarted broker answers before it has become the leader of its partitions.
         leaderless = [
             f"{name}/{number}"
@@ -118,37 +121,72 @@ def cluster_id_file(context: Context) -> Path:
     return context.work / "cluster.id"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Place of a broker among those of its cluster, by the name of its pod (`redpanda-0`). The name
+    is also the host name by which the others reach it; it is empty if there is one broker."""
+
+    pod: str
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        name, _, number = self.pod.rpartition("-")
+        return name, number
+
+    @property
+    def number(self) -> int:
+        """Number of the broker, from 0."""
+        return int(self._parts[1] or 0)
+
+    @property
+    def first(self) -> str:
+        """Host name of the first broker, the controller."""
+        return f"{self._parts[0]}-0" if self.pod else ""
+
+    def new_cluster_id(self) -> str:
+        """Return the id of the cluster, which the brokers of several pods must have in common."""
+        return _text(uuid.uuid5(uuid.NAMESPACE_DNS, self.first)) if self.pod else _new_id()
+
+
 def server_properties(context: Context) -> dict[str, str]:
     """Return the broker's settings that differ from Kafka's defaults."""
     settings = context.settings
-    client = net.endpoint(settings.bind_address, settings.kafka_port)
-    controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
-    reached = net.endpoint(net.host(settings), settings.kafka_controller_port)
-    listeners = {"CLIENT": client, "CONTROLLER": controller}
+    place = Place(settings.racetrack_instance)
+    is_controller = place.number == 0
+    controller_port = settings.kafka_controller_port
+    reached = net.endpoint(place.first or net.host(settings), controller_port)
+    listeners = {"CLIENT": net.endpoint(settings.bind_address, settings.kafka_port)}
+    if is_controller:
+        listeners["CONTROLLER"] = net.endpoint(settings.bind_address, controller_port)
     advertised = {"CLIENT": str(net.kafka(settings))}
+    if place.pod:
+        advertised["CLIENT"] = net.endpoint(place.pod, settings.kafka_port)
     if settings.kafka_advertised_address:
         address = settings.kafka_advertised_address
         advertised["CLIENT"] = net.endpoint(address, settings.kafka_port)
     if settings.kafka_outside:
         # In a container: clients inside and outside of containers need different addresses.
         listeners["OUTSIDE"] = net.endpoint(settings.bind_address, OUTSIDE_PORT)
-        advertised["OUTSIDE"] = settings.kafka_outside
-    single_node = {
+        advertised["OUTSIDE"] = settings.kafka_outside.split(",")[place.number]
+    protocols = dict.fromkeys([*listeners, "CONTROLLER"], "PLAINTEXT")
+    stored_once = {
         f"{name}.replication.factor": "1"
         for name in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
     }
     was_killed = (context.work / "data").exists()
     return {
-        "process.roles": "broker,controller",
-        "node.id": "1",
+        "process.roles": "broker,controller" if is_controller else "broker",
+        "node.id": str(place.number + 1),
         "controller.quorum.voters": f"1@{reached}",
         "controller.listener.names": "CONTROLLER",
+        # The pod of the controller may start later.
+        "initial.broker.registration.timeout.ms": "180000",
         "listeners": _listed(listeners, "://"),
         "advertised.listeners": _listed(advertised, "://"),
-        "listener.security.protocol.map": _listed(dict.fromkeys(listeners, "PLAINTEXT"), ":"),
+        "listener.security.protocol.map": _listed(protocols, ":"),
         "inter.broker.listener.name": "CLIENT",
         "log.dirs": str(context.work / "data"),
-        **single_node,
+        **stored_once,
         "transaction.state.log.min.isr": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "offsets.topic.num.partitions": "1",
@@ -198,9 +236,9 @@ def _format(context: Context, configuration: Path) -> None:
     The tool runs only the first time. Later its result is copied, which takes no JVM: only the ids
     in it have to be new.
     """
-    data = context.work / "data"
+    data, place = context.work / "data", Place(context.settings.racetrack_instance)
     kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")
-    cluster_id, directory_id = _new_id(), _new_id()
+    cluster_id, directory_id = place.new_cluster_id(), _new_id()
     cluster_id_file(context).write_text(cluster_id)
     if not kept.exists():
         _format_with_java(context, configuration, cluster_id)
@@ -209,7 +247,8 @@ def _format(context: Context, configuration: Path) -> None:
     data.mkdir()
     shutil.copyfile(kept, data / "bootstrap.checkpoint")
     (data / "meta.properties").write_text(
-        f"version=1\nnode.id=1\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n"
+        f"version=1\nnode.id={place.number + 1}\n"
+        f"cluster.id={cluster_id}\ndirectory.id={directory_id}\n"
     )
 
 
@@ -232,9 +271,14 @@ def _new_id() -> str:
     The text does not begin with `-`, because tools would interpret it as an option.
     """
     while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        text = _text(uuid.uuid4())
         if not text.startswith("-"):
             return text
+
+
+def _text(id_: uuid.UUID) -> str:
+    """Return an id in unpadded base64url, as Kafka writes it."""
+    return base64.urlsafe_b64encode(id_.bytes).decode().rstrip("=")
 
 
 SERVICE = Broker()

@@ -47,7 +47,7 @@ class FakeKubectl(Kubectl):
         self.applied += objects
 
     def render(self, folder: Path) -> list[Object]:
-        labels = {"racetrack.dev/service": "flink", "racetrack.dev/scales": "true"}
+        labels = {"racetrack.dev/service": "flink", "racetrack.dev/scales": "ENGINE_REPLICAS"}
         spec: Object = {"template": {"spec": {"containers": []}}}
         metadata = {"name": "flink-taskmanager", "labels": labels}
         return [{"kind": "StatefulSet", "metadata": metadata, "spec": spec}]

@@ -73,12 +73,57 @@ def pods_of(name: str, service: str, **labels: str) -> manifests.Object:
 def test_pods_that_scale_get_the_replicas_of_the_settings() -> None:
     kubectl = Rendered(
         pods_of("flink", "flink"),
-        pods_of("flink-workers", "flink", **{"racetrack.dev/scales": "true"}),
+        pods_of("flink-workers", "flink", **{"racetrack.dev/scales": "ENGINE_REPLICAS"}),
     )
     objects = manifests.of_services(kubectl, load({"ENGINE_REPLICAS": "3"}), ["flink"])
     first, second = manifests.workloads(objects)
     assert first.pods == ["flink-0"]
     assert second.pods == ["flink-workers-0", "flink-workers-1", "flink-workers-2"]
+
+
+def service_of(name: str, service: str) -> manifests.Object:
+    return {
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "racetrack.dev/service": service,
+                "racetrack.dev/scales": "BROKER_REPLICAS",
+            },
+            "annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"},
+        },
+        "spec": {"selector": {manifests.POD: name}, "ports": [{"name": "outside", "port": 19092}]},
+    }
+
+
+def test_each_broker_has_a_service_of_its_own() -> None:
+    kubectl = Rendered(
+        pods_of("redpanda", "redpanda", **{"racetrack.dev/scales": "BROKER_REPLICAS"}),
+        service_of("redpanda-0", "redpanda"),
+        pods_of("pg", "pg"),
+    )
+    settings = load({"BROKER_REPLICAS": "2", "ENGINE_REPLICAS": "4"})
+    brokers, first, second = manifests.of_services(kubectl, settings, ["redpanda", "postgres"])
+    assert brokers["spec"]["replicas"] == 2
+    names = [each["metadata"]["name"] for each in (first, second)]
+    assert names == ["redpanda-0", "redpanda-1"]
+    assert [each["spec"]["selector"][manifests.POD] for each in (first, second)] == names
+    assert first["spec"]["ports"] == second["spec"]["ports"]
+    assert {first["spec"]["type"], second["spec"]["type"]} == {"NodePort"}
+    # The harness calls the first one, which names the others.
+    assert "annotations" in first["metadata"]
+    assert "annotations" not in second["metadata"]
+
+
+def test_ports_outside_are_in_the_order_of_the_brokers() -> None:
+    services = [
+        {
+            "metadata": {"name": f"redpanda-{number}"},
+            "spec": {"ports": [{"name": "outside", "nodePort": port}, {"port": 1}]},
+        }
+        for number, port in ((10, 3), (0, 1), (2, 2))
+    ]
+    assert manifests.outside_ports(services) == [1, 2, 3]
 
 
 def test_volumes_in_memory_have_the_size_of_their_limit() -> None:

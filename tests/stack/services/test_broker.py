@@ -1,6 +1,7 @@
 """The broker's configuration and its formatted data folder."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -40,22 +41,71 @@ def test_the_folder_is_formatted_with_ids_of_its_own(context: Context) -> None:
     assert lines["cluster.id"] != lines["directory.id"]
 
 
-@pytest.mark.parametrize("leaders", [(1, 1), (1, -1)])
-def test_it_is_ready_when_it_leads_what_it_kept(
-    leaders: tuple[int, int], context: Context, answer: Answer
+def in_pod(context: Context, number: int) -> Context:
+    update = {
+        "bind_address": "0.0.0.0",  # noqa: S104
+        "peer_kafka": "redpanda",
+        "kafka_outside": "192.0.2.7:30001,192.0.2.7:30002",
+        "racetrack_instance": f"redpanda-{number}",
+    }
+    work = context.work / str(number)
+    work.mkdir()
+    return replace(context, settings=context.settings.model_copy(update=update), work=work)
+
+
+def test_the_first_of_several_brokers_is_the_controller(context: Context) -> None:
+    first, second = (broker.server_properties(in_pod(context, n)) for n in (0, 1))
+    kafka, controller = context.settings.kafka_port, context.settings.kafka_controller_port
+    assert first["process.roles"] == "broker,controller"
+    assert second["process.roles"] == "broker"
+    assert (first["node.id"], second["node.id"]) == ("1", "2")
+    voters = {each["controller.quorum.voters"] for each in (first, second)}
+    assert voters == {f"1@redpanda-0:{controller}"}
+    assert "CONTROLLER://" in first["listeners"]
+    assert "CONTROLLER://" not in second["listeners"]
+    assert "CONTROLLER:PLAINTEXT" in second["listener.security.protocol.map"]
+    assert second["advertised.listeners"] == (
+        f"CLIENT://redpanda-1:{kafka},OUTSIDE://192.0.2.7:30002"
+    )
+
+
+def test_brokers_of_several_pods_have_one_cluster_id(context: Context) -> None:
+    lines = []
+    for number in (0, 1):
+        pod = in_pod(context, number)
+        broker.SERVICE.launch(pod)
+        lines.append((pod.work / "data/meta.properties").read_text().splitlines())
+    (_, first, cluster, one), (_, second, same, other) = lines
+    assert (first, second) == ("node.id=1", "node.id=2")
+    assert cluster == same
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("leaders", "brokers", "missing"),
+    [
+        ((1, 1), 2, ""),
+        ((1, -1), 2, "without a leader: pageviews/1"),
+        ((1, 1), 1, "1 of 2 brokers have registered"),
+    ],
+)
+def test_it_is_ready_when_all_brokers_are_there_and_lead(
+    leaders: tuple[int, int], brokers: int, missing: str, context: Context, answer: Answer
 ) -> None:
     """A broker that was killed, in the moment after it answers again, can't be had on demand."""
+    context = replace(context, settings=context.settings.model_copy(update={"broker_replicas": 2}))
     broker.SERVICE.launch(context)
     partitions = {n: SimpleNamespace(leader=leader) for n, leader in enumerate(leaders)}
     metadata = SimpleNamespace(
+        brokers=range(brokers),
         cluster_id=broker.cluster_id_file(context).read_text(),
         topics={"pageviews": SimpleNamespace(partitions=partitions)},
     )
     client = SimpleNamespace(list_topics=lambda **_: metadata)
     service = broker.Broker(lambda _: cast(Any, client))
     answer(context.settings.kafka_port, b"")
-    if -1 in leaders:
-        with pytest.raises(NotReady, match="without a leader: pageviews/1"):
+    if missing:
+        with pytest.raises(NotReady, match=missing):
             service.check(context)
     else:
         service.check(context)
