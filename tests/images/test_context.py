@@ -19,6 +19,8 @@ from tests import compose_files
 pytestmark = pytest.mark.slow
 
 SHARED = "shared"  # the folder of what engines have in common
+PYTHON = "python -m "
+PROGRAMS = [image.name for image in images.IMAGES.values() if image.command.startswith(PYTHON)]
 RUN_SERVICES = [image.name for image in images.IMAGES.values() if image.runs]
 
 
@@ -92,6 +94,17 @@ def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
     program += "from racetrack.stack import service\nfrom racetrack.stack.native import serve\n"
     program += f"find_workload({load().workload!r})\n"
     run_in(code, program + services, {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
+    made = BuildContext(REPO / "images/program.Dockerfile")
+    made.files(REPO, images.IMAGES[name].files, "code/")
+    with made.tar() as file, tarfile.open(fileobj=file) as archive:
+        archive.extractall(tmp_path, filter="data")
+    module = images.IMAGES[name].command.removeprefix(PYTHON)
+    run_in(tmp_path / "code", f"import {module}", {})
 
 
 @pytest.mark.parametrize("name", RUN_SERVICES)
