@@ -56,15 +56,13 @@ def connector_config(settings: Settings) -> dict[str, str]:
 
 
 def versions(url: str) -> dict[str, str]:
-    """Return the versions of Kafka Connect at `url`, and of its plugins that a run uses."""
+    """Return the versions of Kafka Connect at `url`, and of a run's plugins that report theirs."""
     worker: Any = net.get_json(url)
     plugins: Any = net.get_json(f"{url}/connector-plugins?connectorsOnly=false")
-    found = {each["class"]: str(each.get("version")) for each in plugins}
-    return {
-        "debezium": found.get(debezium_connector.CLASS, ""),
-        "avro-converter": found.get(debezium_connector.CONVERTER, ""),
-        "kafka-connect": worker["version"],
-    }
+    found = {each["class"]: each["version"] for each in plugins if each.get("version")}
+    names = {debezium_connector.CLASS: "debezium", debezium_connector.CONVERTER: "avro-converter"}
+    own = {name: found[each] for each, name in names.items() if each in found}
+    return {**own, "kafka-connect": worker["version"]}
 
 
 def _login(settings: Settings) -> dict[str, str]:

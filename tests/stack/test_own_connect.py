@@ -37,7 +37,8 @@ class FakeConnect(JsonHandler):
         if path == "/":
             self._reply({"version": "4.3.1", "kafka_cluster_id": CLUSTER})
         elif path == "/connector-plugins":
-            self._reply([{"class": each, "version": "3.6"} for each in self.plugins])
+            versions = {debezium_connector.CLASS: "3.6"}  # converters often report none
+            self._reply([{"class": p, "version": versions.get(p)} for p in self.plugins])
         else:
             self._about(path.split("/")[2])
 
@@ -227,11 +228,7 @@ def test_the_service_is_a_relay_with_the_login(context: Context, words: Path) ->
 
 
 def test_versions_are_those_of_its_plugins(connect: tuple[type[FakeConnect], str]) -> None:
-    assert versions(connect[1]) == {
-        "debezium": "3.6",
-        "avro-converter": "3.6",
-        "kafka-connect": "4.3.1",
-    }
+    assert versions(connect[1]) == {"debezium": "3.6", "kafka-connect": "4.3.1"}
 
 
 def test_it_is_a_service_that_faults_can_t_hit(words: Path) -> None:
