@@ -6,6 +6,7 @@
 #
 #     kstreams  Kafka Streams with two replicas
 #     flink     Flink with two TaskManagers
+#     spark     Spark with two executors
 #     brokers   Kafka Streams with two replicas, with two brokers and two pods of the generator
 #     delete    flink, and the pod of a TaskManager is deleted
 #     kill      flink, and all its pods are killed
@@ -54,6 +55,7 @@ end() {
 
 case_kstreams() { race kstreams; }
 case_flink() { race flink; }
+case_spark() { race spark; }
 case_brokers() { BROKER_REPLICAS=2 LOADGEN_REPLICAS=2 race kstreams; }
 case_delete() { race flink --fault delete:flink-taskmanager-1@12s; }
 case_drain() { race kstreams --fault drain:node2@12s+5s; }

@@ -26,6 +26,8 @@ class Spark(UpsertEngine):
     title = "Spark"
     order = 5
     needs = ("registry", "debezium")
+    runtimes = ("native", "compose", "kubernetes")
+    scalable_on = ("kubernetes",)
     services = ("spark",)
     kafka_elsewhere = True
     script_ending = ".spark.java"

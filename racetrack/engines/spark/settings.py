@@ -23,6 +23,8 @@ class SparkSettings(Settings):
     spark_shuffle_partitions: Count
     spark_state_store: Literal["hdfs", "rocksdb"]
     spark_after_a_kill: Literal["resume", "anew"]
+    # Set inside pods only: the address of the master, of which the program is the driver.
+    spark_master: str = Field(default="", exclude=True)
     spark_version: str
 
 
@@ -30,7 +32,10 @@ ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
 NATIVE_ONLY = "a stack in containers starts its own Spark"
 APPLICABILITY = Applicability(
     harness_only=ELSEWHERE,
-    ignored=in_containers(ELSEWHERE, NATIVE_ONLY),
+    ignored={
+        **in_containers(ELSEWHERE, NATIVE_ONLY),
+        "kubernetes": {"SPARK_AFTER_A_KILL": "pods have no folder in common"},
+    },
     affects=dict.fromkeys(ELSEWHERE, "spark"),
     image_versions=("SPARK_IMAGE_VERSION",),
 )

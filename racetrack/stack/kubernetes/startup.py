@@ -15,7 +15,7 @@ from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import Workload
 from racetrack.stack.kubernetes.pods import OTHERS, Pod
 
-READY_WITHIN_S = 180.0
+READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.5
 GONE_WITHIN_S = 60.0
 LOG_ENDS_WITHIN_S = 5.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack.engines.shared.java_program.service import TABLES, JavaProgram
-from racetrack.engines.spark import recipe
+from racetrack.engines.spark.services import sparkmaster
 from racetrack.engines.spark.settings import SparkSettings
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.service import Context, Launch
@@ -20,44 +20,57 @@ NOT_IN_SPARK = (
 )
 
 
-def options(part: Path) -> list[str]:
-    """Return the JVM options that Spark requires, and the option for its logging configuration."""
-    return [f"@{part / recipe.OPTIONS}", f"-Dlog4j2.configurationFile={part / recipe.LOG4J}"]
-
-
 class _Spark(JavaProgram):
-    """The program, which is the driver of a cluster elsewhere if SPARK_MASTER_URL is set."""
+    """The program. It runs tasks itself, or is the driver of a cluster: of pods, or elsewhere."""
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        return (*super().after, sparkmaster.SERVICE.name)
 
     def launch(self, context: Context) -> Launch:
         settings = SparkSettings.of(context.settings)
-        if not settings.spark_master_url:
-            return super().launch(context)
+        if settings.spark_master:
+            return self._in_pods(context, settings)
+        if settings.spark_master_url:
+            return self._elsewhere(context, settings)
+        return super().launch(context)
+
+    def _in_pods(self, context: Context, settings: SparkSettings) -> Launch:
+        own = {
+            "spark_heap": sparkmaster.DRIVER_HEAP,
+            "spark_shuffle_partitions": settings.engine_replicas
+            * settings.spark_shuffle_partitions,
+        }
+        launch = super().launch(replace(context, settings=settings.model_copy(update=own)))
+        cores = sum(each["cores"] for each in sparkmaster.workers(settings))
+        properties = sparkmaster.of_driver(settings, context.parts["spark"], cores)
+        return _with_properties(launch, properties)
+
+    def _elsewhere(self, context: Context, settings: SparkSettings) -> Launch:
         # Other machines use the same addresses of Kafka and the registry.
         here = settings.advertised_address
         peers = settings.model_copy(update={"peer_kafka": here, "peer_registry": here})
         launch = super().launch(replace(context, settings=peers))
         folder = Path(settings.spark_shared_folder, RUN_NAME)
-        program = _copy_program(context.parts["spark"], folder / "program")
-        return replace(
-            launch,
-            argv=[launch.argv[0], *_properties(settings, program), *launch.argv[1:]],
-            env={**launch.env, "STATE_FOLDER": str(folder / "state")},
-        )
+        properties = {
+            "spark.master": settings.spark_master_url,
+            "spark.app.name": RUN_NAME,
+            "spark.driver.host": here,
+            "spark.driver.bindAddress": settings.bind_address,
+            "spark.executor.memory": settings.spark_heap,
+            "spark.executor.extraClassPath": _copy_program(
+                context.parts["spark"], folder / "program"
+            ),
+            **({"spark.cores.max": settings.spark_cores} if settings.spark_cores else {}),
+        }
+        env = {**launch.env, "STATE_FOLDER": str(folder / "state")}
+        return _with_properties(replace(launch, env=env), properties)
 
 
-def _properties(settings: SparkSettings, class_path: str) -> list[str]:
-    """Return the JVM options that make the program the driver of a cluster. Spark reads them."""
-    cores = {"spark.cores.max": settings.spark_cores} if settings.spark_cores else {}
-    properties: Mapping[str, object] = {
-        "spark.master": settings.spark_master_url,
-        "spark.app.name": RUN_NAME,
-        "spark.driver.host": settings.advertised_address,
-        "spark.driver.bindAddress": settings.bind_address,
-        "spark.executor.memory": settings.spark_heap,
-        "spark.executor.extraClassPath": class_path,
-        **cores,
-    }
-    return [f"-D{name}={value}" for name, value in properties.items()]
+def _with_properties(launch: Launch, properties: Mapping[str, object]) -> Launch:
+    """Add Spark's properties, which Spark reads from the JVM's options."""
+    options = (f"-D{name}={value}" for name, value in properties.items())
+    return replace(launch, argv=[launch.argv[0], *options, *launch.argv[1:]])
 
 
 def _copy_program(part: Path, folder: Path) -> str:
@@ -72,7 +85,7 @@ SERVICE = _Spark(
     "spark",
     jar="spark-sql_2.13",
     peers=TABLES,
-    options=options,
+    options=sparkmaster.java_options,
     keeps_state=True,
     ready_within_s=180.0,
 )

@@ -7,7 +7,7 @@ import pytest
 from racetrack import install
 from racetrack.engines.shared.tests import java_tests
 from racetrack.engines.spark.recipe import RECIPE
-from racetrack.engines.spark.services import spark
+from racetrack.engines.spark.services import sparkmaster
 
 # One JVM for all: Spark takes its time to start.
 TESTS = sorted(path.stem for path in RECIPE.tests.rglob("*Test.java"))
@@ -27,5 +27,5 @@ def test_the_queries(class_path: str, tmp_path: Path) -> None:
         [f"racetrack.spark.{tested}" for tested in TESTS],
         class_path,
         tmp_path,
-        options=["-XX:TieredStopAtLevel=1", "-Xmx1g", *spark.options(part)],
+        options=["-XX:TieredStopAtLevel=1", "-Xmx1g", *sparkmaster.java_options(part)],
     )

@@ -14,19 +14,26 @@ import racetrack.upsert.Topics;
 /**
  * Keeps the views of one workload, each in a topic of its own, until it is stopped.
  *
- * <p>After a kill it goes on from its checkpoints, or begins anew without them: a setting.
+ * <p>After a kill it goes on from its checkpoints, or begins anew without them: a setting. It also
+ * begins anew if state was lost with an executor that kept it in a folder of its own.
  */
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
   private static final long LOOK_EVERY_MS = 100;
   private static final long TRY_AGAIN_AFTER_MS = 1_000;
   private static final int TRIES = 60;
+  private static final String LOST = "CANNOT_LOAD_STATE_STORE";
 
   private Main() {}
 
   public static void main(String[] arguments) {
     try {
-      keep(Settings.from(System.getenv()));
+      Settings settings = Settings.from(System.getenv());
+      while (true) {
+        keepUntilStateIsLost(settings);
+        LOG.warn("state was lost with an executor, so all input is read again");
+        Folders.remove(settings.stateFolder());
+      }
     } catch (Exception error) {
       LOG.error("it failed", error);
     }
@@ -34,7 +41,7 @@ public final class Main {
     Runtime.getRuntime().halt(1);
   }
 
-  private static void keep(Settings settings) throws Exception {
+  private static void keepUntilStateIsLost(Settings settings) throws Exception {
     Views views = viewsOf(settings.workload());
     try (Topics topics = new Topics(settings.cluster())) {
       topics.waitFor(views.inputs());
@@ -53,6 +60,10 @@ public final class Main {
       try {
         run(views, kafka);
       } catch (StreamingQueryException error) {
+        if (String.valueOf(error.getCause()).contains(LOST)) {
+          kafka.spark().stop();
+          return;
+        }
         if (tries == TRIES || !views.mayGoOn(error)) {
           throw error;
         }

@@ -1,0 +1,44 @@
+"""Service of a worker of a standalone cluster on Kubernetes. It starts one executor, which runs
+tasks for the program."""
+
+from collections.abc import Mapping
+
+from racetrack.config import Settings
+from racetrack.engines.spark.services import sparkmaster
+from racetrack.engines.spark.settings import SparkSettings
+from racetrack.stack.service import Context, Launch, NotReady
+
+
+class Worker:
+    """See `racetrack.stack.service.NativeService`."""
+
+    name = "sparkworker"
+    parts = ("spark",)
+    after = ()
+    ready_within_s = 120.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:  # noqa: ARG002
+        return {}
+
+    def launch(self, context: Context) -> Launch:
+        settings = SparkSettings.of(context.settings)
+        cores = ("--cores", str(settings.spark_cores)) if settings.spark_cores else ()
+        return sparkmaster.launch(
+            context,
+            "worker.Worker",
+            *("--work-dir", str(context.work / "work"), "--memory", settings.spark_heap),
+            *cores,
+            f"spark://{settings.spark_master}:{sparkmaster.MASTER_PORT}",
+        )
+
+    def check(self, context: Context) -> None:
+        """Check that the master knows this worker."""
+        known = sparkmaster.workers(SparkSettings.of(context.settings))
+        if sparkmaster.own_address() not in [each["host"] for each in known]:
+            raise NotReady("the master does not know it")
+
+    def versions(self, context: Context) -> Mapping[str, str]:  # noqa: ARG002
+        return {}
+
+
+SERVICE = Worker()
