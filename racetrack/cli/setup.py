@@ -122,23 +122,29 @@ def calibrate() -> None:
 
 
 @click.command(cls=Command)
-def images() -> None:
-    """Build the compose stack's images on a machine that can't pull images (AIRGAP=true).
+@click.option("--push", is_flag=True, help="Push them to the registry KUBERNETES_REGISTRY.")
+def images(push: bool) -> None:
+    """Build images for Kubernetes, and for machines that can't pull images (AIRGAP=true).
 
     Everything comes from package registries. Apache Kafka takes Redpanda's place; engines that are
     only available as an image are left out. The command builds images that are missing or whose
     sources have changed. It needs root.
 
     \b
-    Example:
+    Examples:
         ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
+        KUBERNETES_REGISTRY=registry.example.com/ ./race images --push
     """
-    from racetrack.images.build import build
+    from racetrack.images import RUN, build
     from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):
-        build(load_settings(), screen.say)
+        settings = load_settings()
+        registry = build.require_registry(settings) if push else ""
+        build.build(settings, screen.say)
+        if registry:
+            build.push(registry, RUN, screen.say)
 
 
 @click.command(cls=Command)

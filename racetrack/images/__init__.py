@@ -68,6 +68,8 @@ IMAGES: Mapping[str, Image] = {
     image.name: image for images in (OF_THE_STACK, *OF_ENGINES.values()) for image in images
 }
 NAMES = ("base", "serve", *IMAGES)
+# Images that containers run; `base` is part of each.
+RUN = NAMES[1:]
 FROM_CACHE = (*dict.fromkeys(part for image in IMAGES.values() for part in image.parts), "base")
 
 

@@ -1,4 +1,4 @@
-"""Builds the images that are missing or outdated, with any Docker engine."""
+"""Builds the images that are missing or outdated, with any Docker engine, and pushes them."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from docker.models.images import Image as DockerImage
 
 from racetrack import __version__, install
 from racetrack.config import Settings
-from racetrack.errors import SetupError
+from racetrack.errors import SetupError, UsageError
 from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, repository
 from racetrack.images.context import BuildContext
 from racetrack.images.contexts import Contexts
@@ -59,6 +59,44 @@ def missing(images: Sequence[str]) -> list[str]:
     """
     client = _connect()
     return [name for name in images if _labels(client, name) is None]
+
+
+def require_registry(settings: Settings) -> str:
+    """Return the registry to which images are pushed.
+
+    Raises:
+        UsageError: there is none in the settings.
+    """
+    if not settings.kubernetes_registry:
+        raise UsageError(
+            "KUBERNETES_REGISTRY is empty, so there is no registry to push to. Set it to the one"
+            " from which the nodes of your cluster pull, such as"
+            " KUBERNETES_REGISTRY=registry.example.com/"
+        )
+    return settings.kubernetes_registry
+
+
+def push(registry: str, names: Sequence[str], say: Say) -> None:
+    """Push images to `registry`, which ends with "/", and report their digests.
+
+    Raises:
+        SetupError: no Docker engine answers, an image does not exist, or the registry refuses it.
+    """
+    client = _connect()
+    for name in names:
+        target = registry + repository(name)
+        if not (image := _find(client, name)):
+            raise SetupError(f"{image_name(name)} does not exist. Call ./race images.")
+        image.tag(target, __version__)
+        digest = ""
+        for message in client.images.push(target, __version__, stream=True, decode=True):
+            if "error" in message:
+                raise SetupError(
+                    f"{target} could not be pushed: {message['error']}. If the registry wants a"
+                    " password, call `docker login` first."
+                )
+            digest = message.get("aux", {}).get("Digest", digest)
+        say(f"{target}:{__version__}@{digest}: pushed")
 
 
 class _Builder:

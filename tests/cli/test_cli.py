@@ -68,6 +68,12 @@ def test_a_bad_setting_ends_in_one_message(monkeypatch: pytest.MonkeyPatch) -> N
     assert "KAFKA_PORT: 'none' is not a whole number" in result.output
 
 
+def test_images_are_not_built_for_a_push_without_a_registry() -> None:
+    result = CliRunner().invoke(cli.race, ["images", "--push"])
+    assert result.exit_code == 2
+    assert "KUBERNETES_REGISTRY is empty" in result.output
+
+
 def test_a_name_in_the_environment_that_is_no_setting_is_warned_of_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,7 +9,10 @@ import pytest
 
 from racetrack import clock, images
 from racetrack.config import REPO
+from racetrack.errors import SetupError
+from racetrack.images.build import push
 from tests.docker_engine import Engine
+from tests.image_registry import image_registry
 
 pytestmark = pytest.mark.e2e
 
@@ -36,7 +39,7 @@ def test_a_second_call_builds_nothing(docker_engine: Engine) -> None:
         assert images.image_name(name) in done.stdout
 
 
-@pytest.mark.parametrize("name", [n for n in images.NAMES if n != "base"])
+@pytest.mark.parametrize("name", images.RUN)
 def test_how_this_machine_reaches_pypi_is_not_in_an_image(name: str) -> None:
     image = images.image_name(name)
     looked = docker(
@@ -48,6 +51,22 @@ def test_how_this_machine_reaches_pypi_is_not_in_an_image(name: str) -> None:
     assert "ca-certificates.crt\n" not in looked.split(":")[0]
     history = docker("history", "--no-trunc", "--format", "{{.CreatedBy}}", image)
     assert "http_proxy" not in history.lower()
+
+
+def test_an_image_is_pushed_and_its_digest_reported(tmp_path: Path) -> None:
+    said: list[str] = []
+    repository, tag = images.image_name("serve").split(":")
+    with image_registry(tmp_path) as registry:
+        push(f"{registry}/team/", ["serve"], said.append)
+        answer = httpx.get(
+            f"http://{registry}/v2/team/{repository}/manifests/{tag}",
+            headers={"Accept": "application/vnd.docker.distribution.manifest.v2+json"},
+        )
+    digest = answer.headers["Docker-Content-Digest"]
+    assert said == [f"{registry}/team/{repository}:{tag}@{digest}: pushed"]
+    with pytest.raises(SetupError, match="could not be pushed"):
+        push(f"{registry}/team/", ["serve"], said.append)
+    docker("rmi", f"{registry}/team/{repository}:{tag}")
 
 
 @pytest.fixture

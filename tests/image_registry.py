@@ -1,0 +1,59 @@
+"""A real registry of images of the tests' own, from Debian's package, unpacked."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from racetrack.install import apt, debian
+from racetrack.install.ensure import ensure_recipes
+from racetrack.install.recipe import Recipe, Site
+from racetrack.stack import net
+from racetrack.stack.service import NotReady
+from tests.e2e.loadgen_stack import free_ports
+from tests.waiting import wait_until
+
+PACKAGE = "docker-registry"
+PROGRAM = f"usr/bin/{PACKAGE}"
+CONFIGURATION = """
+version: 0.1
+storage: {{filesystem: {{rootdirectory: {folder}}}}}
+http: {{addr: "127.0.0.1:{port}"}}
+"""
+
+
+@contextmanager
+def image_registry(folder: Path) -> Iterator[str]:
+    """Start it, return its host and port, and end it at the end."""
+    (part,) = ensure_recipes([_recipe()], print).values()
+    (port,) = free_ports(1)
+    configuration = folder / "registry.yml"
+    configuration.write_text(CONFIGURATION.format(folder=folder / "images", port=port))
+    with (folder / "registry.log").open("wb") as log:
+        process = subprocess.Popen([part / PROGRAM, "serve", configuration], stdout=log, stderr=log)
+
+    def answers() -> bool:
+        try:
+            net.request(f"http://127.0.0.1:{port}/v2/")
+        except NotReady:
+            return False
+        return True
+
+    try:
+        wait_until(answers, "answer of the registry", every_s=0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _recipe() -> Recipe:
+    _, suite = apt.host()
+    packages = apt.Packages(PACKAGE, suite, (PACKAGE,), re.compile(f"^{PACKAGE}$"))
+    return debian.unpacked(packages, "Registry of images, for tests (unpacked)", 5, _version)
+
+
+def _version(site: Site) -> str:
+    program = site.folder / PROGRAM
+    return apt.installed_version(site, PACKAGE, program, "--version", pattern=r" v?(\S+)$")
