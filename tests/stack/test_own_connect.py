@@ -133,6 +133,7 @@ def test_the_check_leaves_nothing(connect: tuple[type[FakeConnect], str], words:
         ("POST /connectors", 400, "CONNECT_URL: can't create connectors: HTTP 400"),
         (f"DELETE /connectors/{CHECK}", 403, "CONNECT_USERNAME: can't delete connectors"),
     ],
+    ids=["no user", "no plugins", "no right", "bad request", "no right to delete"],
 )
 def test_a_refusal_is_named_with_the_answer(
     connect: tuple[type[FakeConnect], str], words: Path, request_line: str, status: int, wanted: str
