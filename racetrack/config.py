@@ -55,8 +55,9 @@ ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 KAFKA_CLIENT = "KAFKA_CLIENT_"
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
-# Variables that Kubernetes sets in each pod.
-OF_PODS = ("KUBERNETES_SERVICE_", "KUBERNETES_PORT")
+# Variables with these beginnings are no misspelled settings: properties of Kafka clients, what
+# Kubernetes sets in each pod, and what Racetrack's processes set for each other.
+NO_SETTINGS = (KAFKA_CLIENT, "KUBERNETES_SERVICE_", "KUBERNETES_PORT", "RACETRACK_")
 # A variable with one of these suffixes (FLINK_HOME, MYSQL_HOST) belongs to another program; it is
 # not a misspelled setting.
 OTHER_PROGRAMS = (
@@ -583,7 +584,7 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
     found = {}
     for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
-        if not name.endswith(OTHER_PROGRAMS) and not name.startswith((KAFKA_CLIENT, *OF_PODS)):
+        if not name.endswith(OTHER_PROGRAMS) and not name.startswith(NO_SETTINGS):
             hint = _did_you_mean(name, at_least=0.85)
             if hint or name.startswith(prefixes):
                 found[name] = hint

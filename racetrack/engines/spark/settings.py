@@ -31,7 +31,7 @@ class SparkSettings(Settings):
 ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
 NATIVE_ONLY = "a stack in containers starts its own Spark"
 APPLICABILITY = Applicability(
-    harness_only=ELSEWHERE,
+    harness_only=(*ELSEWHERE, "SPARK_MASTER"),
     ignored={
         **in_containers(ELSEWHERE, NATIVE_ONLY),
         "kubernetes": {"SPARK_AFTER_A_KILL": "pods have no folder in common"},

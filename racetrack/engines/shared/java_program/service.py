@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.config import Settings, revealed
-from racetrack.stack import jvm, net
+from racetrack.stack import applicability, jvm, net
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
@@ -75,12 +75,13 @@ class JavaProgram:
 
     def environment(self, settings: Settings) -> dict[str, str]:
         """Return the settings that the program reads: all that begin with the engine's name, except
-        NOT_PASSED_ON."""
+        NOT_PASSED_ON and those that only the harness reads."""
         prefix = f"{self.name.upper()}_"
+        left_out = {*applicability.harness_settings(), *(prefix + each for each in NOT_PASSED_ON)}
         own = {
             name: value
             for name, value in revealed(settings).items()
-            if name.startswith(prefix) and name.removeprefix(prefix) not in NOT_PASSED_ON
+            if name.startswith(prefix) and name not in left_out
         }
         return own | ({"WORKLOAD": settings.workload} if self.peers.several_workloads else {})
 
