@@ -24,14 +24,14 @@ class SparkSettings(Settings):
     spark_state_store: Literal["hdfs", "rocksdb"]
     spark_after_a_kill: Literal["resume", "anew"]
     # Set inside pods only: the address of the master, of which the program is the driver.
-    spark_master: str = Field(default="", exclude=True)
+    peer_spark_master: str = Field(default="", exclude=True)
     spark_version: str
 
 
 ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
 NATIVE_ONLY = "a stack in containers starts its own Spark"
 APPLICABILITY = Applicability(
-    harness_only=(*ELSEWHERE, "SPARK_MASTER"),
+    harness_only=ELSEWHERE,
     ignored={
         **in_containers(ELSEWHERE, NATIVE_ONLY),
         "kubernetes": {"SPARK_AFTER_A_KILL": "pods have no folder in common"},

@@ -29,7 +29,7 @@ class _Spark(JavaProgram):
 
     def launch(self, context: Context) -> Launch:
         settings = SparkSettings.of(context.settings)
-        if settings.spark_master:
+        if settings.peer_spark_master:
             return self._in_pods(context, settings)
         if settings.spark_master_url:
             return self._elsewhere(context, settings)

@@ -90,7 +90,7 @@ def of_driver(settings: SparkSettings, part: Path, cores: int) -> dict[str, obje
     """
     options = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", *_logging(part)]
     return {
-        "spark.master": f"spark://{settings.spark_master}:{MASTER_PORT}",
+        "spark.master": f"spark://{settings.peer_spark_master}:{MASTER_PORT}",
         "spark.app.name": "racetrack",
         "spark.driver.host": own_address(),
         "spark.driver.bindAddress": settings.bind_address,
@@ -112,7 +112,7 @@ def workers(settings: SparkSettings) -> list[Mapping[str, Any]]:
     Raises:
         NotReady: it does not answer.
     """
-    found = net.get_json(f"http://{net.endpoint(settings.spark_master, PAGE_PORT)}/json/")
+    found = net.get_json(f"http://{net.endpoint(settings.peer_spark_master, PAGE_PORT)}/json/")
     of_all = cast(Mapping[str, Any], found)["workers"]
     return [each for each in of_all if each["state"] == "ALIVE"]
 

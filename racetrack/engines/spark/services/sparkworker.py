@@ -28,7 +28,7 @@ class Worker:
             "worker.Worker",
             *("--work-dir", str(context.work / "work"), "--memory", settings.spark_heap),
             *cores,
-            f"spark://{settings.spark_master}:{sparkmaster.MASTER_PORT}",
+            f"spark://{settings.peer_spark_master}:{sparkmaster.MASTER_PORT}",
         )
 
     def check(self, context: Context) -> None:

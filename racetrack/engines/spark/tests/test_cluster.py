@@ -21,7 +21,7 @@ def context(tmp_path: Path) -> Context:
             "ENGINE_REPLICAS": "2",
             "SPARK_CORES": "3",
             "SPARK_HEAP": "5g",
-            "SPARK_MASTER": "boss",
+            "PEER_SPARK_MASTER": "boss",
         }
     )
     return Context(settings, work, {"spark": part})
