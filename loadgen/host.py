@@ -13,7 +13,7 @@ import selectors
 import socket
 import threading
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 from loadgen import counters as c
 from loadgen.clock import Clock
@@ -110,7 +110,7 @@ class _Relay:
             self._wire.send(words=changed)
 
 
-def serve(config: Config, log: Callable[[str], None], program: Sequence[str] = WORKER) -> None:
+def serve(config: Config, log: Callable[[str], None], program: Sequence[str] = WORKER) -> NoReturn:
     """Run workers for pools that connect, until this process ends. `program` is the worker: a
     module and its first arguments."""
     listener = listen(config.command_host, config.command_port)

@@ -242,12 +242,12 @@ def down() -> None:
     with guarded(screen):
         settings = load_settings()
         with machine_lock():
-            job = (
-                job_orphans.remove_job(settings.stack_name)
-                if settings.runtime == "kubernetes"
-                else None
-            )
-            lines = [*([f"removed {job}"] if job else []), *stop_all(possible_stacks(settings))]
+            lines = []
+            if settings.runtime == "kubernetes" and (
+                job := job_orphans.remove_job(settings.stack_name)
+            ):
+                lines.append(f"removed {job}")
+            lines += stop_all(possible_stacks(settings))
     screen.say("\n".join(lines) or "No stack is up.")
 
 

@@ -42,10 +42,16 @@ def here(services: Sequence[str], settings: Settings) -> list[str]:
     return [name for name in services if name not in others]
 
 
+def pods_setting(service: Elsewhere) -> str:
+    """Return the setting that names a service's pods. Its name begins as that of the setting with
+    the service's address: KAFKA_PODS."""
+    return f"{service.setting.partition('_')[0]}_PODS"
+
+
 def pods_of(service: Elsewhere, settings: Settings) -> str:
     """Return the label by which the user names a service's pods, `NAMESPACE/LABEL=VALUE`; empty if
-    there is none. The setting's name begins as that of the service's address does: KAFKA_PODS."""
-    return str(getattr(settings, f"{service.setting.partition('_')[0]}_pods".lower(), ""))
+    there is none."""
+    return str(getattr(settings, pods_setting(service).lower(), ""))
 
 
 def queried(settings: Settings) -> list[Queries]:

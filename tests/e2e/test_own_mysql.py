@@ -1,7 +1,7 @@
 """Runs against a MySQL that the user provides, with TLS, a password and rights on own databases;
 and against a Kafka Connect behind TLS and a password."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -16,6 +16,8 @@ from tests.secured_registry import SecuredRegistry, secured_registry
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
+
+CHANGES = {"UPDATES_PER_SECOND": "5", "DELETES_PER_SECOND": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -54,30 +56,35 @@ def site(mysql: SecuredMysql, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield Site(kafka, registry, mysql, connect)
 
 
+def use(settings: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+
+def output_and_files(door: Door) -> str:
+    """What a run printed and what its folder contains."""
+    files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
+    return door.output + "".join(path.read_text(errors="replace") for path in files)
+
+
 def test_a_run_is_verified_and_leaves_nothing(
     mysql: SecuredMysql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in mysql.settings().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("UPDATES_PER_SECOND", "5")
-    monkeypatch.setenv("DELETES_PER_SECOND", "1")
+    use({**mysql.settings(), **CHANGES}, monkeypatch)
     door = Door("run_experiment.sh", "pg", "500", "5", "5", "1.0", "--verify")
     door.until(r"^\[4/")
     assert len(mysql.databases()) == 1
     assert door.wait() == 0, door.output
     assert mysql.databases() == set()
-    folder = run_folder(door.output)
-    log = (folder / "stack/debezium.log").read_text()
+    log = (run_folder(door.output) / "stack/debezium.log").read_text()
     assert "obtain global read lock" not in log  # others use this server too
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    text = door.output + "".join(path.read_text(errors="replace") for path in files)
+    text = output_and_files(door)
     assert PASSWORD not in text
     assert "MySQL was not started by this run" in text
 
 
 def test_a_killed_run_leaves_nothing(mysql: SecuredMysql, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in mysql.settings().items():
-        monkeypatch.setenv(name, value)
+    use(mysql.settings(), monkeypatch)
     door = Door("run_experiment.sh", "cal", "500", "20", "5", "1.0")
     door.until(r"^\[4/")
     assert mysql.databases()
@@ -89,18 +96,14 @@ def test_a_killed_run_leaves_nothing(mysql: SecuredMysql, monkeypatch: pytest.Mo
 def test_a_run_with_connect_elsewhere_is_verified_and_leaves_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in site.settings().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("UPDATES_PER_SECOND", "5")
-    monkeypatch.setenv("DELETES_PER_SECOND", "1")
+    use({**site.settings(), **CHANGES}, monkeypatch)
     door = Door("run_experiment.sh", "pg", "500", "5", "5", "1.0", "--verify")
     door.until(r"^\[4/")
     (connector,) = site.connect.connectors()
     config = str(site.connect.config(connector))
     assert door.wait() == 0, door.output
     assert site.left() == set()
-    files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
-    text = door.output + "".join(path.read_text(errors="replace") for path in files)
+    text = output_and_files(door)
     for secret in (PASSWORD, REGISTRY_PASSWORD, CONNECT_PASSWORD):
         assert secret not in text and secret not in config
     assert "Kafka Connect was not started by this run" in text
@@ -109,8 +112,7 @@ def test_a_run_with_connect_elsewhere_is_verified_and_leaves_nothing(
 def test_a_killed_run_with_connect_elsewhere_leaves_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in site.settings().items():
-        monkeypatch.setenv(name, value)
+    use(site.settings(), monkeypatch)
     door = Door("run_experiment.sh", "pg", "500", "20", "5", "1.0")
     door.until(r"^\[4/")
     assert len(site.left()) > 3

@@ -1,4 +1,4 @@
-"""Whether the image of the harness has the files of the checkout."""
+"""The comparison of the files in the harness's image with those of the checkout."""
 
 from pathlib import Path
 

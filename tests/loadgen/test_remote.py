@@ -21,7 +21,7 @@ FAKE = ("tests.loadgen.fake_worker",)
 
 
 class Pool:
-    """What a pool has: counters, and the handle of one worker, whose reports it collects."""
+    """A pool with one worker: its counters, and the reports of the worker."""
 
     def __init__(self, address: str) -> None:
         self.fd = c.create_fd(PARTITIONS, WORKERS)

@@ -99,7 +99,7 @@ def of_a_cluster(settings: FlinkSettings) -> dict[str, str]:
         "rest.port": str(REST_PORT),
         "rest.bind-address": settings.bind_address,
         "taskmanager.bind-host": settings.bind_address,
-        # On slow cores, deploying the tasks of eighteen views takes longer than the default, 10 s.
+        # On slow cores, deploying the tasks of eighteen views may take more than the default, 10 s.
         "pekko.ask.timeout": "60 s",
     }
 

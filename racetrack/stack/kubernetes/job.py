@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from racetrack.clock import attempts
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Say
-from racetrack.stack.kubernetes import job_orphans, manifests
+from racetrack.stack.kubernetes import job_orphans, manifests, pods
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
-from racetrack.stack.kubernetes.pods import FINAL
 
 MANIFESTS = REPO / "kubernetes" / "job"
 # Names in the manifests: those of the namespaces of a stack and of its Job.
@@ -177,20 +177,17 @@ class HarnessJob:
         return each
 
     def _await_start(self) -> None:
-        give_up_s = time.monotonic() + STARTS_WITHIN_S
         why = "the cluster has not created its pod"
-        while time.monotonic() < give_up_s:
+        for _ in attempts(STARTS_WITHIN_S, LOOK_EVERY_S):
             for pod in self._kubectl.get("pods", f"--selector={SELECTOR}"):
-                state = containers(pod).get(HARNESS, {"waiting": {}})
-                if "waiting" not in state:
+                if "waiting" not in containers(pod).get(HARNESS, {"waiting": {}}):
                     self._pod = str(pod["metadata"]["name"])
                     node = pod["spec"]["nodeName"]
                     self._say(f"The harness runs on the node {node}, as the pod {self._pod}.")
                     return
-                why = waits_for(pod)
-                if state["waiting"].get("reason") in FINAL:
-                    raise RacetrackError(f"The Job did not start: {why}.")
-            time.sleep(LOOK_EVERY_S)
+                if problem := "; ".join(pods.problems(pod["status"])):
+                    raise RacetrackError(f"The Job did not start: {problem}.")
+                why = pods.why_on_no_node(pod["status"]) or "it is being created"
         raise RacetrackError(f"The Job did not start within {STARTS_WITHIN_S:.0f} s: {why}.")
 
     def _ended(self) -> Mapping[str, Any] | None:
@@ -266,18 +263,6 @@ def containers(pod: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the state of each container of a pod, by name."""
     found = pod["status"].get("containerStatuses", [])
     return {each["name"]: each["state"] for each in found}
-
-
-def waits_for(pod: Mapping[str, Any]) -> str:
-    """Return why a pod does not run yet."""
-    waiting = [each.get("waiting", {}) for each in containers(pod).values()]
-    reasons = [f"{each['reason']}: {each.get('message', '')}" for each in waiting if each]
-    unscheduled = [
-        f"it is on no node: {each.get('message', '')}"
-        for each in pod["status"].get("conditions", [])
-        if each["type"] == "PodScheduled" and each["status"] == "False"
-    ]
-    return "; ".join(unscheduled or reasons) or "it is being created"
 
 
 def unpack(archive: IO[bytes], folder: Path) -> list[str]:

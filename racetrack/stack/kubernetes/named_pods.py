@@ -48,8 +48,8 @@ def find(
             pods = list(_of(service, text, kubectl))
             if not pods:
                 raise SetupError(
-                    f"{_setting(service)}={text}: no pod with this label is ready. See `kubectl"
-                    f" --namespace {text.replace('/', ' get pods --selector ', 1)}`."
+                    f"{provided.pods_setting(service)}={text}: no pod with this label is ready. See"
+                    f" `kubectl --namespace {text.replace('/', ' get pods --selector ', 1)}`."
                 )
             for pod in pods:
                 _require_placed(pod, nodes.get(pod.node, ()), settings)
@@ -104,7 +104,3 @@ def _require_placed(pod: NamedPod, roles: Sequence[str], settings: Settings) -> 
             f" Remove it (`kubectl label node {pod.node} {others[0]}-`), or set"
             " KUBERNETES_SMALL=true."
         )
-
-
-def _setting(service: Elsewhere) -> str:
-    return f"{service.setting.partition('_')[0]}_PODS"

@@ -52,7 +52,6 @@ def _read(described: Mapping[str, Any]) -> Pod:
     status = described["status"]
     (container,) = status.get("containerStatuses") or [{}]
     ended = _ending(container)
-    conditions = {each["type"]: each for each in status.get("conditions", [])}
     return Pod(
         name=described["metadata"]["name"],
         service=described["metadata"]["labels"][SERVICE],
@@ -60,10 +59,10 @@ def _read(described: Mapping[str, Any]) -> Pod:
         container_id=container.get("containerID", "").rpartition("/")[2],
         image=_image(container),
         has_started="running" in container.get("state", {}) or bool(ended),
-        is_ready=conditions.get("Ready", {}).get("status") == "True",
+        is_ready=_conditions(status).get("Ready", {}).get("status") == "True",
         is_ending="deletionTimestamp" in described["metadata"],
-        problem=ended or "; ".join(_problems(status)),
-        waits_for=_waits_for(conditions, status),
+        problem=ended or "; ".join(problems(status)),
+        waits_for=_waits_for(status),
         ip=status.get("podIP", ""),
     )
 
@@ -83,7 +82,8 @@ def _ending(container: Mapping[str, Any]) -> str:
     return ""
 
 
-def _problems(status: Mapping[str, Any]) -> Iterator[str]:
+def problems(status: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a pod with this status can't start."""
     kinds = ("initContainerStatuses", "containerStatuses")
     for container in (each for kind in kinds for each in status.get(kind, [])):
         waiting = container["state"].get("waiting", {})
@@ -93,10 +93,21 @@ def _problems(status: Mapping[str, Any]) -> Iterator[str]:
         yield str(status.get("message", status.get("reason", "its pod failed")))
 
 
-def _waits_for(conditions: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    scheduled = conditions.get("PodScheduled", {})
-    if scheduled.get("status") == "False":
-        return f"it is on no node: {scheduled.get('message', 'not scheduled yet')}"
+def why_on_no_node(status: Mapping[str, Any]) -> str:
+    """Return why a pod with this status is on no node; "" if it is on one."""
+    scheduled = _conditions(status).get("PodScheduled", {})
+    if scheduled.get("status") != "False":
+        return ""
+    return f"it is on no node: {scheduled.get('message', 'not scheduled yet')}"
+
+
+def _conditions(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {each["type"]: each for each in status.get("conditions", [])}
+
+
+def _waits_for(status: Mapping[str, Any]) -> str:
+    if why := why_on_no_node(status):
+        return why
     init = status.get("initContainerStatuses", [])
     if any("running" in each["state"] for each in init):
         return OTHERS

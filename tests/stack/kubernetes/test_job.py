@@ -56,13 +56,16 @@ class JobCluster(Cluster):
         self.harness_is(RUNNING)
 
     def harness_is(self, state: dict[str, Any], **metadata: str) -> None:
-        containers = [{"name": "files", "state": RUNNING}, {"name": "harness", "state": state}]
+        states = {"files": RUNNING, "harness": state}
+        containers = [
+            {"name": name, "image": "harness:1", "state": of} for name, of in states.items()
+        ]
         self.has(
             "pods",
             {
                 "metadata": {"name": "harness-x", **metadata},
                 "spec": {"nodeName": "one"},
-                "status": {"containerStatuses": containers},
+                "status": {"phase": "Running", "containerStatuses": containers},
             },
         )
 

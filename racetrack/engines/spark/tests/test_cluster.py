@@ -1,4 +1,4 @@
-"""How Spark's processes find each other if each runs in its own pod."""
+"""Addresses and sizes of Spark's processes if each runs in its own pod."""
 
 from pathlib import Path
 
