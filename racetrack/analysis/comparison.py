@@ -7,6 +7,10 @@ measured at several rates, over the rates of a side, since their scatter is simi
 without rates, such as capacity, over all sides. The interval of a ratio is Welch's 95 % interval
 (1947) with these variances.
 
+A machine that others share may become slower within an hour, for all engines alike. So if there
+are enough repeats (LEAST_FREEDOM), engines are compared within each repeat, in which all are
+measured in turn: a randomized block design, whose interval contains no difference between repeats.
+
 A difference is claimed if it is significant, with the error probability controlled over all
 questions together (Holm 1979), and if it is large enough for the harness to resolve. Of 20
 comparisons of an engine with itself, at most one claims a difference (simulated in
@@ -18,9 +22,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from racetrack.analysis.calibration import CAPACITY_WITHIN, FOREIGN_WITHIN_PCT, LAG_WITHIN_MS
-from racetrack.analysis.intervals import FEWEST_RATES, Ratio, Summary, summary, t_quantile
+from racetrack.analysis.intervals import (
+    CONFIDENCE,
+    FEWEST_RATES,
+    Ratio,
+    Summary,
+    summary,
+    t_quantile,
+)
 from racetrack.results.figures import NOT_SUSTAINED
 from racetrack.results.repeats import ComparisonRecord, Piece
 
@@ -31,6 +43,9 @@ FAMILY_ERROR = 0.08
 LEAST_DEVIATION = 0.002
 # Relative repeatability of CPU costs on an idle machine (docs/measured.md).
 COST_WITHIN = 0.05
+# Fewest degrees of freedom of a comparison within repeats. With fewer, its interval is wider than
+# the one without.
+LEAST_FREEDOM = 4
 
 Figures = dict[tuple[str, int | None], Summary]  # by metric and rate
 
@@ -71,12 +86,14 @@ QUESTIONS = (CPU, LAG_P99, READ_TIME, CAPACITY, MEMORY, BASE)
 class Side:
     """One side of a comparison. `figures` has the keys (metric, rate); the rate is None for figures
     without one. `not_sustained` are rates with which the side did not keep up. `lower_bounds` are
-    metrics whose value is only a lower bound."""
+    metrics whose value is only a lower bound. `repeats` has the number of the repeat of each value
+    of a figure; it is empty for recorded runs, which were not measured in turns."""
 
     label: str
     figures: Mapping[tuple[str, int | None], Summary]
     not_sustained: frozenset[int] = frozenset()
     lower_bounds: frozenset[str] = frozenset()
+    repeats: Mapping[tuple[str, int | None], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def rates(self) -> frozenset[int]:
@@ -138,7 +155,9 @@ def _rate_of(metric: Metric, top: int | None, sides: Sequence[Side]) -> int | No
 
 def _answer(metric: Metric, rate: int | None, sides: Sequence[Side]) -> Answer:
     values = {
-        side.label: of for side in sides if (of := side.figures.get((metric.key, rate))) is not None
+        side.label: mean_of(side, metric.key, rate, sides)
+        for side in sides
+        if (metric.key, rate) in side.figures
     }
     sign = -1 if metric.more_is_better else 1
     order = tuple(sorted(values, key=lambda label: sign * values[label].mean))
@@ -164,7 +183,7 @@ def _claimed(found: Sequence[Answer], sides: Sequence[Side]) -> list[Answer]:
     )
     significant: set[tuple[int, tuple[str, str]]] = set()
     for rank, (p, number, pair) in enumerate(tests):
-        if p > FAMILY_ERROR / (len(tests) - rank):
+        if p > min(1 - CONFIDENCE, FAMILY_ERROR / (len(tests) - rank)):  # its interval excludes 1
             break
         significant |= {(number, pair), (number, pair[::-1])}
     return [
@@ -222,26 +241,86 @@ def difference(
     middle = one.mean - other.mean
     if not (one.freedom and other.freedom):
         return Difference(of.label, to.label, Ratio(math.exp(middle), None, None))
-    variance = one.variance + other.variance
-    if one.is_pooled and other.is_pooled:
-        freedom = one.freedom
+    if paired := _within_repeats(of, to, key, rate, among):
+        middle, variance, freedom = paired.mean, paired.variance, paired.freedom
     else:
-        freedom = variance**2 / (one.variance**2 / one.freedom + other.variance**2 / other.freedom)
+        variance, freedom = one.variance + other.variance, _welch(one, other)
     half = math.sqrt(variance) * t_quantile(freedom)
     p = _p_value(middle / math.sqrt(variance), freedom)
     return Difference(of.label, to.label, Ratio(*_exp(middle, half)), p)
 
 
-def mean_of(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> Summary | None:
-    """Return the geometric mean of a figure with its 95 % interval, from the same variance as in
-    `difference`; None if a value is not positive."""
-    one, of = _log_mean(side, key, rate, among), side.figures[key, rate]
-    if one is None:
+def _welch(one: _LogMean, other: _LogMean) -> float:
+    """Return the degrees of freedom of a difference."""
+    if one.is_pooled and other.is_pooled:
+        return one.freedom
+    variance = one.variance + other.variance
+    return variance**2 / (one.variance**2 / one.freedom + other.variance**2 / other.freedom)
+
+
+def _within_repeats(
+    of: Side, to: Side, key: str, rate: int | None, among: Sequence[Side]
+) -> _LogMean | None:
+    """Return the logarithm of the ratio of two sides within repeats; None if there are too few.
+
+    For a figure with rates, the variance is that of the ratios at all rates. For others it is the
+    mean square of the residuals of all sides, without the means of sides and of repeats.
+    """
+    here = _by_repeat([of, to], key, rate)
+    if rate is None:
+        tables = [_by_repeat([side for side in among if (key, None) in side.figures], key, None)]
+    else:
+        behind = of.not_sustained | to.not_sustained
+        tables = [_by_repeat([of, to], key, at) for at in (of.rates & to.rates) - behind]
+    squares, freedom = 0.0, 0
+    for table in tables:
+        sides, repeats = table.shape
+        if sides > 1 and repeats > 1:
+            residuals = (
+                table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+            )
+            squares += float(np.sum(residuals**2))
+            freedom += (sides - 1) * (repeats - 1)
+    if freedom < LEAST_FREEDOM or not here.size:
         return None
+    variance = 2 * max(squares / freedom, LEAST_DEVIATION**2) / here.shape[1]
+    return _LogMean(float(np.mean(here[0] - here[1])), variance, freedom)
+
+
+def _by_repeat(sides: Sequence[Side], key: str, rate: int | None) -> NDArray[np.float64]:
+    """Return the logarithms of a figure: a row for each side, a column for each repeat of which all
+    sides have a positive value."""
+    at = (key, rate)
+    found = [
+        {
+            repeat: value
+            for repeat, value in zip(side.repeats[at], side.figures[at].values, strict=True)
+            if value > 0
+        }
+        if at in side.repeats
+        else {}
+        for side in sides
+    ]
+    common = sorted(set.intersection(*(set(of) for of in found))) if found else []
+    values = np.array([[of[repeat] for repeat in common] for of in found], dtype=np.float64)
+    logarithms: NDArray[np.float64] = np.log(values)
+    return logarithms
+
+
+def mean_of(side: Side, key: str, rate: int | None, among: Sequence[Side]) -> Summary:
+    """Return the geometric mean of a figure with its 95 % interval, from the same variance as in
+    `difference`. A figure that can't be pooled keeps its own mean and interval: if a value is not
+    positive, if its single values are unknown, or if the side did not keep up with the rate."""
+    of = side.figures[key, rate]
+    if not of.values or rate in side.not_sustained:
+        return of
+    one = _log_mean(side, key, rate, among)
+    if one is None:
+        return of
     if not one.freedom:
-        return Summary(math.exp(one.mean), None, None, of.n)
+        return Summary(math.exp(one.mean), None, None, of.n, of.values)
     half = math.sqrt(one.variance) * t_quantile(one.freedom)
-    return Summary(*_exp(one.mean, half), of.n)
+    return Summary(*_exp(one.mean, half), of.n, of.values, one.freedom)
 
 
 def _exp(middle: float, half: float) -> tuple[float, float, float]:
@@ -281,10 +360,11 @@ def _of_interval(of: Summary) -> _LogMean | None:
     if of.mean <= 0:
         return None
     half = of.log_half
-    if half is None or of.n < 2:
+    freedom = of.freedom or of.n - 1
+    if half is None or not freedom:
         return _LogMean(math.log(of.mean), 0.0, 0)
-    deviation = max(half / t_quantile(of.n - 1), LEAST_DEVIATION)
-    return _LogMean(math.log(of.mean), deviation**2, of.n - 1)
+    deviation = max(half / t_quantile(freedom), LEAST_DEVIATION)
+    return _LogMean(math.log(of.mean), deviation**2, freedom)
 
 
 def _p_value(t: float, freedom: float) -> float:
@@ -309,32 +389,37 @@ def side_of(label: str, pieces: Sequence[Piece], rates: Sequence[int]) -> Side:
     pieces = [one for one in pieces if one.outcome == "ok"]
     at_rates = [one for one in pieces if one.pageviews_per_s is not None]
     saturated = [one for one in pieces if one.pageviews_per_s is None]
-    figures = _at_rates(at_rates)
-    overall = {
-        CAPACITY: [one.figures.get(CAPACITY.key) for one in saturated],
-        MEMORY: [_memory_max_gib(of) for of in _whole_repeats(at_rates, rates)],
-        BASE: [base_pct(_cpu_by_rate(of)) for of in _whole_repeats(at_rates, rates)],
-    }
-    for metric, values in overall.items():
-        if known := [value for value in values if value is not None]:
-            figures[metric.key, None] = summary(known)
+    whole = list(_whole_repeats(at_rates, rates))
+    values = _at_rates(at_rates)
+    values[CAPACITY.key, None] = [(one.repeat, one.figures.get(CAPACITY.key)) for one in saturated]
+    values[MEMORY.key, None] = [(of[0].repeat, _memory_max_gib(of)) for of in whole]
+    values[BASE.key, None] = [(of[0].repeat, base_pct(_cpu_by_rate(of))) for of in whole]
+    figures: Figures = {}
+    repeats: dict[tuple[str, int | None], tuple[int, ...]] = {}
+    for at, pairs in values.items():
+        if known := [(repeat, value) for repeat, value in pairs if value is not None]:
+            figures[at] = summary([value for _, value in known])
+            repeats[at] = tuple(repeat for repeat, _ in known)
     not_sustained = {
         one.pageviews_per_s
         for one in at_rates
         if one.verdict in NOT_SUSTAINED and one.pageviews_per_s is not None
     }
     bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
-    return Side(label, figures, frozenset(not_sustained), frozenset(bounds))
+    return Side(label, figures, frozenset(not_sustained), frozenset(bounds), repeats)
 
 
-def _at_rates(pieces: Sequence[Piece]) -> Figures:
-    values: dict[tuple[str, int | None], list[float]] = {}
+def _at_rates(
+    pieces: Sequence[Piece],
+) -> dict[tuple[str, int | None], list[tuple[int, float | None]]]:
+    """Return the figures at each rate, with the number of their repeat."""
+    values: dict[tuple[str, int | None], list[tuple[int, float | None]]] = {}
     for piece in pieces:
         known = {**piece.figures, MEMORY.key: memory_gib(piece.figures)}
         for metric in (*AT_RATES, MEMORY):
-            if (value := known.get(metric.key)) is not None:
-                values.setdefault((metric.key, piece.pageviews_per_s), []).append(value)
-    return {key: summary(of) for key, of in values.items()}
+            pair = (piece.repeat, known.get(metric.key))
+            values.setdefault((metric.key, piece.pageviews_per_s), []).append(pair)
+    return values
 
 
 def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[list[Piece]]:

@@ -26,13 +26,15 @@ FEWEST_RUNS, FEWEST_RATES = 3, 2
 @dataclass(frozen=True)
 class Summary:
     """Mean of a figure over `n` runs. `low` and `high` are the ends of its interval, None for a
-    single run. `values` are the runs' values; empty if they are unknown, as in a result file."""
+    single run. `values` are the runs' values; empty if they are unknown, as in a result file.
+    `freedom` are the degrees of freedom of Student's t in the interval, if not `n` - 1."""
 
     mean: float
     low: float | None
     high: float | None
     n: int
     values: tuple[float, ...] = ()
+    freedom: float | None = None
 
     @property
     def half(self) -> float | None:
@@ -47,8 +49,9 @@ class Summary:
     @property
     def log_half(self) -> float | None:
         """Half-width of the interval of the mean's logarithm; None if it is unknown or infinite."""
-        half = self.half
-        return math.log1p(half / self.mean) if half is not None and math.isfinite(half) else None
+        if self.high is None or not math.isfinite(self.high):
+            return None
+        return math.log(self.high / self.mean)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from racetrack.analysis.comparison import (
     answers,
     difference,
     is_resolved,
+    mean_of,
 )
 from racetrack.analysis.intervals import Ratio, Summary
 from racetrack.report.export import Document, FlatRecord, document_of_answers
@@ -150,8 +151,8 @@ def describe_interval(ratio: Ratio) -> str:
 
 def table(sides: Sequence[Side]) -> list[list[str]]:
     """Return the rows of the table, the headings first. A row contains, for a metric at a rate, the
-    mean of each side with the half-width of its 95 % interval, and the ratios of the other sides to
-    the first side."""
+    geometric mean of each side with its 95 % interval, and the ratios of the other sides to the
+    first side."""
     first, *others = sides
     heading = ["", "unit", *(side.label for side in sides)]
     rows = [[*heading, *(f"{side.label} ÷ {first.label}" for side in others)]]
@@ -161,7 +162,7 @@ def table(sides: Sequence[Side]) -> list[list[str]]:
     at_rates = AT_RATES if whole else (*AT_RATES, MEMORY)
     keys += [(metric, rate) for rate in rates for metric in at_rates]
     for metric, rate in keys:
-        cells = [_cell(side, metric, rate) for side in sides]
+        cells = [_cell(side, sides, metric, rate) for side in sides]
         if any(cells):
             ratios = [_ratio_cell(side, sides, metric, rate) for side in others]
             at = f" at {rate:,}/s" if rate is not None else ""
@@ -169,18 +170,22 @@ def table(sides: Sequence[Side]) -> list[list[str]]:
     return rows
 
 
-def _cell(side: Side, metric: Metric, rate: int | None) -> str:
-    of = side.figures.get((metric.key, rate))
-    if of is None:
+def _cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:
+    if (metric.key, rate) not in side.figures:
         return ""
+    of = mean_of(side, metric.key, rate, sides)
     at_least = "≥ " if metric.key in side.lower_bounds else ""
     behind = ", fell behind" if rate in side.not_sustained else ""
     return f"{at_least}{_mean(of)}{behind}"
 
 
 def _mean(of: Summary) -> str:
-    half = "" if of.half is None else f" ± {format_significant(of.half, 2)}"
-    return format_significant(of.mean) + half
+    mean = format_significant(of.mean)
+    if of.low is None or of.high is None or of.half is None:
+        return mean
+    if of.high > WIDE * of.low:
+        return f"{mean} ({format_significant(of.low, 2)} to {format_significant(of.high, 2)})"
+    return f"{mean} ± {format_significant(of.half, 2)}"
 
 
 def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:
@@ -220,9 +225,10 @@ def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
     metrics = {metric.key: metric for metric in (*OVERALL, *AT_RATES)}
     first, found = sides[0], []
     for side in sides:
-        for (key, rate), of in side.figures.items():
+        for key, rate in side.figures:
             if key not in metrics:
                 continue
+            of = mean_of(side, key, rate, sides)
             apart = None
             if side is not first and (key, rate) in first.figures:
                 apart = difference(side, first, key, rate, sides)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racetrack.analysis import curves, lag
-from racetrack.analysis.comparison import pss_with_tmpfs_gib
+from racetrack.analysis.comparison import CAPACITY, Figures, Side, mean_of, pss_with_tmpfs_gib
 from racetrack.analysis.intervals import Summary, fit_cost, means, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import (
@@ -194,7 +194,7 @@ def result_of(
         caveats=_caveats(material),
         capacity=_capacity(material.capacities),
         sustained=_sustained(material.capacities),
-        rates=tuple(_at_rate(rate, samples) for rate, samples in _by_rate(material.samples)),
+        rates=_rates(material.samples),
         cpu_line=_cpu_line(material.samples),
         views=_views(material),
         noise=_noise(material),
@@ -272,6 +272,7 @@ def _estimate(of: Summary) -> Estimate:
         low=None if of.low is None else _round(max(0.0, of.low)),
         high=None if of.high is None else _round(of.high),
         n=of.n,
+        freedom=of.freedom,
     )
 
 
@@ -282,11 +283,16 @@ def _round(value: float) -> float:
 def _capacity(found: Sequence[FoundCapacity]) -> CapacityEstimate | None:
     if not found:
         return None
-    of = summary([one.per_s for one in found])
+    of = _mean([one.per_s for one in found])
     if len(found) == 1:
         of = Summary(of.mean, found[0].low, found[0].high, 1)
     is_lower_bound = any(one.is_lower_bound for one in found)
     return CapacityEstimate(**dict(_estimate(of)), is_lower_bound=is_lower_bound)
+
+
+def _mean(per_s: Sequence[float]) -> Summary:
+    side = Side("", {(CAPACITY.key, None): summary(per_s)})
+    return mean_of(side, CAPACITY.key, None, [side])
 
 
 def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
@@ -302,26 +308,43 @@ def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
         found.append(
             Sustained(
                 bound_ms=bound_ms,
-                sustained_per_s=_estimate(summary(sustained_rates)) if sustained_rates else None,
+                sustained_per_s=_estimate(_mean(sustained_rates)) if sustained_rates else None,
                 failed_per_s=min(failed, default=None),
             )
         )
     return tuple(found)
 
 
-def _by_rate(samples: Sequence[Sample]) -> list[tuple[int, list[Sample]]]:
-    rates = sorted({sample.rate for sample in samples})
-    return [(rate, [sample for sample in samples if sample.rate == rate]) for rate in rates]
-
-
-def _at_rate(rate: int, samples: Sequence[Sample]) -> RateFigures:
-    repeats = [{**of.figures, "memory_max_gib": pss_with_tmpfs_gib(of.figures)} for of in samples]
-    return RateFigures(
-        per_s=rate,
-        verdicts=dict(Counter(sample.verdict for sample in samples)),
-        lag_distribution=_distribution(samples),
-        **{key: _estimate(of) for key, of in means(repeats, FIGURES).items()},
+def _rates(samples: Sequence[Sample]) -> tuple[RateFigures, ...]:
+    """Return the figures at each rate, with intervals as in comparisons."""
+    by_rate = {
+        rate: [one for one in samples if one.rate == rate]
+        for rate in sorted({one.rate for one in samples})
+    }
+    figures: Figures = {
+        (key, rate): of for rate, at in by_rate.items() for key, of in _means(at).items()
+    }
+    verdicts = {rate: {one.verdict for one in at} for rate, at in by_rate.items()}
+    behind = frozenset(rate for rate, of in verdicts.items() if of & {*NOT_SUSTAINED})
+    side = Side("", figures, behind)
+    return tuple(
+        RateFigures(
+            per_s=rate,
+            verdicts=dict(Counter(sample.verdict for sample in at)),
+            lag_distribution=_distribution(at),
+            **{
+                key: _estimate(mean_of(side, key, rate, [side]))
+                for key, of_rate in figures
+                if of_rate == rate
+            },
+        )
+        for rate, at in by_rate.items()
     )
+
+
+def _means(samples: Sequence[Sample]) -> Mapping[str, Summary]:
+    repeats = [{**of.figures, "memory_max_gib": pss_with_tmpfs_gib(of.figures)} for of in samples]
+    return means(repeats, FIGURES)
 
 
 def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:

@@ -183,7 +183,11 @@ def _summaries(content: Mapping[str, Any]) -> dict[str, Summary]:
     """Return the figures that have a mean."""
     return {
         NAMES_IN_RESULTS.get(key, key): Summary(
-            float(of["mean"]), of.get("low"), of.get("high"), int(of.get("n", 1))
+            float(of["mean"]),
+            of.get("low"),
+            of.get("high"),
+            int(of.get("n", 1)),
+            freedom=of.get("freedom"),
         )
         for key, of in content.items()
         if isinstance(of, dict) and isinstance(of.get("mean"), int | float)

@@ -22,16 +22,21 @@ NOISE_WORDS = re.compile(r"\((r|tm)\)|\b(processor|cpu|core)\b|@.*", re.IGNORECA
 
 
 class Estimate(StrictModel):
-    """A mean with its 95 % interval. The interval does not extend below 0, since no figure can."""
+    """A mean with its 95 % interval, which does not extend below 0, since no figure can. Of runs it
+    is the geometric mean, and the variance is that of all rates of the engine."""
 
     mean: float = Field(description="Mean.")
     low: float | None = Field(
-        default=None, description="Lower end of the interval; null for a single run."
+        default=None, description="Lower end of the interval; null if it is unknown."
     )
     high: float | None = Field(
-        default=None, description="Upper end of the interval; null for a single run."
+        default=None, description="Upper end of the interval; null if it is unknown."
     )
     n: int = Field(ge=1, description="Number of runs or searches.")
+    freedom: float | None = Field(
+        default=None,
+        description="Degrees of freedom of Student's t in the interval; null: n - 1.",
+    )
 
 
 class CapacityEstimate(Estimate):

@@ -7,7 +7,8 @@ all rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in th
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,10 +19,13 @@ from racetrack.analysis.comparison import (
     CPU,
     LAG_P99,
     Answer,
+    Figures,
     Metric,
     Side,
     answers,
+    difference,
     highest_common_rate,
+    mean_of,
 )
 from racetrack.analysis.intervals import Summary, summary
 
@@ -33,20 +37,27 @@ PAIRS = 100
 
 
 def side(
-    rng: Generator, label: str, factors: Mapping[str, float] | None = None, repeats: int = 3
+    rng: Generator,
+    label: str,
+    factors: Mapping[str, float] | None = None,
+    repeats: int = 3,
+    drift: Sequence[float] = (),
 ) -> Side:
-    """A side whose true figures are those above, times `factors`."""
+    """A side whose true figures are those above, times `factors`. In each repeat the logarithms of
+    all are shifted by `drift`; without it, the sides were not measured in turns."""
     factors, each = factors or {}, SCATTER / math.sqrt(2)
+    shift = np.array(drift) if drift else np.zeros(repeats)
     figures: dict[tuple[str, int | None], Summary] = {}
     for key, true in AT_RATES.items():
         of_run = rng.normal(0, each, repeats)
         for rate in RATES:
-            scattered = np.exp(of_run + rng.normal(0, each, repeats))
+            scattered = np.exp(shift + of_run + rng.normal(0, each, repeats))
             figures[key, rate] = summary(list(true * factors.get(key, 1) * scattered))
     for key, mean in OVERALL.items():
-        scattered = np.exp(rng.normal(0, SCATTER, repeats))
+        scattered = np.exp(shift + rng.normal(0, SCATTER, repeats))
         figures[key, None] = summary(list(mean * factors.get(key, 1) * scattered))
-    return Side(label, figures)
+    numbers = {at: tuple(range(1, repeats + 1)) for at in figures} if drift else {}
+    return Side(label, figures, repeats=numbers)
 
 
 def answer(sides: list[Side], metric: Metric) -> Answer:
@@ -80,6 +91,53 @@ def test_a_difference_of_15_percent_is_found_and_lies_in_the_interval(
         contained += apart.ratio.low <= 1.15 <= apart.ratio.high
     assert found >= 0.9 * PAIRS
     assert contained >= 0.9 * PAIRS
+
+
+def drifting(rng: Generator) -> list[float]:
+    """Return how much slower a machine is in each of three repeats, as a logarithm."""
+    return list(rng.normal(0, 0.3, 3))
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "often"),
+    [(CPU, "ab", 0.9), (LAG_P99, "ab", 0.9), (CPU, "abc", 0.9), (CAPACITY, "abc", 0.6)],
+)
+def test_a_machine_that_becomes_slower_hides_no_difference(
+    metric: Metric, labels: str, often: float
+) -> None:
+    found = inside = 0
+    for seed in range(PAIRS):
+        rng = default_rng(seed)
+        drift, factors = drifting(rng), {"b": {metric.key: 1.15}}
+        sides = [side(rng, label, factors.get(label), drift=drift) for label in labels]
+        apart = answer(sides, metric).between("b", "a")
+        assert apart and apart.ratio.low and apart.ratio.high
+        found += apart.is_shown
+        inside += apart.ratio.low <= 1.15 <= apart.ratio.high
+    assert found >= often * PAIRS
+    assert inside >= 0.9 * PAIRS
+
+
+@pytest.mark.parametrize("labels", ["ab", "abc"])
+def test_a_machine_that_becomes_slower_makes_no_difference(labels: str) -> None:
+    differences = 0
+    for seed in range(PAIRS):
+        rng = default_rng(seed)
+        drift = drifting(rng)
+        differences += differs([side(rng, label, drift=drift) for label in labels])
+    assert differences <= 0.05 * PAIRS
+
+
+def test_a_repeat_that_a_side_lacks_is_left_out() -> None:
+    rng = default_rng(1)
+    drift = drifting(rng)
+    one, two = (side(rng, label, drift=drift) for label in "ab")
+    at = (CPU.key, 1_000)
+    lacks = {**two.figures, at: summary(two.figures[at].values[1:])}
+    other = replace(two, figures=lacks, repeats={**two.repeats, at: (2, 3)})
+    apart = difference(one, other, *at)
+    ratios = np.log(one.figures[at].values[1:]) - np.log(two.figures[at].values[1:])
+    assert apart and math.log(apart.ratio.ratio) == pytest.approx(float(np.mean(ratios)))
 
 
 def test_what_the_harness_does_not_resolve_is_a_tie() -> None:
@@ -125,6 +183,52 @@ def test_a_result_file_has_its_interval_only() -> None:
     apart = found.between("now", "recorded")
     assert apart and apart.ratio.low and apart.ratio.high
     assert apart.ratio.low < 2 < apart.ratio.high
+
+
+def test_a_result_file_is_compared_as_the_runs_would_be() -> None:
+    rng = default_rng(1)
+    now, old = side(rng, "now", repeats=2), side(rng, "old", repeats=2)
+    means = {at: mean_of(old, *at, [old]) for at in old.figures}
+    published = Side("old", {at: replace(of, values=()) for at, of in means.items()})
+    by_runs, by_file = (difference(now, each, CPU.key, 5_000) for each in (old, published))
+    assert by_runs and by_file
+    assert by_file.p == pytest.approx(by_runs.p)
+    assert [by_file.ratio.low, by_file.ratio.high] == pytest.approx(
+        [by_runs.ratio.low, by_runs.ratio.high]
+    )
+
+
+def test_means_agree_with_their_ratio() -> None:
+    rng = default_rng(1)
+    found = answer([side(rng, "a"), side(rng, "b", {CPU.key: 2})], CPU)
+    apart = found.between("b", "a")
+    assert apart
+    assert found.values["b"].mean / found.values["a"].mean == pytest.approx(apart.ratio.ratio)
+
+
+@pytest.mark.parametrize(
+    ("values", "behind"), [((0.0, 2.0), frozenset[int]()), ((1.0, 3.0), frozenset({1_000}))]
+)
+def test_a_mean_that_can_t_be_pooled_is_that_of_its_values(
+    values: tuple[float, float], behind: frozenset[int]
+) -> None:
+    figures: Figures = {
+        (CPU.key, 1_000): summary(values),
+        (CPU.key, 5_000): summary([1.0, 1.1]),
+    }
+    one = Side("one", figures, behind)
+    assert mean_of(one, CPU.key, 1_000, [one]) == summary(values)
+
+
+def test_a_single_run_has_the_interval_of_the_others_scatter() -> None:
+    figures: Figures = {
+        (CPU.key, 1_000): summary([2.0]),
+        (CPU.key, 5_000): summary([1.0, 1.1]),
+    }
+    one = Side("one", figures)
+    alone, pair = (mean_of(one, CPU.key, rate, [one]) for rate in (1_000, 5_000))
+    assert alone.log_half and pair.log_half
+    assert alone.log_half == pytest.approx(math.sqrt(2) * pair.log_half)
 
 
 def test_sides_are_compared_at_the_highest_rate_that_all_kept_up_with() -> None:

@@ -53,7 +53,7 @@ def test_a_capacity_may_be_a_lower_bound() -> None:
     sentence = sentences([bounded, side("pg", PG)])[-1]
     assert sentence.startswith("`dh` gets furthest: capacity at least 455,000/s, ")
     rows = table([bounded, side("pg", PG)])
-    assert rows[1][:3] == ["capacity", "/s", "≥ 455,000 ± 13,000"]
+    assert rows[1][:3] == ["capacity", "/s", "≥ 455,000 ± 7,100"]
 
 
 def test_who_did_not_keep_up_is_named_and_not_compared() -> None:

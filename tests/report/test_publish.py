@@ -3,6 +3,7 @@ together is refused."""
 
 import hashlib
 import json
+import math
 import statistics
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from racetrack.analysis.comparison import LEAST_DEVIATION
 from racetrack.config import REPO
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
@@ -96,34 +98,39 @@ def test_a_result_is_small_valid_and_where_it_belongs(
 def test_figures_are_means_over_the_runs_with_their_intervals(
     logs: Path, result: dict[str, Any]
 ) -> None:
-    """Two repeats: t(0.975, 1 degree of freedom) = 12.706."""
+    """Two repeats at two rates: t(0.975, 2 degrees of freedom) = 4.3027."""
     runs = [read_run(path) for path in logs.iterdir() if (path / "run.json").is_file()]
-    for at_rate in result["rates"]:
-        values = [
-            actual["results"]["processes"]["steadyd"]["cpu_mean_pct"]
+    logarithms = {
+        at_rate["per_s"]: [
+            math.log(actual["results"]["processes"]["steadyd"]["cpu_mean_pct"])
             for actual in runs
             if actual["outcome"] == "ok"
             and actual.get("results")
             and actual["arguments"]["pageviews_per_s"] == at_rate["per_s"]
         ]
-        assert len(values) == 2
-        mean, half = statistics.fmean(values), 12.7062 * abs(values[0] - values[1]) / 2
-        found = at_rate["cpu_mean_pct"]
-        assert found["n"] == 2 and at_rate["verdicts"] == {"kept up": 2}
-        assert found["mean"] == pytest.approx(mean, rel=1e-3)
-        assert found["low"] == pytest.approx(max(0, mean - half), rel=1e-2, abs=0.01)
-        assert found["high"] == pytest.approx(mean + half, rel=1e-2)
-    assert [at_rate["per_s"] for at_rate in result["rates"]] == [1_000, 4_000]
+        for at_rate in result["rates"]
+    }
+    assert {rate: len(of) for rate, of in logarithms.items()} == {1_000: 2, 4_000: 2}
+    variance = statistics.fmean(statistics.variance(of) for of in logarithms.values())
+    half = 4.3027 * max(math.sqrt(variance), LEAST_DEVIATION) / math.sqrt(2)
+    for at_rate in result["rates"]:
+        mean, found = statistics.fmean(logarithms[at_rate["per_s"]]), at_rate["cpu_mean_pct"]
+        assert (found["n"], found["freedom"], at_rate["verdicts"]) == (2, 2, {"kept up": 2})
+        ends = [math.exp(mean + by) for by in (0, -half, half)]
+        assert [found["mean"], found["low"], found["high"]] == pytest.approx(ends, rel=1e-3)
     assert "memory_max_gib" not in result["rates"][0]  # synthetic runs measure no PSS
 
 
 def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:
-    half = 12.7062 * 1_000 / 2
+    """Two searches: t(0.975, 1 degree of freedom) = 12.706."""
+    mean = math.sqrt(51_000 * 52_000)
+    factor = math.exp(12.7062 * math.log(52 / 51) / 2)
     capacity = result["capacity"]
-    assert (capacity["mean"], capacity["n"], capacity["is_lower_bound"]) == (51_500, 2, False)
-    assert capacity["low"] == pytest.approx(51_500 - half, abs=1)
+    assert (capacity["n"], capacity["is_lower_bound"]) == (2, False)
+    ends = [mean, mean / factor, mean * factor]
+    assert [capacity[key] for key in ("mean", "low", "high")] == pytest.approx(ends, rel=1e-3)
     assert [of["bound_ms"] for of in result["sustained"]] == [2_000, 5_000]
-    assert result["sustained"][0]["sustained_per_s"]["mean"] == pytest.approx(0.9 * 51_500)
+    assert result["sustained"][0]["sustained_per_s"]["mean"] == pytest.approx(0.9 * mean, rel=1e-3)
     assert result["sustained"][0]["failed_per_s"] == round(0.95 * 51_000)
 
 
@@ -269,7 +276,7 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
     ]
     lag_ms = {at["share"]: at["lag_ms"] for at in result["rates"][0]["lag_distribution"]}
     assert RunSpec().delay_ms < lag_ms[0.5] < lag_ms[0.99] < RunSpec().delay_ms + 1_500
-    assert (result["capacity"]["mean"], result["capacity"]["n"]) == (50_002, 2)
+    assert (result["capacity"]["mean"], result["capacity"]["n"]) == (50_001, 2)
     assert result["commands"] == [
         "./race compare steady swift --quick --rates 1000,4000 --repeats 2"
     ]
