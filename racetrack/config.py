@@ -389,18 +389,6 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _pods_are_of_services_elsewhere(self) -> Self:
-        addresses = {"kafka": "kafka_bootstrap_servers", "registry": "registry_url"}
-        for name, address in addresses.items():
-            is_possible = getattr(self, address) and self.runtime == "kubernetes"
-            if getattr(self, f"{name}_pods") and not is_possible:
-                raise ValueError(
-                    f"{name.upper()}_PODS needs RUNTIME=kubernetes, and an address in"
-                    f" {address.upper()}"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _jobs_are_on_kubernetes(self) -> Self:
         if self.kubernetes_job and self.runtime != "kubernetes":
             raise ValueError("KUBERNETES_JOB=true needs RUNTIME=kubernetes")

@@ -140,7 +140,7 @@ def _java(settings: Settings) -> dict[str, str]:
     found: dict[str, str] = {"security.protocol": settings.kafka_security_protocol}
     if settings.kafka_ssl_ca_location:
         found["ssl.truststore.type"] = "PEM"
-        found["ssl.truststore.location"] = settings.kafka_ssl_ca_location
+        found["ssl.truststore.certificates"] = content_of(settings, "kafka_ssl_ca_location")
     if settings.kafka_ssl_certificate_location:
         found["ssl.keystore.type"] = "PEM"
         found["ssl.keystore.certificate.chain"] = content_of(

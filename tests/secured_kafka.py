@@ -1,6 +1,7 @@
 """A real Kafka of the tests' own, as in a company: TLS, passwords, and rights for each user.
 
-`python -m tests.secured_kafka` starts it, and prints the settings for a run that uses it.
+`python -m tests.secured_kafka [--certificate] [ADDRESS]` starts it at an address of this machine,
+and prints the settings for a run that uses it, with a password or a certificate.
 """
 
 import base64
@@ -87,9 +88,10 @@ class SecuredKafka:
     ports: Mapping[str, int]
     folder: Path
     process: "subprocess.Popen[bytes]"
+    host: str
 
     def address(self, listener: str) -> str:
-        return f"localhost:{self.ports[listener]}"
+        return f"{self.host}:{self.ports[listener]}"
 
     @cached_property
     def admin(self) -> AdminClient:
@@ -175,15 +177,15 @@ class SecuredKafka:
 
 
 @contextmanager
-def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
+def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafka]:
     """Start it with all RIGHTS given, and end it at the end."""
     names = (SASL_SSL, SSL, TOKENS, ADMIN, CONTROLLER, FAR, RELAY)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
-    make_certificates(folder)
+    make_certificates(folder, host)
     make_issuer(folder)
     (folder / "password").write_text(f"{PASSWORD}\n")
-    jvm.properties(folder / "server.properties", _properties(folder, ports))
+    jvm.properties(folder / "server.properties", _properties(folder, ports, host))
     allowed = f"-D{jvm.LOGIN_URLS}={key_set(folder)}"
     java = [str(jvm.java()), "-Xmx256m", allowed, *jvm.only_warnings()]
     java += ["-cp", jvm.class_path(part / "libs")]
@@ -192,7 +194,7 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
         check=True,
         capture_output=True,
     )
-    kafka = SecuredKafka(ports, folder, _start(java, folder))
+    kafka = SecuredKafka(ports, folder, _start(java, folder), host)
     try:
         _wait_ready(kafka)
         kafka.allow(RIGHTS)
@@ -231,7 +233,7 @@ def _wait_ready(kafka: SecuredKafka) -> None:
             done.result(10)
 
 
-def _properties(folder: Path, ports: Mapping[str, int]) -> dict[str, str]:
+def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, str]:
     quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
     plain = f'required user_{USER}="{quoted}";'.replace("\\", "\\\\")
     security = "org.apache.kafka.common.security"
@@ -242,11 +244,11 @@ def _properties(folder: Path, ports: Mapping[str, int]) -> dict[str, str]:
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.voters": f"1@localhost:{ports[CONTROLLER]}",
+        "controller.quorum.voters": f"1@{host}:{ports[CONTROLLER]}",
         "controller.listener.names": CONTROLLER,
-        "listeners": ",".join(f"{name}://localhost:{ports[name]}" for name in protocols),
+        "listeners": ",".join(f"{name}://{host}:{ports[name]}" for name in protocols),
         "advertised.listeners": ",".join(
-            f"{name}://localhost:{port}" for name, port in advertised.items()
+            f"{name}://{host}:{port}" for name, port in advertised.items()
         ),
         "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
         "inter.broker.listener.name": ADMIN,
@@ -322,7 +324,7 @@ def make_issuer(folder: Path) -> None:
     command.chmod(0o700)
 
 
-def make_certificates(folder: Path) -> None:
+def make_certificates(folder: Path, host: str = "localhost") -> None:
     """Make `ca.pem`, and for broker and client a certificate `.pem` with its key `.key`."""
 
     def openssl(*arguments: str) -> None:
@@ -333,7 +335,8 @@ def make_certificates(folder: Path) -> None:
     for name, subject in (("broker", "localhost"), ("client", USER)):
         request = ("-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={subject}")
         openssl("req", "-newkey", "rsa:2048", "-nodes", *request)
-        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        address = "127.0.0.1" if host == "localhost" else host
+        (folder / "names").write_text(f"subjectAltName=DNS:localhost,IP:{address}\n")
         openssl(
             "x509",
             "-req",
@@ -358,8 +361,12 @@ def make_certificates(folder: Path) -> None:
 
 def main() -> None:
     """Start it, print the settings, and end with the input."""
-    with tempfile.TemporaryDirectory() as name, secured_kafka(Path(name)) as kafka:
-        for setting, value in kafka.settings().items():
+    options = sys.argv[1:]
+    has_certificate = "--certificate" in options
+    host = next((each for each in options if not each.startswith("-")), "localhost")
+    with tempfile.TemporaryDirectory() as name, secured_kafka(Path(name), host) as kafka:
+        found = kafka.settings_with_certificate() if has_certificate else kafka.settings()
+        for setting, value in found.items():
             print(f"export {setting}='{value}'", flush=True)
         sys.stdin.read()
 

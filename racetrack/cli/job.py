@@ -50,7 +50,7 @@ def run_as_job(context: click.Context, settings: "Settings") -> int:
     """Run a parsed command as a Job; return the exit code of the harness."""
     from racetrack.cli import POSITIONAL_FORM
     from racetrack.images import checkout
-    from racetrack.stack.kubernetes import manifests
+    from racetrack.stack.kubernetes import own_files
     from racetrack.stack.kubernetes.job import HarnessJob
     from racetrack.stack.lifetime import Watchdog, require_not_running
     from racetrack.stack.runtime import running_stack
@@ -71,7 +71,7 @@ def run_as_job(context: click.Context, settings: "Settings") -> int:
             try:
                 environment = {
                     **given_settings(os.environ),
-                    **manifests.passwords(settings),
+                    **own_files.environment(settings),
                     "CHECKOUT": checkout.digest(),
                 }
                 code = carried_out(job, [str(name), *words], environment, screen, guard)

@@ -83,6 +83,7 @@ def check() -> None:
     screen = Screen()
     with guarded(screen):
         settings = load_settings()
+        provided.require_pods_possible(settings)
         if not (used := provided.configured(settings)):
             names = ", ".join(each.setting for each in provided.every())
             raise UsageError(

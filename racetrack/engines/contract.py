@@ -187,10 +187,13 @@ class Engine(ABC):
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services if the usage of all of them is measured, else none. Of
-        those that run elsewhere, only a Prometheus can report it."""
-        elsewhere = {each.service for each in provided.configured(settings)} & {*self.services}
+        those that run elsewhere, a Prometheus reports it, or agents measure their pods."""
+        elsewhere = [
+            each for each in provided.configured(settings) if each.service in self.services
+        ]
+        named = {each.service for each in elsewhere if provided.pods_of(each, settings)}
         reported = {each.service for each in provided.queried(settings)}
-        return self.services if elsewhere <= reported else ()
+        return self.services if {each.service for each in elsewhere} <= named | reported else ()
 
     def namespace(self, settings: Settings) -> str:
         """Return the name of a namespace for this run's objects in an engine that others use too;

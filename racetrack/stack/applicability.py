@@ -46,10 +46,8 @@ CONNECT_ELSEWHERE = (
     "CONNECT_SSL_CA_LOCATION",
     "CONNECT_PROPERTIES_FILE",
 )
-# Kubernetes is the only runtime with containers where these have an effect.
-ON_KUBERNETES = (*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE)
 ONLY_NATIVE = {
-    **dict.fromkeys(ON_KUBERNETES, OWN.format("broker")),
+    **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN.format("broker")),
     **dict.fromkeys(MYSQL_ELSEWHERE, OWN.format("MySQL")),
     **dict.fromkeys(CONNECT_ELSEWHERE, OWN.format("Kafka Connect")),
 }
@@ -67,6 +65,8 @@ class Applicability:
     # Runtime (`airgap` means containers from images built here, also on Kubernetes) → setting → why
     # it has no effect.
     ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Settings without effect in `airgap` that have one on Kubernetes.
+    on_kubernetes: Collection[str] = ()
     # Setting → the service whose results it changes. Ports and versions are left out, because users
     # export them for stacks in several runtimes at once.
     affects: Mapping[str, str] = field(default_factory=dict)
@@ -135,6 +135,7 @@ STACK = Applicability(
             IN_MANIFESTS,
         ),
     },
+    on_kubernetes=(*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE),
     affects={
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
@@ -163,7 +164,7 @@ def ignored_settings(runtime: str) -> dict[str, str]:
     for each in _all():
         if runtime == "kubernetes":
             in_containers = each.ignored.get("airgap", {}).items()
-            found |= {name: why for name, why in in_containers if name not in ON_KUBERNETES}
+            found |= {name: why for name, why in in_containers if name not in each.on_kubernetes}
         found |= each.ignored.get(runtime, {})
         if runtime != "compose":
             found |= dict.fromkeys(each.image_versions, NO_IMAGE)

@@ -83,7 +83,8 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
 def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | None:
     """Return why an engine at `host` can't reach what it needs on this machine: the broker and
     registry, or the tokens for a Kafka; None if there is no such reason."""
-    if _is_loopback(host):
+    # On Kubernetes, the address of a node leads to both.
+    if _is_loopback(host) or settings.runtime == "kubernetes":
         return None
     if settings.kafka_sasl_mechanism == "OAUTHBEARER":
         answer = f"{title} is on another machine, and this one gives tokens to its own clients only"

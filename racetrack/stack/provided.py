@@ -7,6 +7,7 @@ from functools import cache
 
 from racetrack import config, plugins
 from racetrack.config import Settings
+from racetrack.errors import UsageError
 from racetrack.stack.contract import Say, ServiceClock
 from racetrack.stack.elsewhere import RUN_NAME, Elsewhere, Passed
 from racetrack.stack.prometheus import Prometheus, Queries, queries
@@ -54,6 +55,26 @@ def pods_of(service: Elsewhere, settings: Settings) -> str:
     return str(getattr(settings, pods_setting(service).lower(), ""))
 
 
+def require_pods_possible(settings: Settings) -> None:
+    """Check that settings name pods only of services that run elsewhere, on Kubernetes, and that
+    nothing else measures these.
+
+    Raises:
+        UsageError: it is otherwise.
+    """
+    for each in every():
+        if not pods_of(each, settings):
+            continue
+        if not each.address(settings) or settings.runtime != "kubernetes":
+            raise UsageError(
+                f"{pods_setting(each)} needs RUNTIME=kubernetes, and an address in {each.setting}."
+            )
+        if measured := queries(each, settings):
+            raise UsageError(
+                f"{pods_setting(each)} and {measured.setting('cpu')} exclude each other."
+            )
+
+
 def queried(settings: Settings) -> list[Queries]:
     """Return the queries for services whose CPU time and memory a Prometheus reports.
 
@@ -85,15 +106,22 @@ class Provided:
     def __init__(self, settings: Settings) -> None:
         self.clocks: dict[str, ServiceClock] = {}
         self._settings = settings
-        self._used: list[Elsewhere] = []
+        self._used: list[Elsewhere] | None = None  # until they are checked
+
+    @property
+    def used(self) -> Sequence[Elsewhere]:
+        """The services that the run uses; before their check, all that the settings contain."""
+        return configured(self._settings) if self._used is None else self._used
 
     def check(self, services: Sequence[str], say: Say) -> list[str]:
         """Check those of `services` that run elsewhere, and measure their clocks. Return the
         others, which the stack starts.
 
         Raises:
+            UsageError: settings contradict each other.
             SetupError, BusyError: see `Elsewhere.check`.
         """
+        require_pods_possible(self._settings)
         self._used = [each for each in configured(self._settings) if each.service in services]
         for each in self._used:
             passed = check(each, self._settings)
@@ -115,9 +143,8 @@ class Provided:
     def remove(self, say: Say, left_by: str = "") -> None:
         """Remove what this run created. In another process, such as that of `./race down`, remove
         what the run of the name `left_by` created. Idempotent."""
-        used = self._used or configured(self._settings)
-        name = RUN_NAME if self._used else left_by
-        for each in reversed(used):  # each may use those before it
+        name = left_by if self._used is None else RUN_NAME
+        for each in reversed(self.used):  # each may use those before it
             for line in each.remove(self._settings, name):
                 say(f"  {line}")
 

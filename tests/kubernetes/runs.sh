@@ -16,6 +16,8 @@
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
 #     job       pg, and the harness is a Job, whose run folder is copied while it runs
 #     pods      pg, with a Kafka and a registry that are there already, whose pod is measured
+#     engine    flink, with a Flink that is there already, whose pods are measured
+#     tls       pg, with a Kafka outside the cluster that demands certificates
 #     jobs      the same Job, interrupted by Ctrl-C, and then with its pod killed
 #
 # A case takes 3 to 5 minutes on two cores. Exit code: 0 if all passed: the runs were verified.
@@ -26,6 +28,7 @@ REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$REPO/racetrack/install/bootstrap.sh"
 RIG="$REPO/tests/kubernetes/rig.sh"
+MACHINE=10.77.0.254 # this machine, as seen from the nodes
 SHARED=(serve mysql redpanda loadgen debezium)
 VERSION=0.1.0
 GONE_WITHIN_S=150
@@ -112,6 +115,52 @@ case_pods() {
     "$RIG" down
 }
 
+case_engine() {
+    local logs
+    logs=$(mktemp -d)
+    begin flink
+    start_flink
+    LOGS_FOLDER=$logs FLINK_GATEWAY_URL=http://10.77.0.12:$(port_of gateway flink) \
+        FLINK_PODS=flink/racetrack.dev/service=flink \
+        on_the_rig ./run_experiment.sh flink 2000 10 5 1.0 --verify
+    local pod
+    for pod in flink-0 flink-taskmanager-0; do
+        grep --quiet ",flink,.*,flink/$pod$" "$logs"/*/usage.csv || fail "$pod was not measured."
+    done
+    kubectl --namespace flink get pod flink-0
+    rm -r "$logs"
+    "$RIG" down
+}
+
+case_tls() {
+    local line="" kafka
+    begin postgres pgfeed
+    coproc "$TESTS_PYTHON" -m tests.secured_kafka --certificate "$MACHINE"
+    kafka=$COPROC_PID
+    until [[ $line == *KEY_LOCATION* ]]; do
+        read -r line <&"${COPROC[0]}"
+        eval "$line"
+    done
+    on_the_rig ./run_experiment.sh pg 2000 10 5 1.0 --verify
+    eval "exec ${COPROC[1]}>&-"
+    wait "$kafka"
+    unset "${!KAFKA_@}"
+    "$RIG" down
+}
+
+# Starts Flink's session cluster in a namespace of its own, as users have one.
+start_flink() {
+    kubectl create namespace flink
+    sed 's/resources: {.*/resources: {}/; s/^  ports:/  type: NodePort\n  ports:/' \
+        racetrack/engines/flink/kubernetes/full/flink.yaml |
+        kubectl --namespace flink apply --filename -
+    kubectl --namespace flink create secret generic settings --from-env-file=.env \
+        --from-env-file=racetrack/engines/flink/.env
+    kubectl --namespace flink create configmap inside --from-env-file=racetrack/engines/inside.env
+    kubectl --namespace flink rollout status statefulset/flink --timeout=180s
+    kubectl --namespace flink rollout status statefulset/flink-taskmanager --timeout=180s
+}
+
 # Starts a Kafka with a registry in a namespace of its own; $1 is the address of a node, $2 a
 # folder for a file.
 start_kafka() {
@@ -127,9 +176,9 @@ start_kafka() {
     kubectl --namespace kafka rollout status statefulset/redpanda --timeout=120s
 }
 
-# Prints the port of the nodes that leads to a port of this Kafka or registry.
+# Prints the port of the nodes that leads to the port $1 of this Kafka, or of the namespace $2.
 port_of() {
-    kubectl --namespace kafka get services \
+    kubectl --namespace "${2:-kafka}" get services \
         --output "jsonpath={.items[*].spec.ports[?(@.name=='$1')].nodePort}"
 }
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Port, Settings, Size, text_that
+from racetrack.config import Count, Milliseconds, Pods, Port, Settings, Size, text_that
 from racetrack.stack.applicability import Applicability, in_containers
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
@@ -18,6 +18,9 @@ class FlinkSettings(Settings):
         str,
         text_that(r"(https?://[\w.-]+(:\d{1,5})?)?", "a URL such as http://host:8083"),
     ]
+    flink_pods: Pods
+    flink_cpu_query: str
+    flink_memory_query: str
     flink_heap: Size
     flink_parallelism: Count
     flink_mini_batch_ms: Milliseconds
@@ -32,11 +35,17 @@ class FlinkSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=("FLINK_GATEWAY_URL",),
+    harness_only=(
+        "FLINK_GATEWAY_URL",
+        "FLINK_PODS",
+        "FLINK_CPU_QUERY",
+        "FLINK_MEMORY_QUERY",
+    ),
     ignored={
         **in_containers(("FLINK_GATEWAY_URL",), NATIVE_ONLY),
         "kubernetes": {"FLINK_CHECKPOINT_MS": "pods have no folder in common"},
     },
+    on_kubernetes=("FLINK_GATEWAY_URL",),
     affects={"FLINK_GATEWAY_URL": "flink"},
     image_versions=("FLINK_IMAGE_VERSION",),
 )

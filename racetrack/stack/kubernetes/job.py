@@ -18,7 +18,7 @@ from racetrack.clock import attempts
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Say
-from racetrack.stack.kubernetes import job_orphans, manifests, pods
+from racetrack.stack.kubernetes import job_orphans, manifests, own_files, pods
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 
 MANIFESTS = REPO / "kubernetes" / "job"
@@ -84,6 +84,7 @@ class HarnessJob:
             [
                 secret("environment", environment),
                 secret("env-file", {".env": (REPO / ".env").read_text()}),
+                *own_files.secret(self._settings),
             ]
         )
         size = "small" if self._settings.kubernetes_small else "full"
@@ -170,6 +171,7 @@ class HarnessJob:
 
     def _prepared(self, each: manifests.Object, words: list[str]) -> manifests.Object:
         if each["kind"] == "Job":
+            own_files.mount(each["spec"]["template"]["spec"], self._settings)
             for container in each["spec"]["template"]["spec"]["containers"]:
                 container["image"] = self._settings.kubernetes_registry + container["image"]
                 if container["name"] == HARNESS:

@@ -9,14 +9,15 @@ from typing import Any
 from racetrack import kafka_endpoint, units
 from racetrack.config import KAFKA_CLIENT, REPO, Settings, revealed
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.stack import own_registry
 from racetrack.stack.containers import KAFKA, called
+from racetrack.stack.kubernetes import own_files
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.orphans import HARNESS, STARTED_BY
 
 BASE = REPO / "kubernetes" / "base"
 SERVE = ("python", "-m", "racetrack.stack.native.serve")
 ENGINES = REPO / "racetrack" / "engines"
+FULL = "*/kubernetes/full"
 SERVICE = "racetrack.dev/service"  # label of all objects of a service
 # Label of pods: name of the setting that contains their number. A Service with this label leads to
 # the first of these pods.
@@ -36,13 +37,12 @@ def missing(services: Sequence[str]) -> list[str]:
 
 
 def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -> list[Object]:
-    """Return the objects of these services (names in containers), for clients outside the cluster.
-
-    `services` include those of at least one engine.
-    """
+    """Return the objects of these services (names in containers), for clients outside the
+    cluster."""
     size = "small" if settings.kubernetes_small else "full"
     found: dict[tuple[str, str], Object] = {}  # engines share some objects
-    for folder in _engine_folders(services):
+    # Each engine's manifests contain what all share. If no engine starts here, any will do.
+    for folder in _engine_folders(services) or [*sorted(ENGINES.glob(FULL))[:1]]:
         for each in kubectl.render(folder.parent / size):
             if each["metadata"]["labels"].get(SERVICE) in services:
                 found[each["kind"], each["metadata"]["name"]] = each
@@ -51,6 +51,8 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     for each in scaled:
         if kafka:
             _use(kafka, each)
+            if pod := each.get("spec", {}).get("template", {}).get("spec"):
+                own_files.mount(pod, settings)
         if each["kind"] == "Service":
             # Each node forwards the port, so that one address leads to all services.
             each["spec"]["type"] = "NodePort"
@@ -73,23 +75,6 @@ def namespace(name: str) -> Object:
     # The agents see the processes of their node.
     labels = {STARTED_BY: HARNESS, "pod-security.kubernetes.io/enforce": "privileged"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
-
-def passwords(settings: Settings) -> dict[str, str]:
-    """Return the settings of the passwords of services that run elsewhere, which may be in files of
-    this machine; nothing if there are no such services.
-
-    Raises:
-        UsageError: a file can't be read.
-    """
-    if not settings.kafka_bootstrap_servers:
-        return {}
-    return {
-        "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
-        "KAFKA_SASL_PASSWORD_FILE": "",
-        "REGISTRY_PASSWORD": own_registry.password(settings),
-        "REGISTRY_PASSWORD_FILE": "",
-    }
 
 
 def _use(kafka: KafkaEndpoint, each: Object) -> None:
@@ -120,10 +105,11 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     separated by commas.
     """
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
-    # They need RUNTIME=kubernetes.
-    given |= {"KAFKA_PODS": "", "REGISTRY_PODS": "", "KUBERNETES_JOB": "false"}
+    given["KUBERNETES_JOB"] = "false"  # it needs RUNTIME=kubernetes
     if kafka := kafka_endpoint.elsewhere(settings):
-        given |= kafka.environment() | passwords(settings)
+        given |= own_files.as_in_pods(kafka, settings).environment() | own_files.environment(
+            settings
+        )
         properties = settings.kafka_client.items()
         given |= {
             f"{KAFKA_CLIENT}{name.replace('.', '_').upper()}": value.get_secret_value()
@@ -134,6 +120,7 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}
     return [
         {**_named("Secret", "settings"), "stringData": given},
+        *own_files.secret(settings),
         {**_named("ConfigMap", "inside"), "data": dict(line.split("=", 1) for line in lines)},
         {**_named("ConfigMap", "scripts"), "data": scripts},
     ]
@@ -215,7 +202,7 @@ def _engine_folders(services: Sequence[str]) -> list[Path]:
     """Return the folders with the engines' own manifests of these services."""
     return [
         folder
-        for folder in sorted(ENGINES.glob("*/kubernetes/full"))
+        for folder in sorted(ENGINES.glob(FULL))
         if any((folder / f"{called(name)}.yaml").exists() for name in services)
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from racetrack.config import Settings
-from racetrack.errors import SetupError, UsageError
+from racetrack.errors import SetupError
 from racetrack.stack import provided
 from racetrack.stack.elsewhere import Elsewhere
 from racetrack.stack.kubernetes.kubectl import Kubectl
@@ -14,12 +14,6 @@ from racetrack.stack.kubernetes.manifests import ROLE
 
 # Roles of services that are no engine's.
 ROLES = {"broker": "broker", "registry": "support"}
-FILES = (
-    "kafka_ssl_ca_location",
-    "kafka_ssl_certificate_location",
-    "kafka_ssl_key_location",
-    "registry_ssl_ca_location",
-)
 
 
 @dataclass(frozen=True)
@@ -33,17 +27,20 @@ class NamedPod:
 
 
 def find(
-    kubectl: Kubectl, settings: Settings, nodes: Mapping[str, Sequence[str]]
+    kubectl: Kubectl,
+    settings: Settings,
+    used: Sequence[Elsewhere],
+    nodes: Mapping[str, Sequence[str]],
 ) -> list[NamedPod]:
     """Return the pods that the settings name, which have to be ready, on nodes of their role.
 
-    `nodes` maps the ready nodes to their roles.
+    `used` are the services that the run uses; `nodes` maps the ready nodes to their roles.
 
     Raises:
         SetupError: there is no such pod, or its node does not fit.
     """
     found = []
-    for service in provided.configured(settings):
+    for service in used:
         if text := provided.pods_of(service, settings):
             pods = list(_of(service, text, kubectl))
             if not pods:
@@ -55,22 +52,6 @@ def find(
                 _require_placed(pod, nodes.get(pod.node, ()), settings)
             found += pods
     return found
-
-
-def require_no_files(settings: Settings) -> None:
-    """Check that no setting of a service that runs elsewhere is a file, which pods don't have.
-
-    Raises:
-        UsageError: one is.
-    """
-    names = [name for name in FILES if getattr(settings, name)]
-    if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
-        names.append("kafka_sasl_oauthbearer_token_command")
-    if names:
-        raise UsageError(
-            f"{names[0].upper()}: pods can't use what is on this machine. Use certificates of a"
-            " public authority, and a password."
-        )
 
 
 def _of(service: Elsewhere, text: str, kubectl: Kubectl) -> Iterator[NamedPod]:

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from racetrack.stack import applicability
 from racetrack.stack.containers import ContainerStack, called, each_once, shown
 from racetrack.stack.contract import (
     DataFolder,
+    InternalEndpoints,
     OnReady,
     RunningStack,
     Say,
@@ -20,7 +21,7 @@ from racetrack.stack.contract import (
     Unmeasurable,
     ignore,
 )
-from racetrack.stack.kubernetes import agents, manifests, named_pods, orphans, pods
+from racetrack.stack.kubernetes import agents, manifests, named_pods, orphans, own_files, pods
 from racetrack.stack.kubernetes.agents import Agent
 from racetrack.stack.kubernetes.disruptions import Disruptions
 from racetrack.stack.kubernetes.kubectl import Kubectl, is_in_a_pod
@@ -72,6 +73,14 @@ class KubernetesStack(ContainerStack):
         """Agents on the nodes of the pods."""
         return self._started.agents if self._started else ()
 
+    @property
+    def internal_endpoints(self) -> InternalEndpoints:
+        """Addresses for use inside pods. For an engine that runs elsewhere, those of a node."""
+        inside, outside = super().internal_endpoints, self.endpoints
+        if all(each.service in named_pods.ROLES for each in self._provided.used):
+            return inside
+        return replace(inside, kafka=outside.kafka, registry=outside.registry, redis=outside.redis)
+
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that have no manifest."""
         return manifests.missing(services)
@@ -84,7 +93,7 @@ class KubernetesStack(ContainerStack):
             SetupError: no ready node has a role that a service needs.
             BusyError: a stack of this name was left running, or the namespace is not the harness's.
         """
-        named_pods.require_no_files(self.settings)
+        own_files.require_usable(self.settings)
         for name in CORES:
             if getattr(self.settings, name):
                 applicability.require_applicable(name, self.runtime, airgap=False, remedy=UNSET)
@@ -92,7 +101,9 @@ class KubernetesStack(ContainerStack):
         require_not_running(self.running())
         self._clear_orphans(say)
         started = self._provided.check(services, say)
-        self._named = named_pods.find(self._kubectl, self.settings, self._roles())
+        self._named = named_pods.find(
+            self._kubectl, self.settings, self._provided.used, self._roles()
+        )
         wanted = manifests.of_services(self._kubectl, self.settings, each_once(started))
         for each in wanted:
             for label in manifests.roles(each):

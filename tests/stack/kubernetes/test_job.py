@@ -15,7 +15,7 @@ import pytest
 
 from racetrack.config import REPO, load
 from racetrack.errors import RacetrackError
-from racetrack.stack.kubernetes import job_orphans
+from racetrack.stack.kubernetes import job_orphans, own_files
 from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, renamed, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
@@ -133,6 +133,20 @@ def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(
     assert harness["args"] == ["run", "pg", "--rate", "2k"]
     assert "args" not in files
     assert harness["image"] == "r.example/harness:1"
+
+
+def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("of the CA")
+    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "main:9093", "KAFKA_TOPIC_PREFIX": "racetrack-1."}
+    ca = {"KAFKA_SSL_CA_LOCATION": str(tmp_path / "ca.pem")}
+    own = {"RUNTIME": "kubernetes", "STACK_NAME": "mine", **kafka, **ca}
+    job = HarnessJob(load(own), print)
+    started(job)
+    *_, files, _, made = cluster.applied()
+    assert files["stringData"] == {"KAFKA_SSL_CA_LOCATION": "of the CA"}
+    harness, _ = made["spec"]["template"]["spec"]["containers"]
+    assert harness["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
+    job.remove()
 
 
 def test_a_pod_that_can_t_start_is_explained(job: HarnessJob, cluster: JobCluster) -> None:

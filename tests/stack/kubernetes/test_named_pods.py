@@ -1,4 +1,4 @@
-"""A Kafka that is already in the cluster: its pods are found by label, and pods use it."""
+"""A Kafka or an engine that is already in the cluster: its pods are found by label and used."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks
-from racetrack.stack import runtime
+from racetrack.stack import provided, runtime
 from racetrack.stack.kubernetes import manifests, named_pods
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.startup import Logs
@@ -23,6 +23,16 @@ OWN = {
     "KAFKA_BOOTSTRAP_SERVERS": "main.kafka:9092,other.kafka:9092",
     "KAFKA_TOPIC_PREFIX": "racetrack-1.",
     "KAFKA_PODS": "kafka/strimzi.io/cluster=main",
+}
+MATERIALIZE = {
+    "RUNTIME": "kubernetes",
+    "MZ_URL": "postgres://materialize@balancer.mz:6875/materialize",
+    "MZ_PODS": "mz/app=environmentd",
+}
+FLINK = {
+    "RUNTIME": "kubernetes",
+    "FLINK_GATEWAY_URL": "http://gateway.flink:8083",
+    "FLINK_PODS": "flink/app=race",
 }
 ROLE = "role.racetrack.dev/"
 
@@ -48,13 +58,19 @@ def pod(ready: str = "True") -> dict[str, Any]:
     }
 
 
+def found_pods(
+    kubectl: Kubectl, settings: Settings, nodes: dict[str, list[str]]
+) -> list[named_pods.NamedPod]:
+    return named_pods.find(kubectl, settings, provided.configured(settings), nodes)
+
+
 def settings(**changed: str) -> Settings:
     return load({**OWN, **changed})
 
 
 def test_pods_are_found_by_their_label() -> None:
     kubectl = Pods(pod(), pod(ready="False"))
-    (found,) = named_pods.find(kubectl, settings(), {"one": [f"{ROLE}broker"]})
+    (found,) = found_pods(kubectl, settings(), {"one": [f"{ROLE}broker"]})
     assert kubectl.asked == ("pods", "--namespace=kafka", "--selector=strimzi.io/cluster=main")
     assert (found.service, found.name, found.node) == ("broker", "kafka/main-0", "one")
     assert found.image == "kafka:4, side:1"
@@ -64,20 +80,20 @@ def test_a_label_without_pods_is_an_error() -> None:
     with pytest.raises(
         SetupError, match=r"KAFKA_PODS=kafka/.* --namespace kafka get pods --selector strimzi"
     ):
-        named_pods.find(Pods(pod(ready="False")), settings(), {"one": [f"{ROLE}broker"]})
+        found_pods(Pods(pod(ready="False")), settings(), {"one": [f"{ROLE}broker"]})
 
 
 def test_they_have_to_be_on_a_node_of_their_role_alone() -> None:
     with pytest.raises(SetupError, match=r"kubectl label node one role\.racetrack\.dev/broker="):
-        named_pods.find(Pods(pod()), settings(), {"one": []})
+        found_pods(Pods(pod()), settings(), {"one": []})
     shared = {"one": [f"{ROLE}broker", f"{ROLE}engine"]}
     with pytest.raises(SetupError, match=r"also has the role role\.racetrack\.dev/engine\."):
-        named_pods.find(Pods(pod()), settings(), shared)
-    assert named_pods.find(Pods(pod()), settings(KUBERNETES_SMALL="true"), shared)
+        found_pods(Pods(pod()), settings(), shared)
+    assert found_pods(Pods(pod()), settings(KUBERNETES_SMALL="true"), shared)
 
 
 def test_without_a_label_nothing_is_looked_for() -> None:
-    assert named_pods.find(Pods(pod()), settings(KAFKA_PODS=""), {}) == []
+    assert found_pods(Pods(pod()), settings(KAFKA_PODS=""), {}) == []
 
 
 @pytest.mark.parametrize(
@@ -85,13 +101,7 @@ def test_without_a_label_nothing_is_looked_for() -> None:
 )
 def test_a_label_needs_a_service_elsewhere_and_kubernetes(missing: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="KAFKA_PODS needs RUNTIME=kubernetes, and an address in"):
-        settings(**missing)
-
-
-def test_files_of_this_machine_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="REGISTRY_SSL_CA_LOCATION: pods can't use"):
-        named_pods.require_no_files(settings(REGISTRY_SSL_CA_LOCATION=str(tmp_path)))
-    named_pods.require_no_files(settings())
+        provided.require_pods_possible(settings(**missing))
 
 
 def test_pods_get_its_address_and_passwords_by_the_secret(tmp_path: Path) -> None:
@@ -106,7 +116,7 @@ def test_pods_get_its_address_and_passwords_by_the_secret(tmp_path: Path) -> Non
     given = secret["stringData"]
     assert given["KAFKA_BOOTSTRAP"] == OWN["KAFKA_BOOTSTRAP_SERVERS"]
     assert (given["KAFKA_SASL_PASSWORD"], given["KAFKA_SASL_PASSWORD_FILE"]) == ("for-kafka", "")
-    assert (given["RUNTIME"], given["KAFKA_PODS"]) == ("native", "")
+    assert given["RUNTIME"] == "native"
     assert "for-kafka" not in json.dumps(others)
 
 
@@ -160,6 +170,50 @@ def test_a_stack_uses_it_inside_and_outside(cluster: Cluster) -> None:
     for kafka in (stack.endpoints.kafka, stack.internal_endpoints.kafka):
         assert (str(kafka), kafka.topic("x")) == (OWN["KAFKA_BOOTSTRAP_SERVERS"], "racetrack-1.x")
     assert runtime.possible_stacks(settings())[0].runtime == "kubernetes"
+
+
+@pytest.mark.parametrize(
+    ("own", "service", "name"),
+    [(FLINK, "flink", "flink/main-0"), (MATERIALIZE, "materialized", "mz/main-0")],
+)
+def test_pods_of_an_engine_are_on_the_engine_s_node(
+    own: dict[str, str], service: str, name: str
+) -> None:
+    (found,) = found_pods(Pods(pod()), load(own), {"one": [f"{ROLE}engine"]})
+    assert (found.service, found.name) == (service, name)
+
+
+@pytest.mark.parametrize(
+    ("own", "engine", "pods"), [(FLINK, "flink", "FLINK_PODS"), (MATERIALIZE, "mz", "MZ_PODS")]
+)
+def test_the_cost_of_an_engine_elsewhere_is_known_by_its_pods(
+    own: dict[str, str], engine: str, pods: str
+) -> None:
+    found = find_engine(engine)
+    assert found.measured_services(load(own)) == found.services
+    assert found.measured_services(load({**own, pods: ""})) == ()
+
+
+def test_either_agents_or_prometheus_measure_an_engine() -> None:
+    queries = {"FLINK_CPU_QUERY": "a", "FLINK_MEMORY_QUERY": "b", "PROMETHEUS_URL": "http://p:9090"}
+    with pytest.raises(UsageError, match="FLINK_PODS and FLINK_CPU_QUERY exclude each other"):
+        provided.require_pods_possible(load({**FLINK, **queries}))
+
+
+def test_pods_of_an_engine_that_does_not_run_are_not_looked_for() -> None:
+    assert named_pods.find(Pods(), load(FLINK), [], {}) == []
+
+
+def test_an_engine_elsewhere_reaches_the_services_at_a_node(cluster: Cluster) -> None:
+    cluster.has("nodes", node("one", "support"))
+    stack = runtime.open_stack(load(FLINK), ["mysql"], print)
+    inside, outside = stack.internal_endpoints, stack.endpoints
+    assert (inside.kafka, inside.registry) == (outside.kafka, outside.registry)
+
+
+def test_without_an_engine_here_the_shared_services_start() -> None:
+    (made,) = manifests.of_services(Rendered(pods_of("mysql", "mysql")), load(FLINK), ["mysql"])
+    assert made["metadata"]["name"] == "mysql"
 
 
 def test_the_registry_s_pod_is_not_called_broker(tmp_path: Path) -> None:

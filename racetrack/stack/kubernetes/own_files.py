@@ -1,0 +1,87 @@
+"""Passwords, certificates and keys of services that run elsewhere, as pods get them: in Secrets."""
+
+from dataclasses import replace
+from typing import Any
+
+from racetrack import kafka_endpoint
+from racetrack.config import Settings, content_of
+from racetrack.errors import UsageError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack import own_registry
+
+SECRET, FOLDER = "own-files", "/etc/racetrack/own"
+# Settings that name a file of this machine; in the Secret, files are called like their settings.
+FILES = (
+    "kafka_ssl_ca_location",
+    "kafka_ssl_certificate_location",
+    "kafka_ssl_key_location",
+    "registry_ssl_ca_location",
+    "prometheus_token_file",
+)
+
+
+def require_usable(settings: Settings) -> None:
+    """Check that pods can use the settings of services that run elsewhere.
+
+    Raises:
+        UsageError: they need a command of this machine, or a file can't be read.
+    """
+    if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
+        raise UsageError(
+            "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND: pods can't run a command of this machine. Use a"
+            " mechanism with a password, or a certificate."
+        )
+    contents(settings)
+
+
+def contents(settings: Settings) -> dict[str, str]:
+    """Return setting → content of the file that it names.
+
+    Raises:
+        UsageError: a file can't be read.
+    """
+    return {name.upper(): text for name in FILES if (text := content_of(settings, name))}
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return the settings by which pods find passwords and files, without those that are empty.
+
+    Raises:
+        UsageError: a file can't be read.
+    """
+    found = {name: f"{FOLDER}/{name}" for name in contents(settings)}
+    if settings.kafka_bootstrap_servers:
+        found |= {
+            "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
+            "KAFKA_SASL_PASSWORD_FILE": "",
+            "REGISTRY_PASSWORD": own_registry.password(settings),
+            "REGISTRY_PASSWORD_FILE": "",
+        }
+    return found
+
+
+def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
+    """Return a Kafka with the paths of files as pods see them. Only librdkafka gets paths."""
+    moved = {getattr(settings, name.lower()): f"{FOLDER}/{name}" for name in contents(settings)}
+    properties = kafka.librdkafka_properties.items()
+    return replace(
+        kafka, librdkafka_properties={name: moved.get(value, value) for name, value in properties}
+    )
+
+
+def secret(settings: Settings) -> list[dict[str, Any]]:
+    """Return the Secret with the files; nothing if there are none."""
+    if not (found := contents(settings)):
+        return []
+    metadata = {"name": SECRET}
+    return [{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": found}]
+
+
+def mount(pod: dict[str, Any], settings: Settings) -> None:
+    """Mount the files, if there are any, into all containers of a pod, given by its `spec`."""
+    if not contents(settings):
+        return
+    pod.setdefault("volumes", []).append({"name": SECRET, "secret": {"secretName": SECRET}})
+    for container in [*pod.get("initContainers", []), *pod["containers"]]:
+        seen = {"name": SECRET, "mountPath": FOLDER, "readOnly": True}
+        container.setdefault("volumeMounts", []).append(seen)

@@ -1,0 +1,71 @@
+"""Certificates and keys of services that run elsewhere: pods have them, and find them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.config import Settings, load
+from racetrack.errors import UsageError
+from racetrack.stack.kubernetes import manifests, own_files
+from tests.stack.kubernetes.test_manifests import Rendered, pods_of
+
+CA = "KAFKA_SSL_CA_LOCATION"
+PLACE = f"{own_files.FOLDER}/{CA}"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "ca.pem").write_text("of the CA\n")
+    return with_kafka(**{"KAFKA_SECURITY_PROTOCOL": "SSL", CA: str(tmp_path / "ca.pem")})
+
+
+def with_kafka(**others: str) -> Settings:
+    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "main.kafka:9093", "KAFKA_TOPIC_PREFIX": "racetrack-1."}
+    return load({"RUNTIME": "kubernetes", **kafka, **others})
+
+
+def test_pods_get_the_file_and_its_place(settings: Settings) -> None:
+    given, files, *_ = manifests.configuration(settings, "")
+    assert files["metadata"]["name"] == own_files.SECRET
+    assert files["stringData"] == {CA: "of the CA\n"}
+    assert given["stringData"][CA] == PLACE
+    librdkafka = json.loads(given["stringData"]["KAFKA_LIBRDKAFKA_CONFIG"])
+    java = json.loads(given["stringData"]["KAFKA_JAVA_CONFIG"])
+    assert librdkafka["ssl.ca.location"] == PLACE
+    assert java["ssl.truststore.certificates"] == "of the CA\n"
+
+
+def test_all_containers_see_the_files(settings: Settings) -> None:
+    program = pods_of("pgfeed", "pgfeed")
+    program["spec"]["template"]["spec"] = {
+        "initContainers": [{"image": "i", "command": ["wait"]}],
+        "containers": [{"image": "i", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
+    }
+    (made,) = manifests.of_services(Rendered(program), settings, ["pgfeed"])
+    pod = made["spec"]["template"]["spec"]
+    assert pod["volumes"] == [{"name": "own-files", "secret": {"secretName": own_files.SECRET}}]
+    for container in (*pod["initContainers"], *pod["containers"]):
+        assert container["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
+
+
+def test_without_files_there_is_no_secret() -> None:
+    settings, pod = with_kafka(), dict[str, Any](containers=[{}])
+    own_files.mount(pod, settings)
+    assert (pod, own_files.secret(settings)) == ({"containers": [{}]}, [])
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{CA}: .*none.pem can't be read"):
+        own_files.require_usable(with_kafka(**{CA: str(tmp_path / "none.pem")}))
+
+
+def test_a_command_that_prints_tokens_is_refused() -> None:
+    tokens = {
+        "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+        "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "cat token",
+    }
+    with pytest.raises(UsageError, match="TOKEN_COMMAND: pods can't run a command"):
+        own_files.require_usable(with_kafka(**tokens))
