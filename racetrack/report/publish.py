@@ -213,9 +213,9 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
     records = list(material.records.values())
     all_of = [_chosen(settings_of(record)) for record in records]
     differing = {
-        name: sorted({str(of.get(name, "not set")) for of in all_of})
+        name: sorted(values)
         for name in all_of[0]
-        if len({str(of.get(name, "not set")) for of in all_of}) > 1
+        if len(values := {str(of.get(name, "")) or "not set" for of in all_of}) > 1
     }
     if differing:
         shown = "; ".join(f"{name.upper()} is {' and '.join(of)}" for name, of in differing.items())
@@ -438,21 +438,22 @@ def gather(folders: Sequence[Path]) -> list[Material]:
     found: dict[Key, Material] = {}
     tags = {run.tag for each in collection.limits for run in each.record.runs}
     tags |= {piece.tag for each in collection.comparisons for piece in each.record.pieces}
+    for compared in collection.comparisons:
+        _take_comparison(found, compared.path, compared.record)
     for run in collection.runs:
         if run.tag not in tags:
             _take_run(found.setdefault((*run.place, run.engine), Material()), run)
     for limit in collection.limits:
         key = (*place_of(limit.record), limit.record.engine)
         _take_search(found.setdefault(key, Material()), limit)
-    for compared in collection.comparisons:
-        _take_comparison(found, compared.path, compared.record)
     return [_whole(of) for of in found.values() if of.samples or of.capacities]
 
 
 def _take_run(material: Material, run: Run) -> None:
     if run.record.verified:
         material.verified.append(run.record)
-    if why := _why_left_out(run):
+    compared = "its engine's figures are those of a comparison" if material.comparisons else ""
+    if why := _why_left_out(run) or compared:
         material.leave_out(run.tag, why)
         return
     measured = run.record.results.verdict.measured if run.record.results else None

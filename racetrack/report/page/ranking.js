@@ -46,8 +46,10 @@ const rates = () => unique(candidates().flatMap((result) => (result.rates || [])
 const isMeasured = (key) => candidates().some((result) =>
   (METRICS[key].rate ? rates().some((rate) => valueOf(result, key, rate)) : valueOf(result, key)));
 const overlap = (one, other) => one.low !== undefined && other.low !== undefined && one.low <= other.high && other.low <= one.high;
-const interval = (of) => (of.low === undefined ? "single run, no interval" : `${number(of.low)} to ${number(of.high)}`);
-const amount = (of) => (of.is_lower_bound ? "at least " : "") + number(of.mean);
+// More digits would be noise.
+const rounded = (value) => number(Number(value.toPrecision(3)));
+const interval = (of) => (of.low === undefined ? "single run, no interval" : `${rounded(of.low)} to ${rounded(of.high)}`);
+const amount = (of) => (of.is_lower_bound ? "at least " : "") + rounded(of.mean);
 
 // Best first; then those that fell behind; then those without a figure.
 const ranked = (key) => {
@@ -72,7 +74,7 @@ const factorText = (row) => {
   return `${ratio(row.factor)} ×${doubt && `, ${doubt}`}`;
 };
 
-const runsOf = (of) => (of.low === undefined ? "one run" : `${number(of.low)} to ${number(of.high)}, ${of.n} runs`);
+const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} to ${rounded(of.high)}, ${of.n} runs`);
 // How much worse than the best a figure is, and how sure that is.
 const worseText = (row, more) => {
   const doubt = doubtOf(row);
