@@ -43,8 +43,9 @@ main() {
     find_python
     TESTS_PYTHON=$(python_of tests)
     trap end EXIT
-    eval "$("$TESTS_PYTHON" -m tests.docker_engine up)"
-    local name
+    local engine name
+    engine=$("$TESTS_PYTHON" -m tests.docker_engine up)
+    eval "$engine"
     for name; do
         "case_$name"
         echo "[runs] $name: passed"
