@@ -43,8 +43,8 @@ FAMILY_ERROR = 0.08
 LEAST_DEVIATION = 0.002
 # Relative repeatability of CPU costs on an idle machine (docs/measured.md).
 COST_WITHIN = 0.05
-# Fewest degrees of freedom of a comparison within repeats. With fewer, its interval is wider than
-# the one without.
+# Fewest degrees of freedom of a comparison within repeats. With fewer, its interval would be wider
+# than Welch's.
 LEAST_FREEDOM = 4
 
 Figures = dict[tuple[str, int | None], Summary]  # by metric and rate
@@ -235,7 +235,8 @@ def difference(
 ) -> Difference | None:
     """Return the ratio of two sides with its 95 % interval; None if a value is not positive.
     `among` contains all sides of the comparison."""
-    one, other = (_log_mean(side, key, rate, among or (of, to)) for side in (of, to))
+    among = among or (of, to)
+    one, other = (_log_mean(side, key, rate, among) for side in (of, to))
     if one is None or other is None:
         return None
     middle = one.mean - other.mean
@@ -251,7 +252,7 @@ def difference(
 
 
 def _welch(one: _LogMean, other: _LogMean) -> float:
-    """Return the degrees of freedom of a difference."""
+    """Return the degrees of freedom of the difference of two means."""
     if one.is_pooled and other.is_pooled:
         return one.freedom
     variance = one.variance + other.variance
@@ -301,7 +302,7 @@ def _by_repeat(sides: Sequence[Side], key: str, rate: int | None) -> NDArray[np.
         else {}
         for side in sides
     ]
-    common = sorted(set.intersection(*(set(of) for of in found))) if found else []
+    common = sorted(set.intersection(*(set(of) for of in found)))
     values = np.array([[of[repeat] for repeat in common] for of in found], dtype=np.float64)
     logarithms: NDArray[np.float64] = np.log(values)
     return logarithms

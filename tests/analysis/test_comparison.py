@@ -128,6 +128,14 @@ def test_a_machine_that_becomes_slower_makes_no_difference(labels: str) -> None:
     assert differences <= 0.05 * PAIRS
 
 
+def test_two_sides_alone_are_compared_as_in_a_comparison_of_two() -> None:
+    rng = default_rng(1)
+    drift = drifting(rng)
+    one, two = (side(rng, label, drift=drift) for label in "ab")
+    alone = difference(one, two, CAPACITY.key, None)
+    assert alone == difference(one, two, CAPACITY.key, None, [one, two])
+
+
 def test_a_repeat_that_a_side_lacks_is_left_out() -> None:
     rng = default_rng(1)
     drift = drifting(rng)
