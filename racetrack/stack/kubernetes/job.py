@@ -82,9 +82,9 @@ class HarnessJob:
         self._kubectl.apply([manifests.namespace(self._kubectl.namespace)])
         self._kubectl.apply(
             [
-                secret("environment", environment),
-                secret("env-file", {".env": (REPO / ".env").read_text()}),
-                *own_files.secret(self._settings),
+                own_files.secret("environment", environment),
+                own_files.secret("env-file", {".env": (REPO / ".env").read_text()}),
+                *own_files.secrets(self._settings),
             ]
         )
         size = "small" if self._settings.kubernetes_small else "full"
@@ -240,16 +240,6 @@ class HarnessJob:
     def _exec(self, container: str, script: str, *arguments: str) -> tuple[str, ...]:
         shell = ("sh", "-c", script, "sh", *arguments)
         return ("exec", self._pod, f"--container={container}", "--", *shell)
-
-
-def secret(name: str, content: Mapping[str, str]) -> manifests.Object:
-    """Return a Secret."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name},
-        "stringData": dict(content),
-    }
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -119,10 +119,10 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
     scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}
     return [
-        {**_named("Secret", "settings"), "stringData": given},
-        *own_files.secret(settings),
-        {**_named("ConfigMap", "inside"), "data": dict(line.split("=", 1) for line in lines)},
-        {**_named("ConfigMap", "scripts"), "data": scripts},
+        own_files.secret("settings", given),
+        *own_files.secrets(settings),
+        _config_map("inside", dict(line.split("=", 1) for line in lines)),
+        _config_map("scripts", scripts),
     ]
 
 
@@ -235,5 +235,5 @@ def _containers(each: Object) -> list[Object]:
     return [*pod.get("initContainers", []), *pod.get("containers", [])]
 
 
-def _named(kind: str, name: str) -> Object:
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+def _config_map(name: str, data: Mapping[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": dict(data)}

@@ -1,5 +1,6 @@
 """Passwords, certificates and keys of services that run elsewhere, as pods get them: in Secrets."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,6 @@ FILES = (
     "kafka_ssl_certificate_location",
     "kafka_ssl_key_location",
     "registry_ssl_ca_location",
-    "prometheus_token_file",
 )
 
 
@@ -69,12 +69,20 @@ def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
     )
 
 
-def secret(settings: Settings) -> list[dict[str, Any]]:
-    """Return the Secret with the files; nothing if there are none."""
-    if not (found := contents(settings)):
-        return []
-    metadata = {"name": SECRET}
-    return [{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": found}]
+def secrets(settings: Settings) -> list[dict[str, Any]]:
+    """Return the Secret with the files, alone in a list that is empty without files."""
+    found = contents(settings)
+    return [secret(SECRET, found)] if found else []
+
+
+def secret(name: str, content: Mapping[str, str]) -> dict[str, Any]:
+    """Return a Secret."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name},
+        "stringData": dict(content),
+    }
 
 
 def mount(pod: dict[str, Any], settings: Settings) -> None:

@@ -53,7 +53,7 @@ def test_all_containers_see_the_files(settings: Settings) -> None:
 def test_without_files_there_is_no_secret() -> None:
     settings, pod = with_kafka(), dict[str, Any](containers=[{}])
     own_files.mount(pod, settings)
-    assert (pod, own_files.secret(settings)) == ({"containers": [{}]}, [])
+    assert (pod, own_files.secrets(settings)) == ({"containers": [{}]}, [])
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
