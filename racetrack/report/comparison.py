@@ -26,7 +26,7 @@ from racetrack.analysis.comparison import (
 )
 from racetrack.analysis.intervals import Ratio, Summary
 from racetrack.report.export import Document, FlatRecord, document_of_answers
-from racetrack.report.figures import format_significant
+from racetrack.report.figures import format_interval, format_significant
 from racetrack.results.repeats import QUICK, ComparisonRecord, RepeatedRuns
 from racetrack.terminal import as_text
 
@@ -180,12 +180,9 @@ def _cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -
 
 
 def _mean(of: Summary) -> str:
-    mean = format_significant(of.mean)
-    if of.low is None or of.high is None or of.half is None:
-        return mean
-    if of.high > WIDE * of.low:
-        return f"{mean} ({format_significant(of.low, 2)} to {format_significant(of.high, 2)})"
-    return f"{mean} ± {format_significant(of.half, 2)}"
+    if of.half is None or of.low is None or of.high is None or of.high > WIDE * of.low:
+        return format_interval(of.mean, of.low, of.high)
+    return f"{format_significant(of.mean)} ± {format_significant(of.half, 2)}"
 
 
 def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:

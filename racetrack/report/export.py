@@ -100,8 +100,8 @@ def _bullets(lines: Sequence[str]) -> str:
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table as Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    heading, *lines = (f"| {' | '.join(line)} |\n" for line in (columns, *rows))
+    return "".join([heading, f"|{'---|' * len(columns)}\n", *lines])
 
 
 def _cell(key: str, value: Any) -> str:

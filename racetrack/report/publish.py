@@ -283,14 +283,14 @@ def _round(value: float) -> float:
 def _capacity(found: Sequence[FoundCapacity]) -> CapacityEstimate | None:
     if not found:
         return None
-    of = _mean([one.per_s for one in found])
+    of = _geometric_mean([one.per_s for one in found])
     if len(found) == 1:
         of = Summary(of.mean, found[0].low, found[0].high, 1)
     is_lower_bound = any(one.is_lower_bound for one in found)
     return CapacityEstimate(**dict(_estimate(of)), is_lower_bound=is_lower_bound)
 
 
-def _mean(per_s: Sequence[float]) -> Summary:
+def _geometric_mean(per_s: Sequence[float]) -> Summary:
     side = Side("", {(CAPACITY.key, None): summary(per_s)})
     return mean_of(side, CAPACITY.key, None, [side])
 
@@ -308,7 +308,9 @@ def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
         found.append(
             Sustained(
                 bound_ms=bound_ms,
-                sustained_per_s=_estimate(_mean(sustained_rates)) if sustained_rates else None,
+                sustained_per_s=_estimate(_geometric_mean(sustained_rates))
+                if sustained_rates
+                else None,
                 failed_per_s=min(failed, default=None),
             )
         )

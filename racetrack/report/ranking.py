@@ -27,12 +27,12 @@ engines; [results/](../results/README.md) has them as data, with versions, setti
 
 - **Compare figures within a section only**: each has its own workload and machine.
 - Engine, broker, generator and database share the machine's cores.
-- A figure is a geometric mean over runs on fresh stacks. In brackets is its 95 % interval; a figure
-  without one comes from a single run.
+- A figure is a geometric mean over runs on fresh stacks, in brackets its 95 % interval; without one
+  it comes from a single run.
 - [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted. Memory
   counts shared pages once and includes files on tmpfs. The base is the CPU use at rate 0,
   extrapolated.
-- Answers are those of the views, compared row by row with their sources in runs with `--verify`.
+- Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 AT_RATE: Mapping[str, str] = {
     "lag_p50_ms": "lag p50, ms",

@@ -62,7 +62,7 @@ def use(settings: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def output_and_files(door: Door) -> str:
-    """What a run printed and what its folder contains."""
+    """Return a run's output and the content of its folder."""
     files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
     return door.output + "".join(path.read_text(errors="replace") for path in files)
 
