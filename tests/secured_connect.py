@@ -126,8 +126,7 @@ def _worker(folder: Path, kafka: SecuredKafka, debezium: Path, port: int) -> dic
 def _write_secrets(folder: Path) -> None:
     """Write the passwords, and properties of a connector that refer to them."""
     passwords = {"mysql": MYSQL_PASSWORD, "registry": REGISTRY_PASSWORD}
-    escaped = {name: word.replace("\\", "\\\\") for name, word in passwords.items()}
-    secrets = jvm.properties(folder / "secrets", escaped)
+    secrets = jvm.properties(folder / "secrets", passwords)
     reference = {name: f"${{file:{secrets}:{name}}}" for name in passwords}
     (folder / "own.properties").write_text(
         f"database.password={reference['mysql']}\n"

@@ -235,7 +235,7 @@ def _wait_ready(kafka: SecuredKafka) -> None:
 
 def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, str]:
     quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
-    plain = f'required user_{USER}="{quoted}";'.replace("\\", "\\\\")
+    plain = f'required user_{USER}="{quoted}";'
     security = "org.apache.kafka.common.security"
     listener = f"listener.name.{SASL_SSL.lower()}"
     open_to_all = dict.fromkeys((ADMIN, CONTROLLER, FAR), "PLAINTEXT")

@@ -84,8 +84,12 @@ def for_a_small_part() -> list[str]:
 
 def properties(file: Path, settings: Mapping[str, str]) -> Path:
     """Write a Java properties file and return its path."""
-    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    file.write_text("".join(f"{key}={_escaped(value)}\n" for key, value in settings.items()))
     return file
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def class_path(*folders: Path) -> str:
