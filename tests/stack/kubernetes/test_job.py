@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from racetrack.config import REPO, load
 from racetrack.errors import RacetrackError
@@ -217,6 +218,18 @@ def test_a_pod_that_is_deleted_is_lost(job: HarnessJob, cluster: JobCluster) -> 
     cluster.has("pods")
     with pytest.raises(JobLost):
         job.follow()
+
+
+def test_the_pod_knows_the_harness_s_process_id(tmp_path: Path) -> None:
+    documents = yaml.safe_load_all((MANIFESTS / "full" / "job.yaml").read_text())
+    (pod,) = (each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Job")
+    first_line = pod["containers"][0]["command"][2].splitlines()[0]
+    pid = tmp_path / "pid"
+    # Kubernetes replaces $$ in commands.
+    as_run = first_line.replace("$$", "$").replace("/tmp/harness.pid", str(pid))
+    with subprocess.Popen(["sh", "-c", as_run]) as shell:
+        assert shell.wait() == 0
+    assert int(pid.read_text()) == shell.pid
 
 
 def test_a_signal_is_handed_on(job: HarnessJob, cluster: JobCluster) -> None:
