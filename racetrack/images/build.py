@@ -169,10 +169,8 @@ class _Builder:
             )
             _follow(name, output)
         if replaced and replaced.id != self._client.images.get(image_name(name)).id:
-            # Fails if a container uses the image. noprune keeps layers that a later build can
-            # reuse.
-            with contextlib.suppress(APIError):
-                replaced.remove(noprune=True)
+            with contextlib.suppress(APIError):  # a container uses the image
+                replaced.remove()
         self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
 
     def _is_there(self, name: str, digest: str) -> bool:
