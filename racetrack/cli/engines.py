@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,14 +16,12 @@ from racetrack.cli.parameters import ENGINES, Command, errors_to_exit_codes, loa
 from racetrack.install.versions import in_env_files
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from racetrack.engines.contract import Engine
 
 HEADING = "# ---"
 MASKED = "********"
 COLUMNS = ("", "setting", "now", "default", "what it does")
+ROOM = 30  # characters of the last column, at least
 SENTENCE = re.compile(r".*?[.](?=\s|$)")
 
 
@@ -59,16 +59,13 @@ def list_engines(name: str | None) -> None:
         ./race engines dh
         DEEPHAVEN_HEAP=8g ./race engines dh
     """
-    from rich.console import Console
-
     from racetrack import engines
 
     with errors_to_exit_codes():
         load_settings()  # reports invalid values
         found = [engines.find_engine(name)] if name else engines.all_engines()
-        screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         for engine in found:
-            _show(screen, engine, engine_settings(engine.name), whole=bool(name))
+            _show(engine, engine_settings(engine.name), whole=bool(name))
 
 
 def engine_settings(engine: str) -> list[EngineSetting]:
@@ -123,23 +120,16 @@ def _names(engine: str) -> list[str]:
     return list(dict.fromkeys([*named, *(applicability.image_versions if applicability else ())]))
 
 
-def _show(
-    screen: "Console", engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool
-) -> None:
-    """Print an engine. Text from files and the environment is not interpreted as markup."""
-    from rich.text import Text
-
-    screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
+def _show(engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool) -> None:
+    """Print an engine."""
+    click.secho(f"{engine.name}  {engine.title}", bold=True)
     for label, value in _facts(engine, of_engine):
-        screen.print(Text(f"  {label:<11}{value}"))
+        click.echo(f"  {label:<11}{value}")
     if rest := [
         setting for setting in of_engine if not setting.is_version or (whole and setting.comment)
     ]:
-        if screen.is_terminal:
-            screen.print(_table(rest, whole=whole))
-        else:
-            screen.print(Text("\n".join(_aligned(rest, whole=whole))))
-    screen.print()
+        click.echo("\n".join(_table(rest, whole=whole)))
+    click.echo()
 
 
 def _facts(engine: "Engine", of_engine: Sequence[EngineSetting]) -> Iterator[tuple[str, str]]:
@@ -158,35 +148,19 @@ def _facts(engine: "Engine", of_engine: Sequence[EngineSetting]) -> Iterator[tup
         yield "settings", "none"
 
 
-def _rows(
-    of_engine: Sequence[EngineSetting], *, whole: bool
-) -> Iterator[tuple[str, str, str, str, str]]:
-    for setting in of_engine:
-        text = "\n".join(setting.comment) if whole else first_sentence(setting.comment)
-        yield ("*" if setting.is_changed else "", setting.name, setting.now, setting.default, text)
-
-
-def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
-    """Return the settings as a table for a terminal, which wraps the last column."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in COLUMNS[:-1]:
-        table.add_column(title, no_wrap=True)
-    table.add_column(COLUMNS[-1])
-    for *cells, text in _rows(of_engine, whole=whole):
-        style = "yellow" if cells[0] else ""
-        table.add_row(*map(Text, cells), Text(text.replace("\n", " ")), style=style)
-    return table
-
-
-def _aligned(of_engine: Sequence[EngineSetting], *, whole: bool) -> Iterator[str]:
-    """Yield the settings as lines for a pipe or a file, without wrapping."""
-    rows = [COLUMNS, *_rows(of_engine, whole=whole)]
+def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> Iterator[str]:
+    """Yield the settings as lines. On a terminal, the last column is wrapped."""
+    rows = [COLUMNS, *(_row(setting, whole=whole) for setting in of_engine)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
-    margin = " " * sum(width + 2 for width in widths)
+    margin = sum(width + 2 for width in widths)
+    room = max(shutil.get_terminal_size().columns - margin, ROOM) if sys.stdout.isatty() else None
     for *cells, text in rows:
         padded = (cell.ljust(width + 2) for cell, width in zip(cells, widths, strict=True))
-        yield ("".join(padded) + text.replace("\n", "\n" + margin)).rstrip()
+        lines = textwrap.wrap(text, room) if room else text.splitlines()
+        line = "".join(padded) + f"\n{' ' * margin}".join(lines)
+        yield click.style(line.rstrip(), fg="yellow" if cells[0] == "*" else None)
+
+
+def _row(setting: EngineSetting, *, whole: bool) -> tuple[str, str, str, str, str]:
+    text = "\n".join(setting.comment) if whole else first_sentence(setting.comment)
+    return ("*" if setting.is_changed else "", setting.name, setting.now, setting.default, text)

@@ -331,6 +331,19 @@ LOAD_OPTION = click.option(
     " begins with the samples, which are taken until its end. After a spike, the run continues"
     " until the lag is back to normal, for at most 120 s.",
 )
+
+
+def settle_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--settle`, whose value is in seconds."""
+    return click.option(
+        "--settle",
+        type=Duration(),
+        default=default,
+        show_default=True,
+        help="Time to settle before samples are taken. Java compiles for about a minute.",
+    )
+
+
 VERIFY_OPTION = click.option(
     "--verify", is_flag=True, help="At the end, compare every view with its sources."
 )

@@ -22,6 +22,7 @@ from racetrack.cli.parameters import (
     engines_argument,
     guarded,
     load_settings,
+    settle_option,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -65,13 +66,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     " measures what the idle engine costs.",
 )
 @LOAD_OPTION
-@click.option(
-    "--settle",
-    type=Duration(),
-    default="20s",
-    show_default=True,
-    help="Time to settle before samples are taken. Java compiles for about a minute.",
-)
+@settle_option("20s")
 @click.option(
     "--samples",
     type=click.IntRange(min=1),

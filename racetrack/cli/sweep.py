@@ -19,7 +19,6 @@ from racetrack.cli.parameters import (
     LOAD_OPTION,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
-    Duration,
     Offered,
     Rate,
     Rates,
@@ -29,6 +28,7 @@ from racetrack.cli.parameters import (
     load_settings,
     overrides_of,
     resume_option,
+    settle_option,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from racetrack.workloads.load_profile import LoadProfile
 
 SAMPLE_EVERY_S = 1.0
-FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults", "load")
+FIXED_AS_PUBLISHED = ("rates", "repeat", "settle", "samples", "workload", "faults", "load")
 CarryOut = Callable[[Path, "Screen", terminal.Guard], bool]
 
 
@@ -54,13 +54,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Number of runs with the same engine, rate and settings.",
     )
-    @click.option(
-        "--wait",
-        type=Duration(),
-        default="60s",
-        show_default=True,
-        help="Time to settle before samples are taken. Java compiles for about a minute.",
-    )
+    @settle_option("60s")
     @click.option(
         "--samples",
         type=click.IntRange(min=1),
@@ -78,7 +72,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         load: "LoadProfile | None",
         repeat: int,
-        wait: float,
+        settle: float,
         samples: int,
         decide_within: float,
         verify: bool,
@@ -93,7 +87,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
             rates=(offered.rate_per_s,) if load else (),
             load=offered.load,
             repeat=repeat,
-            wait_s=wait,
+            wait_s=settle,
             samples=offered.samples,
             delay_s=SAMPLE_EVERY_S,
             decide_within_s=decide_within,

@@ -602,7 +602,7 @@ def _text(value: Scalar) -> str:
 def _options(arguments: RunArguments) -> str:
     verify = " --verify" if arguments.verify else ""
     return (
-        f"--wait {arguments.wait_s:g}s --samples {arguments.samples}"
+        f"--settle {arguments.wait_s:g}s --samples {arguments.samples}"
         f" --decide-within {arguments.decide_within_s:g}s{verify}"
     )
 

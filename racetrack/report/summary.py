@@ -261,9 +261,8 @@ def describe_load(run: RunRecord) -> list[str]:
 def _after_peak(effect: LoadEffect, recovery: Recovery) -> str:
     if not recovery.after_s:
         return _back(recovery)
-    worst = _number(recovery.worst_ms, "{:,.0f}")
     when = f"{effect.after_peak_s:.1f} s after" if effect.after_peak_s else "during"
-    return f"normal again {when} the spike (at most {worst} ms)"
+    return f"normal again {when} the spike ({_worst(recovery)})"
 
 
 def describe_faults(run: RunRecord) -> list[str]:
@@ -286,10 +285,15 @@ def _took(done: DoneFault) -> list[str]:
 def _back(recovery: Recovery) -> str:
     if recovery.after_s is None:
         return "never normal again while the run was watched"
-    worst = _number(recovery.worst_ms, "{:,.0f}")
     if recovery.after_s == 0:
-        return f"never above normal (at most {worst} ms)"
-    return f"normal again after {recovery.after_s:.1f} s (at most {worst} ms)"
+        return f"never above normal ({_worst(recovery)})"
+    return f"normal again after {recovery.after_s:.1f} s ({_worst(recovery)})"
+
+
+def _worst(recovery: Recovery) -> str:
+    if recovery.worst_ms is None or not math.isfinite(recovery.worst_ms):
+        return "maximum not known"
+    return f"at most {recovery.worst_ms:,.0f} ms"
 
 
 def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bool) -> str:

@@ -13,7 +13,7 @@ from tests.some_engines import EXAMPLE, TWO
 
 
 def test_the_options_are_the_plan(carry_out: CarryOut) -> None:
-    typed = f"sweep {' '.join(TWO)} --rates 500,5k --repeat 2 --wait 30s --samples 10"
+    typed = f"sweep {' '.join(TWO)} --rates 500,5k --repeat 2 --settle 30s --samples 10"
     workload = plugins.default_workload()
     typed += f" --verify --fault kill:mysql@1s --workload {workload}"
     result = invoke(typed, carry_out=carry_out)

@@ -181,7 +181,7 @@ def test_the_command_repeats_rates_repeats_and_settings(
 ) -> None:
     sweep, limit = result["commands"]
     assert sweep == (
-        "./race sweep steady --rates 1000,4000 --repeat 2 --wait 5s --samples 30"
+        "./race sweep steady --rates 1000,4000 --repeat 2 --settle 5s --samples 30"
         " --decide-within 0s --verify"
     )
     assert limit == (

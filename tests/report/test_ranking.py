@@ -120,7 +120,7 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
     assert freshest.startswith("Freshest at 4,000 events/s: Swift")
     assert furthest.startswith("Goes furthest: Steady Stream.")
     assert ": Steady Stream 90,900 events/s (" in furthest
-    assert re.search(r"\(.*, 2 runs; 1/3.00 as much\)\.$", furthest), furthest
+    assert re.search(r"\(.*, 2 runs; the first has 3.00 × as much\)\.$", furthest), furthest
     assert cheapest.startswith("Cheapest at 4,000 events/s: Swift")
     assert any("were not verified" in line for line in before), before
     assert found["isFocused"] and found["sorted"] == "descending"

@@ -40,14 +40,8 @@ ON_READING = (
     f"{NOTHING_READ} The CPU time is only that of inserting rows into tables and indexes, while"
     " engines that keep views up to date also compute the views."
 )
-ON_TRACER = (
-    f"{COMPUTED}. In this run only the tracer rows of traced views were read, at most once a"
-    " second."
-)
-ON_READS = (
-    f"{COMPUTED}. In this run the view reader read some of them (READS_PER_SECOND). Views that were"
-    " not read took no CPU time."
-)
+READ_BY_READER = "the view reader read some of them (READS_PER_SECOND)"
+READ_FOR_TRACERS = "the tracer rows of traced views were read, at most once a second"
 ON_TRIGGERS = (
     "POSTGRES_TRIGGERS: triggers count each item's pageviews in a table. This makes item_summary"
     " and the top lists cheaper to read, and inserting rows more expensive."
@@ -156,13 +150,18 @@ class PostgreSQL(Engine):
     def caveats(self, settings: Settings) -> list[str]:
         """Return warnings about costs that PostgreSQL's figures omit or count twice."""
         read = [
-            *([ON_READS] if settings.reads_per_second else []),
-            *([ON_TRACER] if settings.tracer_events_per_second else []),
+            *([READ_BY_READER] if settings.reads_per_second else []),
+            *([READ_FOR_TRACERS] if settings.tracer_events_per_second else []),
         ]
+        elsewhere = self.runs_elsewhere(settings)
+        computed = NOTHING_READ if elsewhere else ON_READING
+        if read:
+            computed = (
+                f"{COMPUTED}. In this run {', and '.join(read)}. Views that were not read took no"
+                " CPU time."
+            )
         kept = [ON_TRIGGERS] if PostgresSettings.of(settings).postgres_triggers else []
-        if self.runs_elsewhere(settings):
-            return [*(read or [NOTHING_READ]), *kept]
-        return [*(read or [ON_READING]), *kept, SHARED]
+        return [computed, *kept, *([] if elsewhere else [SHARED])]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of psql, and what to type there."""

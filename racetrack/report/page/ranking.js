@@ -79,7 +79,7 @@ const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} t
 const worseText = (row, more) => {
   const doubt = doubtOf(row);
   if (doubt === "no clear difference") return doubt;
-  const factor = more ? `1/${ratio(1 / row.factor)} as much` : `${ratio(row.factor)} × as much`;
+  const factor = more ? `the first has ${ratio(1 / row.factor)} × as much` : `${ratio(row.factor)} × as much`;
   return factor + (doubt && ", but one run is no proof");
 };
 const answer = ([word, key, what]) => {
