@@ -75,12 +75,13 @@ const factorText = (row) => {
 };
 
 const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} to ${rounded(of.high)}, ${of.n} runs`);
-// How much worse than the best a figure is, and how sure that is.
-const worseText = (row, more) => {
+// How much worse than the best a figure is, and how sure that and the order before it are.
+const worseText = (row, before, more) => {
   const doubt = doubtOf(row);
   if (doubt === "no clear difference") return doubt;
   const factor = more ? `the first has ${ratio(1 / row.factor)} × as much` : `${ratio(row.factor)} × as much`;
-  return factor + (doubt && ", but one run is no proof");
+  const tied = before.of !== row.best && overlap(row.of, before.of);
+  return factor + (doubt && ", but one run is no proof") + (tied ? `, no clear difference from ${nameOf(before.result)}` : "");
 };
 const answer = ([word, key, what]) => {
   if (!isMeasured(key)) return null;
@@ -89,7 +90,7 @@ const answer = ([word, key, what]) => {
   const metric = METRICS[key], at = metric.rate ? ` at ${number(state.rate)} events/s` : "";
   const alike = rows.filter((row, index) => !index || overlap(row.of, row.best)).map((row) => nameOf(row.result));
   const figures = rows.map((row, index) => {
-    const worse = index ? `; ${worseText(row, metric.more)}` : "";
+    const worse = index ? `; ${worseText(row, rows[index - 1], metric.more)}` : "";
     return `${nameOf(row.result)} ${amount(row.of)} ${metric.unit} (${runsOf(row.of)}${worse})`;
   });
   const best = alike.length > 1 ? `not decided between ${list(alike)}` : alike[0];
