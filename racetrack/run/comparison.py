@@ -4,13 +4,11 @@ saturation."""
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
 from racetrack import config, host
 from racetrack.config import load
-from racetrack.results.folder import read_plan
 from racetrack.results.repeats import ComparisonRecord, PlannedRun
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
@@ -32,11 +30,6 @@ PHASES = Phases(
 QUICK = Phases(
     warm_up_s=15, settle_s=3, watch_s=10, saturated_for_s=35, saturation_s=20, batch_s=10
 )
-
-
-def phases_of(record: ComparisonRecord) -> Phases:
-    """Return the durations of a comparison."""
-    return QUICK if record.is_quick else PHASES
 
 
 @dataclass(frozen=True)
@@ -115,21 +108,14 @@ def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], arguments: Compariso
     return "; ".join(filter(None, (rule, f"set by the user: {own}" if own else "")))
 
 
-def left_s(record: ComparisonRecord) -> float:
-    """Return the estimated time for the remaining measurements, in seconds."""
-    phases, rates = phases_of(record), len(record.rates) or len(SHARES)
-    runs = sum(bool(record.missing(run)) or not record.rates for run in record.order)
-    probes = 0 if record.rates else len(record.engines) - len(record.probed_per_s)
-    return runs * phases.run_s(rates) + probes * phases.probe_s
-
-
 def describe_plan(record: ComparisonRecord) -> list[str]:
     """Return lines on what a comparison does and how long that takes."""
-    phases = phases_of(record)
+    phases = Comparison.phases_of(record)
     rates = " and ".join(f"{rate:,}" for rate in record.rates)
     at = f"at {rates}/s" if rates else "at three rates that a short probe of each engine finds"
     order = " ".join(run.engine for run in record.order)
-    minutes = f"{left_s(record) / 60:.0f} minutes, and longer if other programs disturb it"
+    left_min = Comparison.left_s(record) / 60
+    minutes = f"{left_min:.0f} minutes, and longer if other programs disturb it"
     each_s = f"for {phases.watch_s:g} s each in random order"
     saturated = f"then saturation for {phases.saturation_s:g} s"
     lines = [
@@ -143,18 +129,15 @@ def describe_plan(record: ComparisonRecord) -> list[str]:
 class Comparison(RepeatedMeasurement[ComparisonRecord]):
     """Makes the remaining measurements of a comparison."""
 
-    @staticmethod
-    def read(folder: Path) -> ComparisonRecord:
-        """See `RepeatedMeasurement.read`."""
-        return read_plan(folder, ComparisonRecord)
+    plan, durations, quick = ComparisonRecord, PHASES, QUICK
 
-    def durations(self) -> Phases:
-        """See `RepeatedMeasurement.durations`."""
-        return phases_of(self.record)
-
-    def left_s(self) -> float:
+    @classmethod
+    def left_s(cls, record: ComparisonRecord) -> float:
         """See `RepeatedMeasurement.left_s`."""
-        return left_s(self.record)
+        phases, rates = cls.phases_of(record), len(record.rates) or len(SHARES)
+        runs = sum(bool(record.missing(run)) or not record.rates for run in record.order)
+        probes = 0 if record.rates else len(record.engines) - len(record.probed_per_s)
+        return runs * phases.run_s(rates) + probes * phases.probe_s
 
     def run(self) -> ComparisonRecord:
         """Find the rates by probes, unless they are given, and make the remaining measurements. If

@@ -14,7 +14,7 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.results.folder import RunFolder, named_folder, write_record
+from racetrack.results.folder import RunFolder, named_folder, read_plan, write_record
 from racetrack.results.repeats import Piece, PlannedRun, RepeatedRuns
 from racetrack.results.run import RunArguments
 from racetrack.results.search import PAGEVIEWS
@@ -107,6 +107,10 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
     record as soon as it is measured. A subclass states the plan's durations and measures one
     run."""
 
+    plan: type[Plan]
+    durations: Phases
+    quick: Phases  # durations with --quick
+
     def __init__(
         self,
         folder: Path,
@@ -116,24 +120,20 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
         open_session: OpenSession = Session,
         prepare: Prepare = prepared,
         clock: Clock = SYSTEM_CLOCK,
-        phases: Phases | None = None,
     ) -> None:
-        self.folder, self.record = folder, self.read(folder)
-        self._phases = phases or self.durations()
+        self.folder, self.record = folder, read_plan(folder, self.plan)
+        self._phases = self.phases_of(self.record)
         self._screen, self._guard, self._clock = screen, guard, clock
         self._open_session, self._prepare = open_session, prepare
 
-    @staticmethod
-    @abstractmethod
-    def read(folder: Path) -> Plan:
-        """Return the record in the plan's folder."""
-
-    @abstractmethod
-    def durations(self) -> Phases:
+    @classmethod
+    def phases_of(cls, record: Plan) -> Phases:
         """Return the durations of each run."""
+        return cls.quick if record.is_quick else cls.durations
 
+    @classmethod
     @abstractmethod
-    def left_s(self) -> float:
+    def left_s(cls, record: Plan) -> float:
         """Return the estimated time for the remaining runs, in seconds."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
         for number, run in enumerate(pending, start=1):
             self._screen.heading(
                 f"== run {number} of {len(pending)}: {run}, repeat {run.repeat}; about"
-                f" {self.left_s() / 60:.0f} minutes left"
+                f" {self.left_s(self.record) / 60:.0f} minutes left"
             )
             began_s = self._clock.monotonic()
             try:

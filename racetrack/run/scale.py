@@ -3,12 +3,10 @@ holds a rate. Numbers alternate on fresh stacks."""
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 from racetrack import host
 from racetrack.config import load
 from racetrack.report.scaling import describe_partitions
-from racetrack.results.folder import read_plan
 from racetrack.results.repeats import Piece, PlannedRun, ScaleRecord
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
@@ -22,11 +20,6 @@ QUICK = Phases(
 # With more partitions than this, replicas may have different numbers of partitions.
 MOST_PARTITIONS = 64
 PARTITIONS = "PAGEVIEWS_PARTITIONS"
-
-
-def phases_of(record: ScaleRecord) -> Phases:
-    """Return the durations of a scaling measurement."""
-    return QUICK if record.is_quick else PHASES
 
 
 @dataclass(frozen=True)
@@ -74,18 +67,11 @@ def shareable(partitions: int, replicas: tuple[int, ...]) -> int:
     return even if even <= MOST_PARTITIONS else max(partitions, *replicas)
 
 
-def left_s(record: ScaleRecord) -> float:
-    """Return the estimated time for the remaining measurements, in seconds."""
-    phases = phases_of(record)
-    run_s = phases.run_s(len(record.rates)) - phases.saturated_for_s  # warm-up is at saturation
-    return run_s * sum(bool(record.missing(run)) for run in record.order)
-
-
 def describe_plan(record: ScaleRecord) -> list[str]:
     """Return lines on what a scaling measurement does and how long that takes."""
-    phases, counts = phases_of(record), ", ".join(map(str, record.replicas))
+    phases, counts = Scaling.phases_of(record), ", ".join(map(str, record.replicas))
     order = " ".join(str(run.replicas) for run in record.order)
-    minutes = f"{left_s(record) / 60:.0f} minutes, and longer if other programs disturb it"
+    minutes = f"{Scaling.left_s(record) / 60:.0f} minutes, and longer if other programs disturb it"
     saturated = f"saturation for {phases.saturation_s:g} s"
     held = f", then {record.hold_per_s:,}/s for {phases.watch_s:g} s" if record.hold_per_s else ""
     return [
@@ -99,18 +85,14 @@ def describe_plan(record: ScaleRecord) -> list[str]:
 class Scaling(RepeatedMeasurement[ScaleRecord]):
     """Makes the remaining measurements of scaling."""
 
-    @staticmethod
-    def read(folder: Path) -> ScaleRecord:
-        """See `RepeatedMeasurement.read`."""
-        return read_plan(folder, ScaleRecord)
+    plan, durations, quick = ScaleRecord, PHASES, QUICK
 
-    def durations(self) -> Phases:
-        """See `RepeatedMeasurement.durations`."""
-        return phases_of(self.record)
-
-    def left_s(self) -> float:
+    @classmethod
+    def left_s(cls, record: ScaleRecord) -> float:
         """See `RepeatedMeasurement.left_s`."""
-        return left_s(self.record)
+        phases = cls.phases_of(record)
+        run_s = phases.run_s(len(record.rates)) - phases.saturated_for_s  # warm-up is at saturation
+        return run_s * sum(bool(record.missing(run)) for run in record.order)
 
     def measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
         """Measure the capacity with this number of replicas, then the lag at the rate to hold."""

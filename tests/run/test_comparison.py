@@ -12,7 +12,6 @@ from racetrack.analysis.comparison import sides_of
 from racetrack.config import load
 from racetrack.results.folder import RunFolder, read_plan, read_run
 from racetrack.results.repeats import COMPARISON_FILE, ComparisonRecord, PlannedRun
-from racetrack.run import comparison
 from racetrack.run.comparison import QUICK, Comparison, ComparisonArguments, planned, rounded_down
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
@@ -223,4 +222,4 @@ def test_a_quick_comparison_of_two_takes_ten_minutes_and_one_of_three_an_hour() 
                 for name in engines_of
             ),
         )
-        assert comparison.left_s(record) <= most_s
+        assert Comparison.left_s(record) <= most_s
