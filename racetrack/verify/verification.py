@@ -139,8 +139,8 @@ class Verification:
         Raises:
             RacetrackError: a source could not be read.
         """
-        self._cdc = self._verify_cdc(self._db)
-        self._drained_after_s = self._drain(self._db)
+        self._cdc = self._verify_cdc()
+        self._drained_after_s = self._drain()
 
     def judge(self) -> Verified:
         """Compare every view with the sources. Call `drain` before.
@@ -149,9 +149,9 @@ class Verification:
             RacetrackError: a source could not be read.
         """
         began_s = time.monotonic()
-        self._take_topics(self._db)
+        self._take_topics()
         read_s = time.monotonic() - began_s
-        self._judge_all(self._db)
+        self._judge_all()
         return Verified(
             drained_after_s=self._drained_after_s,
             drain_within_s=self._limits.drain_within_s,
@@ -175,7 +175,7 @@ class Verification:
         if self._stopped.wait(self._limits.look_every_s):
             raise RacetrackError("The verification was stopped.")
 
-    def _verify_cdc(self, db: duckdb.DuckDBPyConnection) -> CdcVerified | None:
+    def _verify_cdc(self) -> CdcVerified | None:
         """Compare the CDC topics with MySQL's tables until they are equal or receive no more
         messages.
 
@@ -185,12 +185,12 @@ class Verification:
         table_views = self._workload.table_views()
         if "debezium" not in self._engine.needs:
             for view in table_views:
-                self._in_mysql(db, view, in_mysql[view.name])
+                self._in_mysql(view, in_mysql[view.name])
             return None
         with closing(self._inputs.open_cdc(self._stack, self._workload)) as cdc:
-            caught_up_after_s, found = self._await_cdc(db, cdc, in_mysql)
+            caught_up_after_s, found = self._await_cdc(cdc, in_mysql)
             for view in table_views:
-                self._given(db, view, cdc)
+                self._given(view, cdc)
             for table, unfit in cdc.unfit.items():
                 name = self._workload.cdc_topic(table)
                 self._unfit[name] = UnfitMessages(
@@ -204,10 +204,7 @@ class Verification:
         )
 
     def _await_cdc(
-        self,
-        db: duckdb.DuckDBPyConnection,
-        cdc: CdcTopics,
-        in_mysql: Mapping[str, Rows | str],
+        self, cdc: CdcTopics, in_mysql: Mapping[str, Rows | str]
     ) -> tuple[float | None, dict[str, ViewFinding]]:
         """Return the seconds from the pause until all topics equalled MySQL (None if they never
         did), and the result of each table."""
@@ -218,7 +215,7 @@ class Verification:
             if cdc.read_on() or not found:
                 newest_s = time.monotonic()
                 for view in waiting:
-                    found[view.name] = self._judge_topic(db, view, cdc, in_mysql[view.name])
+                    found[view.name] = self._judge_topic(view, cdc, in_mysql[view.name])
                 waiting = [view for view in waiting if found[view.name].is_wrong]
             waited_s = time.monotonic() - self._settled.since_s
             if not waiting:
@@ -228,124 +225,118 @@ class Verification:
                 return None, found
             self._look_later(f"waiting for CDC, {waited_s:.0f} s")
 
-    def _judge_topic(
-        self,
-        db: duckdb.DuckDBPyConnection,
-        view: View,
-        cdc: CdcTopics,
-        rows: Rows | str,
-    ) -> ViewFinding:
+    def _judge_topic(self, view: View, cdc: CdcTopics, rows: Rows | str) -> ViewFinding:
         raw = self._folder / f"cdc_{view.name}.csv"
         raw.unlink(missing_ok=True)  # an earlier comparison may have written it
-        if reason := self._in_mysql(db, view, rows):
+        if reason := self._in_mysql(view, rows):
             return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=reason)
         at_ms = now_ms()
         try:
-            compared = compare(db, view, cdc.table(view), KEPT_FINDINGS)
+            compared = compare(self._db, view, cdc.table(view), KEPT_FINDINGS)
         except (RacetrackError, *_NOT_DATA) as error:
             return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=short(error))
         if not compared.right:
             _write(raw, view, compared.findings)
         return _for_record(compared, at_ms, at_ms)
 
-    def _in_mysql(self, db: duckdb.DuckDBPyConnection, view: View, rows: Rows | str) -> str | None:
+    def _in_mysql(self, view: View, rows: Rows | str) -> str | None:
         """Create `source.<table>` and `expected.<table>` from MySQL's rows. Return None, or the
         reason why that is impossible."""
         self._not_computed.pop(view.name, None)
         try:
             if isinstance(rows, str):
                 raise NotComputed(rows)
-            sources.take_table(db, view, rows)
-            sources.expect(db, self._workload, view)
+            sources.take_table(self._db, view, rows)
+            sources.expect(self._db, self._workload, view)
         except NotComputed as error:
             self._not_computed[view.name] = str(error)
         return self._not_computed.get(view.name)
 
-    def _given(self, db: duckdb.DuckDBPyConnection, view: View, cdc: CdcTopics) -> None:
+    def _given(self, view: View, cdc: CdcTopics) -> None:
         """Create `source.<table>` and `expected.<table>` from the table's topic."""
         self._not_computed.pop(view.name, None)
-        db.execute(
+        self._db.execute(
             f"DROP TABLE IF EXISTS source.{view.name}; DROP TABLE IF EXISTS expected.{view.name}"
         )
         try:
-            sources.take_delivered(db, view, cdc.table(view))
-            sources.expect(db, self._workload, view)
+            sources.take_delivered(self._db, view, cdc.table(view))
+            sources.expect(self._db, self._workload, view)
         except (RacetrackError, *_NOT_DATA) as error:
             self._not_computed[view.name] = short(error)
 
-    def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
+    def _drain(self) -> float | None:
         """Wait until the engine has processed all input, judged by its counts and by its views of
         the tables. Return the seconds since the pause, or None after DRAIN_WITHIN_S."""
         workload = self._workload
         behind = [workload.view(workload.progress), *workload.table_views()]
-        while behind := [view for view in behind if not self._caught_up(db, view)]:
+        while behind := [view for view in behind if not self._caught_up(view)]:
             waited_s = time.monotonic() - self._settled.since_s
             if waited_s > self._limits.drain_within_s:
                 return None
             self._look_later(f"letting the engine drain, {waited_s:.0f} s")
         return round(time.monotonic() - self._settled.since_s, 2)
 
-    def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
+    def _caught_up(self, view: View) -> bool:
         try:
             engine_rows = self._engine.read_view(self._stack, view.name)
             if view.name in self._not_computed:
                 return True
             if view.name != self._workload.progress:
-                return compare(db, view, engine_rows, 0).right
-            normalize_engine(db, engine_rows, view, "engine_rows")
+                return compare(self._db, view, engine_rows, 0).right
+            normalize_engine(self._db, engine_rows, view, "engine_rows")
         except NoSuchView:
             return True  # there is no view to wait for; `_judge` reports that
         except NotComputed:
             return True  # the expected rows are unknown; `_judge` reports that
         except (RacetrackError, *_NOT_DATA):
             return False  # try again; if the error persists, `_judge` reports it
-        counted = dict(db.execute('SELECT "partition", total FROM engine_rows').fetchall())
+        counted = dict(self._db.execute('SELECT "partition", total FROM engine_rows').fetchall())
         # `>=`, because an engine that counts messages twice may exceed these numbers.
         return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
 
-    def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
+    def _take_topics(self) -> None:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")
         where = self._stack.endpoints.kafka
         main = self._workload.topic
-        unfit = self._inputs.take_topic(db, where, main, self._settled.end_offsets)
+        unfit = self._inputs.take_topic(self._db, where, main, self._settled.end_offsets)
         self._note_unfit(main.name, unfit)
         for topic in self._workload.topics:
-            self._note_unfit(topic.name, self._inputs.take_whole_topic(db, where, topic))
+            self._note_unfit(topic.name, self._inputs.take_whole_topic(self._db, where, topic))
 
     def _note_unfit(self, topic: str, unfit: sources.Unfit) -> None:
         if unfit.count:
             self._unfit[topic] = UnfitMessages(count=unfit.count, first=tuple(unfit.first))
 
-    def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
+    def _judge_all(self) -> None:
         """Compare every view. Compare wrong views again until they are right or AGAIN_WITHIN_S has
         passed."""
         for view in self._workload.views:
             if not view.window:
                 self._say(f"computing {view.name}")
-                self._expect(db, view)
-        self._judge_each(db, self._workload.views)
+                self._expect(view)
+        self._judge_each(self._workload.views)
         give_up_s = time.monotonic() + self._limits.again_within_s
         while wrong := [v for v in self._workload.views if self._findings[v.name].is_wrong]:
             if time.monotonic() > give_up_s:
                 return
             time.sleep(self._limits.look_every_s)
-            self._judge_each(db, wrong)
+            self._judge_each(wrong)
 
-    def _expect(self, db: duckdb.DuckDBPyConnection, view: View) -> None:
+    def _expect(self, view: View) -> None:
         if view.name in self._not_computed:
             return
         try:
-            sources.expect(db, self._workload, view)
+            sources.expect(self._db, self._workload, view)
         except NotComputed as error:
             self._not_computed[view.name] = str(error)
 
-    def _judge_each(self, db: duckdb.DuckDBPyConnection, views: Sequence[View]) -> None:
+    def _judge_each(self, views: Sequence[View]) -> None:
         for view in views:
             self._say(f"comparing {view.name}")
-            before, found = self._findings.get(view.name), self._judge(db, view)
+            before, found = self._findings.get(view.name), self._judge(view)
             self._findings[view.name] = _with_change(before, found)
 
-    def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> ViewFinding:
+    def _judge(self, view: View) -> ViewFinding:
         raw = self._folder / f"{view.name}.csv"
         raw.unlink(missing_ok=True)  # an earlier comparison may have written it
         from_ms = now_ms()
@@ -354,11 +345,11 @@ class Verification:
             until_ms = now_ms()
             if view.window:
                 from_ms -= self._engine.clock_slack_ms(self._stack.settings)
-                sources.between(db, from_ms, until_ms)
-                self._expect(db, view)
+                sources.between(self._db, from_ms, until_ms)
+                self._expect(view)
             if reason := self._not_computed.get(view.name):
                 raise NotComputed(reason)
-            compared = compare(db, view, engine_rows, KEPT_FINDINGS)
+            compared = compare(self._db, view, engine_rows, KEPT_FINDINGS)
         except NoSuchView:
             return ViewFinding(status=ViewStatus.ABSENT)
         except NotComputed as error:
