@@ -18,27 +18,14 @@ def serve_in_background(server: socketserver.BaseServer) -> None:
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """Answers in JSON, and logs nothing. A server defines `get`, `post`, `put` and `delete`."""
+    """Answers in JSON, and logs nothing. A server defines `get`, `post`, `put` and `delete`, as far
+    as it is asked."""
 
-    def get(self) -> None: ...
-
-    def post(self) -> None: ...
-
-    def put(self) -> None: ...
-
-    def delete(self) -> None: ...
-
-    def do_GET(self) -> None:
-        self.get()
-
-    def do_POST(self) -> None:
-        self.post()
-
-    def do_PUT(self) -> None:
-        self.put()
-
-    def do_DELETE(self) -> None:
-        self.delete()
+    def __getattr__(self, name: str) -> Any:
+        """Return the method that answers requests, for example `get` for `do_GET`."""
+        if not name.startswith("do_"):
+            raise AttributeError(name)
+        return getattr(self, name.removeprefix("do_").lower())
 
     def answer(self, body: object, status: int = 200) -> None:
         """Send this body."""

@@ -143,11 +143,10 @@ class FakeEngine(Engine):
     nothing if that is None."""
 
     name, title = "fake", "Fake"
-    needs: tuple[str, ...] = ("debezium",)
     services: tuple[str, ...] = ("manager", "worker")
 
-    def __init__(self, counted: int | None = 7) -> None:
-        self.counted = counted
+    def __init__(self, counted: int | None = 7, needs: tuple[str, ...] = ("debezium",)) -> None:
+        self.counted, self.needs = counted, needs
 
     def load_demo(self, stack: Stack) -> None:
         _noted(stack).append(("load", "demo"))
@@ -162,6 +161,13 @@ class FakeEngine(Engine):
 
     def usage_hints(self, stack: Stack) -> list[str]:
         return ["IDE: there"]
+
+
+class SecondEngine(FakeEngine):
+    """Another engine, for groups."""
+
+    name, title = "second", "Second"
+    services = ("other",)
 
 
 def _noted(stack: Stack) -> list[tuple[str, str]]:

@@ -14,8 +14,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import engine_run
 from tests.run.fakes import FakeEngine, FakeStack
 
-WITH_CDC, NO_CDC = FakeEngine(), FakeEngine()
-NO_CDC.needs = ()
+WITH_CDC, NO_CDC = FakeEngine(), FakeEngine(needs=())
 
 
 def names(

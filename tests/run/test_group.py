@@ -13,17 +13,13 @@ from racetrack.probes.base import CurvesFile
 from racetrack.results.folder import RunFolder, engine_folders, read_run
 from racetrack.run import faults
 from racetrack.run.checks import services_of
-from tests.run.fakes import FakeEngine, FakeStack
-
-
-class Second(FakeEngine):
-    name, title = "second", "Second"
-    needs = ("debezium", "registry")
-    services = ("other",)
+from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
 
 
 def test_a_group_needs_the_union_of_what_its_members_need() -> None:
-    services = services_of(EngineGroup([FakeEngine(), Second()]), load())
+    services = services_of(
+        EngineGroup([FakeEngine(), SecondEngine(needs=("debezium", "registry"))]), load()
+    )
     assert services == [
         *("mysql", "broker", "loadgen", "debezium", "registry"),
         *("manager", "worker", "other"),

@@ -24,15 +24,10 @@ from racetrack.run.live.record import LiveArguments, Scheduled
 from racetrack.run.live.session import Live
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads import load_profile
-from tests.run.fakes import FakeEngine, FakeStack
+from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
 from tests.waiting import wait_until
 
 WITHIN_S = 20.0
-
-
-class Second(FakeEngine):
-    name, title = "second", "Second"
-    services = ("other",)
 
 
 class Run:
@@ -139,7 +134,7 @@ class Drive:
     """A session that runs in a thread, as its main thread does."""
 
     def __init__(self, logs: Path, arguments: LiveArguments) -> None:
-        engine = EngineGroup([FakeEngine(), Second()])
+        engine = EngineGroup([FakeEngine(), SecondEngine()])
         self.session = Session(engine)
         self.folder = RunFolder.create(logs, engine.name, "live")
         stack = FakeStack(load())

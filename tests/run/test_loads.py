@@ -101,6 +101,5 @@ def test_what_can_not_be_raised_is_reported() -> None:
         UsageError, match="--of sales: the workload shop only has pageviews and purcha"
     ):
         loads.settings_for("sales", engine, load({}))
-    engine.needs = ()
     with pytest.raises(UsageError, match="reads no table by CDC"):
-        loads.settings_for(INSERTS, engine, load({}))
+        loads.settings_for(INSERTS, FakeEngine(needs=()), load({}))

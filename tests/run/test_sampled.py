@@ -13,6 +13,8 @@ from racetrack.stack.contract import Accounting, Stack
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
+WITH_REGISTRY = FakeEngine(needs=("registry", "debezium"))
+
 
 class Account:
     """A service's account that is never read."""
@@ -28,12 +30,6 @@ class Contained(FakeStack):
         return None if service == "mysql" else cast(Accounting, Account())
 
 
-class WithRegistry(FakeEngine):
-    """Needs all that a stack has."""
-
-    needs = ("registry", "debezium")
-
-
 class Elsewhere(FakeEngine):
     """Starts nothing, and names a process of this machine as its own."""
 
@@ -44,12 +40,12 @@ class Elsewhere(FakeEngine):
 
 
 def test_every_service_is_sampled_the_engines_first() -> None:
-    names = list(engine_run.processes(WithRegistry(), FakeStack().as_stack()))
+    names = list(engine_run.processes(WITH_REGISTRY, FakeStack().as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium"]
 
 
 def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
-    names = list(engine_run.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
+    names = list(engine_run.processes(WITH_REGISTRY, Contained(runtime="compose").as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "debezium"]
 
 

@@ -22,7 +22,7 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.load_profile import Steps
-from tests.run.fakes import FakeEngine, FakeStack
+from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
 
 
 class Idle(Probe):
@@ -252,15 +252,11 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
 
 
-class WithoutCdc(FakeEngine):
-    needs = ()
-
-
 @pytest.mark.slow
 def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
     drive: Callable[..., Drive],
 ) -> None:
-    at = drive(engine=WithoutCdc())
+    at = drive(engine=FakeEngine(needs=()))
     at.start()
     at.session.begin_load(Steps((100, 200), 0.1))
     at.session.watch_recovery()  # returns after the last step: there is no peak to recover from
@@ -286,18 +282,11 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(
     assert (counts.engine_total, counts.engine_drained) == (counted, drained)
 
 
-class Second(FakeEngine):
-    """Another engine, that has counted less."""
-
-    name, title = "second", "Second"
-    services = ("other",)
-
-
 @pytest.mark.slow
 def test_each_engine_of_a_group_is_followed_into_its_own_folder(
     drive: Callable[..., Drive],
 ) -> None:
-    at = drive(engine=EngineGroup([FakeEngine(7), Second(6)]), drain_within_s=0.2)
+    at = drive(engine=EngineGroup([FakeEngine(7), SecondEngine(6)]), drain_within_s=0.2)
     at.start()
     assert at.stack.did.count(("load", "demo")) == 2
     for name, count in (("fake", 7), ("second", 6)):

@@ -10,6 +10,7 @@ import pytest
 
 from racetrack import config as racetrack_settings
 from racetrack.config import Settings
+from racetrack.stack import net
 from racetrack.stack.service import Context
 from tests.service_facts import FACTS
 
@@ -19,12 +20,9 @@ PORTS = tuple(name for name in racetrack_settings.every_setting() if name.endswi
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings() -> Settings:
     """The repository's settings, with ports where nothing listens."""
-    with contextlib.ExitStack() as rows:
-        sockets = [rows.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
-        free = {name: s.getsockname()[1] for name, s in zip(PORTS, sockets, strict=True)}
-    return racetrack_settings.load().model_copy(update=free)
+    return net.elsewhere(racetrack_settings.load(), *PORTS)
 
 
 @pytest.fixture

@@ -79,11 +79,7 @@ def test_it_needs_a_kafka_elsewhere_and_still_is_a_service() -> None:
     with pytest.raises(UsageError, match="REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS"):
         load({"REGISTRY_URL": "http://a.example"})
     outside = load({**KAFKA, "REGISTRY_URL": "http://a.example"})
-
-    class WithRegistry(FakeEngine):
-        needs = ("registry",)
-
-    assert "registry" in services_of(WithRegistry(), outside)  # a relay
+    assert "registry" in services_of(FakeEngine(needs=("registry",)), outside)  # a relay
 
 
 def test_schemas_of_others_stay(registry: SecuredRegistry) -> None:
