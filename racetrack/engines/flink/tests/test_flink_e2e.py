@@ -12,7 +12,7 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.settings import FlinkSettings
-from racetrack.engines.shared.tests import programs_e2e, upsert_e2e
+from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import running_stack
 from tests.e2e.shared import Door, ended_well, run_folder, stack_up
@@ -95,7 +95,7 @@ def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) 
 
 
 def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:
-    listening = programs_e2e.listening("flink", settings)
+    listening = upsert_e2e.listening("flink", settings)
     assert listening
     assert set(listening) <= {"127.0.0.1", "::1"}
 

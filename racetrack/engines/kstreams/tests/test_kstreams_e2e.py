@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from racetrack.config import Settings
-from racetrack.engines.shared.tests import programs_e2e, upsert_e2e
+from racetrack.engines.shared.tests import upsert_e2e
 from tests.e2e.shared import Door, check_views_after_a_kill, ended_well, run_folder, stack_up
 from tests.run_json import read_run
 
@@ -62,7 +62,7 @@ def up() -> Iterator[Door]:
 
 
 def test_it_listens_on_nothing(up: Door, settings: Settings) -> None:
-    assert programs_e2e.listening("kstreams", settings) == []
+    assert upsert_e2e.listening("kstreams", settings) == []
 
 
 def test_its_views_stand_without_anything_loaded(up: Door) -> None:

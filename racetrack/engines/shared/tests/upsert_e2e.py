@@ -3,8 +3,11 @@ rows change and go."""
 
 from collections.abc import Collection
 
+import psutil
 import pytest
 
+from racetrack.config import Settings
+from racetrack.stack.runtime import running_stack
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import (
     Door,
@@ -82,3 +85,15 @@ def check_stack_that_is_up() -> None:
     verified = Door("race", "verify")
     assert verified.wait(WITHIN_S) == 0, verified.output
     assert "every view is right" in verified.output
+
+
+def listening(engine: str, settings: Settings) -> list[str]:
+    """Return the addresses on which the processes of the engine listen."""
+    found = running_stack(settings)
+    assert found
+    return [
+        connection.laddr.ip.removeprefix("::ffff:")
+        for pid in found[1].services[engine]
+        for connection in psutil.Process(pid).net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from racetrack.config import Settings
-from racetrack.engines.shared.tests import programs_e2e, upsert_e2e
+from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.engines.spark.engine import NOT_MADE
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import Door, ended_well, run_folder, stack_up
@@ -71,6 +71,6 @@ def up() -> Iterator[Door]:
 
 def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
     """Spark's driver listens for executors, even where there are none."""
-    listened_on = programs_e2e.listening("spark", settings)
+    listened_on = upsert_e2e.listening("spark", settings)
     assert listened_on
     assert all(ipaddress.ip_address(address).is_loopback for address in listened_on), listened_on

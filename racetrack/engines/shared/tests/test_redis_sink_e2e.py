@@ -1,0 +1,83 @@
+"""Engines that write to Redis, on the real stack: every view right; what a kill does to their
+counts; what they listen on."""
+
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.config import Settings
+from racetrack.engines.shared.tests import upsert_e2e
+from racetrack.engines.shared.tests.programs import WRITE_TO_REDIS
+from racetrack.workloads.ads.harness import VIEWS
+from tests.e2e.shared import Door, check_answers, ended_well, run_folder, stack_up
+from tests.run_json import read_run
+
+pytestmark = [pytest.mark.e2e, pytest.mark.parametrize("engine", WRITE_TO_REDIS)]
+
+# As far as its settings go from how it is delivered, which all engines are tested with
+# (tests/e2e/test_workloads.py).
+OTHERWISE = {
+    "apex": {
+        "APEX_GUARANTEE": "at_most_once",
+        "APEX_LOCALITY": "thread_local",
+        "APEX_FLUSH_MS": "100",
+    },
+    "storm": {"STORM_PARALLELISM": "2", "STORM_FLUSH_MS": "100"},
+}
+
+
+def run(engine: str, *further: str, **settings: str) -> Door:
+    """Start a verified experiment; `further` are arguments."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        words = ("1000", "8", "10", "1.0", "--workload", "ads", "--verify", *further)
+        return Door("run_experiment.sh", engine, *words)
+
+
+def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
+    """Return how many events it counted that was killed between two writes, and how many there
+    were."""
+    door = run(engine, "--fault", "kill:engine@12s", **settings)
+    door.wait(upsert_e2e.WITHIN_S)
+    found = read_run(run_folder(door.output))
+    assert "verified" in found, door.output
+    results = found["results"]
+    return results["processed_pageviews"], results["published_pageviews"]
+
+
+def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
+    """A client reads them meanwhile."""
+    settings = {"ADS_WITH_SKEW": "true", "READS_PER_SECOND": "2", **OTHERWISE[engine]}
+    found = ended_well(run(engine, **settings), upsert_e2e.WITHIN_S)
+    views, results = found["verified"]["views"], found["results"]
+    assert {name: view["status"] for name, view in views.items()} == {
+        view.name: "right" for view in VIEWS
+    }
+    assert views["campaign_windows"]["compared"] > 0
+    assert results["processed_pageviews"] == results["published_pageviews"]
+    assert results["processes"][engine]["cpu_s"] > 0
+    assert {engine, "redis"} <= found["versions"].keys()
+    check_answers(found)
+    assert not any(read["errors"] for read in results["reads"])
+
+
+def test_after_a_kill_nothing_is_lost(engine: str, nothing_left: Callable[[], None]) -> None:
+    counted, published = counted_after_a_kill(engine)
+    assert counted > published
+    nothing_left()
+
+
+def test_after_a_kill_nothing_is_counted_twice(engine: str) -> None:
+    at_most_once = {f"{engine.upper()}_GUARANTEE": "at_most_once"}
+    counted, published = counted_after_a_kill(engine, **at_most_once)
+    assert 0 < counted < published
+
+
+def test_it_listens_on_this_machine_alone(
+    engine: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One port: that of Apex' buffer server, or of the ZooKeeper within Storm."""
+    monkeypatch.setenv("WORKLOAD", "ads")
+    with stack_up(engine, upsert_e2e.WITHIN_S):
+        assert upsert_e2e.listening(engine, settings) == ["127.0.0.1"]
