@@ -1,0 +1,68 @@
+"""Runs the engines' tests that are in Java, without Kafka, against the program that is installed;
+see each engine's `tests/java/`. Those of what writes to Redis use a real one."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from racetrack import install
+from racetrack.engines.shared.tests.programs import ENGINES, recipe_of, service_of
+from racetrack.install.central import COMPILER, FLAGS
+from racetrack.stack import jvm
+from tests.redis_server import Server, running_redis
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
+    """All classes in one JVM: Spark takes its time to start."""
+    recipe, classes = recipe_of(engine), tmp_path / "classes"
+    shared = (source.parent / "tests" for source in recipe.shared)
+    folders = [recipe.tests / "src", *(folder for folder in shared if folder.is_dir())]
+    tested = [file.relative_to(folder) for folder in folders for file in folder.rglob("*Test.java")]
+
+    parts = install.ensure([engine, f"{engine}-tests"], install.read_versions(), print)
+    program = parts[engine]
+    jars = jvm.class_path(program / "lib", parts[f"{engine}-tests"] / "lib")
+    class_path = f"{program / 'classes'}:{jars}"
+    (compiler,) = (program / "compiler").glob(COMPILER)
+    java("-jar", compiler, *FLAGS, "-cp", class_path, "-d", classes, *folders)
+    java(
+        f"-Djava.io.tmpdir={tmp_path}",
+        *service_of(engine).options(program),
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        "-XX:TieredStopAtLevel=1",
+        "-Xmx1g",
+        "-cp",
+        f"{classes}:{class_path}",
+        "org.junit.platform.console.ConsoleLauncher",
+        "execute",
+        *(f"--select-class={'.'.join(file.with_suffix('').parts)}" for file in tested),
+        "--disable-banner",
+        "--details=tree",
+        "--disable-ansi-colors",
+        "--fail-if-no-tests",
+        REDIS_PORT=str(redis.port),
+    )
+
+
+def java(*arguments: str | Path, **variables: str) -> None:
+    """Run Java with these arguments and environment variables; fail with its output."""
+    done = subprocess.run(
+        [str(jvm.java()), *map(str, arguments)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
