@@ -9,10 +9,8 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -21,10 +19,11 @@ import psutil
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
-from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
+from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.mz.elsewhere import ELSEWHERE
 from racetrack.engines.mz.settings import MaterializeSettings
 from racetrack.engines.shared.pgwire import Server
+from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.stack.contract import Stack
@@ -61,7 +60,7 @@ NOT_KNOWN_TO_BE_HERE = (
 )
 
 
-class Materialize(Engine):
+class Materialize(SqlEngine):
     """See `racetrack.engines.contract.Engine`."""
 
     name = "mz"
@@ -74,14 +73,13 @@ class Materialize(Engine):
     version_part = "materialize"
     is_published = True
     stamped_by = SERVICE  # `dt_ms` is by Materialize's clock
+    elsewhere = ELSEWHERE
+    makes = "MATERIALIZED VIEW|VIEW|SOURCE"
 
-    def __init__(self, script: Path | None = None) -> None:
-        """Create the engine. If `script` is given, it replaces the workload's script."""
-        self._script = script
-
-    def script(self, settings: Settings) -> Path:
-        """Return the workload's script, or the one that replaces it."""
-        return self._script or super().script(settings)
+    def server_here(self, settings: Settings) -> Server:
+        """Return the address of Materialize in the stack, with a user that has all rights."""
+        where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"
+        return Server.at(f"postgres://materialize@{where}/materialize?sslmode=disable", "")
 
     def check(self, stack: Stack) -> None:
         """Check that psql is installed, and that Materialize can be started."""
@@ -117,17 +115,14 @@ class Materialize(Engine):
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql; if Materialize runs elsewhere, in a new schema."""
-        elsewhere = self.runs_elsewhere(stack.settings)
+        server = self.server(stack.settings).with_option(NO_BANNER)
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
-        before = ELSEWHERE.statements_before() if elsewhere else ()
-        server = _server(stack.settings).with_option(NO_BANNER)
-        script = self.script(stack.settings)
-        server.run_script(script, stack.settings.stack_name, addresses, before)
+        self.run_script(server, stack.settings, addresses)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Return an iterator over the summary, queried once a second, and over each partition's
         progress whenever Materialize reports a change."""
-        server, settings = _demo(stack.settings), stack.settings
+        server, settings = self.demo(stack.settings), stack.settings
         clock = stack.clocks.get(SERVICE)
         ahead_ms = clock.offset_ms if clock else 0.0
         return merge(
@@ -143,31 +138,15 @@ class Materialize(Engine):
     ) -> Iterator[Seen]:
         """Return an iterator over the tracer rows from a SUBSCRIBE to each view, as soon as
         Materialize reports that their timestamp is complete. Readers can't see the rows earlier."""
-        server = _demo(stack.settings)
+        server = self.demo(stack.settings)
         sources = [
             partial(_tracer_rows, server, view, view.keys(stack.settings)) for view in traced
         ]
         return only_more(merge(sources, stop))
 
-    def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a connection for queries."""
-        server = replace(_server(access.settings), schema=access.namespace)
-        return server.reader(self._made(access.settings))
-
-    def _made(self, settings: Settings) -> list[str]:
-        """Return the names of the views and sources that the script creates."""
-        text = self.script(settings).read_text()
-        return re.findall(r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", text, re.M)
-
-    def remarks(self, stack: Stack) -> list[str]:
-        """If Materialize runs elsewhere, return remarks that name the schema with the demo's
-        objects, and other schemas, which killed runs may have left behind."""
-        elsewhere = self.runs_elsewhere(stack.settings)
-        return ELSEWHERE.remarks(stack.settings) if elsewhere else []
-
     def versions(self, stack: Stack) -> Mapping[str, str]:
         """Return the versions that Materialize reports."""
-        ((version,),) = _demo(stack.settings).execute(VERSION)
+        ((version,),) = self.demo(stack.settings).execute(VERSION)
         return {"materialize": str(version)}
 
     def caveats(self, settings: Settings) -> list[str]:
@@ -179,7 +158,7 @@ class Materialize(Engine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of psql, and what to type there."""
         return [
-            f"SQL: psql '{_server(stack.settings).conninfo}'",
+            f"SQL: psql '{self.server(stack.settings).conninfo}'",
             f"In it: \\set kafka '{_kafka(stack)}'",
             f"       \\set registry '{_registry(stack)}'",
             f"       \\i {self.script(stack.settings)}",
@@ -279,19 +258,6 @@ def merge(
             yield take(0)
     finally:
         ending.set()
-
-
-def _server(settings: Settings) -> Server:
-    """Return the address of Materialize; in the stack, with a user that has all rights."""
-    if ELSEWHERE.address(settings):
-        return ELSEWHERE.server(settings)
-    where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"
-    return Server.at(f"postgres://materialize@{where}/materialize?sslmode=disable", "")
-
-
-def _demo(settings: Settings) -> Server:
-    """Return the address of Materialize, with the demo's schema as the search path."""
-    return replace(_server(settings), schema=ENGINE.namespace(settings))
 
 
 def _kafka(stack: Stack) -> str:

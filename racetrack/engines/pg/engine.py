@@ -4,13 +4,9 @@ Progress is published with NOTIFY in the transactions that insert pageviews, so 
 are committed.
 """
 
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -18,10 +14,11 @@ from psycopg.conninfo import make_conninfo
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
-from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
+from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.shared.pgwire import Server
+from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
@@ -52,7 +49,7 @@ SHARED = (
 )
 
 
-class PostgreSQL(Engine):
+class PostgreSQL(SqlEngine):
     """See `racetrack.engines.contract.Engine`."""
 
     name = "pg"
@@ -64,14 +61,20 @@ class PostgreSQL(Engine):
     kafka_elsewhere = True
     script_ending = ".pg.sql"
     version_part = "postgres"
+    elsewhere = ELSEWHERE
+    makes = "VIEW|TABLE"
 
-    def __init__(self, script: Path | None = None) -> None:
-        """Create the engine. If `script` is given, it replaces the workload's script."""
-        self._script = script
-
-    def script(self, settings: Settings) -> Path:
-        """Return the workload's script, or the one that replaces it."""
-        return self._script or super().script(settings)
+    def server_here(self, settings: Settings) -> Server:
+        """Return the address of PostgreSQL in the stack."""
+        own = PostgresSettings.of(settings)
+        where = make_conninfo(
+            host=settings.reach_address,
+            port=own.postgres_port,
+            user="shop",
+            password=own.postgres_password.get_secret_value(),
+            dbname="shop",
+        )
+        return Server.at(where, "POSTGRES_PORT")
 
     def check(self, stack: Stack) -> None:
         """Check that the script supports POSTGRES_TRIGGERS if that is set."""
@@ -91,27 +94,20 @@ class PostgreSQL(Engine):
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql. The consumer starts when the script is committed."""
         triggers = "on" if PostgresSettings.of(stack.settings).postgres_triggers else "off"
-        variables, script = {"triggers": triggers}, self.script(stack.settings)
-        before = ELSEWHERE.statements_before() if self.runs_elsewhere(stack.settings) else ()
-        _server(stack.settings).run_script(script, stack.settings.stack_name, variables, before)
-
-    def remarks(self, stack: Stack) -> list[str]:
-        """If PostgreSQL runs elsewhere, return the schema of the demo's objects, and schemas that
-        earlier runs may have left."""
-        elsewhere = self.runs_elsewhere(stack.settings)
-        return ELSEWHERE.remarks(stack.settings) if elsewhere else []
+        server, variables = self.server(stack.settings), {"triggers": triggers}
+        self.run_script(server, stack.settings, variables)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
         """Return the version of a PostgreSQL that runs elsewhere."""
         if not self.runs_elsewhere(stack.settings):
             return {}
-        ((version,),) = _server(stack.settings).execute("SHOW server_version")
+        ((version,),) = self.server(stack.settings).execute("SHOW server_version")
         return {self.version_part: str(version)}
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the current rows of the two progress views, then the notifications of each
         transaction."""
-        server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
+        server, workload = self.demo(stack.settings), find_workload(stack.settings.workload)
         views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
         with server.connect() as connection:
             for view in views:
@@ -131,16 +127,7 @@ class PostgreSQL(Engine):
     ) -> Iterator[Seen]:
         """Query the views one after the other, at most every ASK_EVERY_S. Each query computes its
         view, which takes CPU time in PostgreSQL."""
-        return only_more(_answers(stack.settings, traced, stop))
-
-    def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a connection for queries."""
-        server = replace(_server(access.settings), schema=access.namespace)
-        return server.reader(self._made(access.settings))
-
-    def _made(self, settings: Settings) -> list[str]:
-        """Return the names of the views and tables that the script creates."""
-        return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
+        return only_more(_answers(self.demo(stack.settings), stack.settings, traced, stop))
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return 0: a view is computed when it is read, so its time window ends at that moment. If
@@ -168,21 +155,21 @@ class PostgreSQL(Engine):
         if self.runs_elsewhere(stack.settings):
             first = "; ".join(ELSEWHERE.statements_before())
             return [
-                f"SQL: psql '{_server(stack.settings).conninfo}' -v triggers=off",
+                f"SQL: psql '{self.server(stack.settings).conninfo}' -v triggers=off",
                 f"In it: {first};",
                 f"       \\i {self.script(stack.settings)}",
             ]
         password = PostgresSettings.of(stack.settings).postgres_password.get_secret_value()
         return [
-            f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
+            f"SQL: PGPASSWORD={password} psql '{self.server(stack.settings).conninfo}'",
             f"In it: \\i {self.script(stack.settings)}",
         ]
 
 
 def _answers(
-    settings: Settings, traced: Sequence[TracedView], stop: threading.Event
+    server: Server, settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
-    with _demo(settings).connect() as connection:
+    with server.connect() as connection:
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
             for view in traced:
@@ -229,24 +216,6 @@ def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]
             yield each.channel, each.payload
     except psycopg.Error as error:
         raise RacetrackError(f"PostgreSQL no longer reports its progress: {error}") from error
-
-
-def _demo(settings: Settings) -> Server:
-    """Return the address of PostgreSQL, with the demo's schema as the search path."""
-    return replace(_server(settings), schema=ENGINE.namespace(settings))
-
-
-def _server(settings: Settings) -> Server:
-    if ELSEWHERE.address(settings):
-        return ELSEWHERE.server(settings)
-    where = make_conninfo(
-        host=settings.reach_address,
-        port=PostgresSettings.of(settings).postgres_port,
-        user="shop",
-        password=PostgresSettings.of(settings).postgres_password.get_secret_value(),
-        dbname="shop",
-    )
-    return Server.at(where, "POSTGRES_PORT")
 
 
 ENGINE = PostgreSQL()

@@ -1,7 +1,7 @@
 """A server that runs elsewhere and speaks PostgreSQL's protocol. A run's objects there are in a
 schema of their own, which is dropped at the end of the run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -35,13 +35,12 @@ class OwnSchema:
 
     service: str
     title: str
-    setting: str
-    url: Callable[[Settings], SecretStr]
+    setting: str  # name of the setting with the server's URL
     starts_here: bool = False
 
     def address(self, settings: Settings) -> str:
         """Return `host:port/database`."""
-        url = urlsplit(self.url(settings).get_secret_value())
+        url = urlsplit(self._url(settings))
         port = f":{url.port}" if url.port else ""
         return f"{url.hostname}{port}{url.path}" if url.hostname else ""
 
@@ -50,7 +49,11 @@ class OwnSchema:
         # Imported late, since every run looks for services that run elsewhere.
         from racetrack.engines.shared.pgwire import Server
 
-        return Server.at(self.url(settings).get_secret_value(), self.setting)
+        return Server.at(self._url(settings), self.setting)
+
+    def _url(self, settings: Settings) -> str:
+        url: SecretStr = getattr(settings, self.setting.lower())
+        return url.get_secret_value()
 
     def check(self, settings: Settings) -> Passed:
         """Log in, create a table in a new schema, and drop the schema."""

@@ -1,0 +1,60 @@
+"""Base class of engines that run their script in psql and are read by PostgreSQL's protocol."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from racetrack.config import Settings
+from racetrack.engines.contract import Access, Engine, Reader
+from racetrack.engines.shared.own_schema import OwnSchema
+from racetrack.engines.shared.pgwire import Server
+from racetrack.stack.contract import Stack
+
+
+class SqlEngine(Engine):
+    """See `racetrack.engines.contract.Engine`. Elsewhere, the demo's objects are in a schema of
+    their own."""
+
+    elsewhere: OwnSchema
+    makes: str  # regular expression of what a script creates that can be read, such as `VIEW`
+
+    def __init__(self, script: Path | None = None) -> None:
+        """Create the engine. If `script` is given, it replaces the workload's script."""
+        self._script = script
+
+    def script(self, settings: Settings) -> Path:
+        """Return the workload's script, or the one that replaces it."""
+        return self._script or super().script(settings)
+
+    @abstractmethod
+    def server_here(self, settings: Settings) -> Server:
+        """Return the address of the server in the stack."""
+
+    def server(self, settings: Settings) -> Server:
+        """Return the address of the server, in the stack or elsewhere."""
+        there = self.elsewhere
+        return there.server(settings) if there.address(settings) else self.server_here(settings)
+
+    def demo(self, settings: Settings) -> Server:
+        """Return the address of the server, with the demo's schema as the search path."""
+        return replace(self.server(settings), schema=self.namespace(settings))
+
+    def run_script(self, server: Server, settings: Settings, variables: Mapping[str, str]) -> None:
+        """Run the script in psql; if the server runs elsewhere, in a new schema."""
+        before = self.elsewhere.statements_before() if self.runs_elsewhere(settings) else ()
+        server.run_script(self.script(settings), settings.stack_name, variables, before)
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """Open a connection for queries of what the script creates."""
+        server = replace(self.server(access.settings), schema=access.namespace)
+        text = self.script(access.settings).read_text()
+        return server.reader(re.findall(rf"^CREATE (?:{self.makes}) (\w+)", text, re.M))
+
+    def remarks(self, stack: Stack) -> list[str]:
+        """If the server runs elsewhere, return the schema of the demo's objects, and schemas that
+        earlier runs may have left."""
+        there = self.runs_elsewhere(stack.settings)
+        return self.elsewhere.remarks(stack.settings) if there else []
