@@ -1,7 +1,5 @@
 """Apache Apex, with an application that writes its counts into Redis, where users read them."""
 
-from racetrack.config import Settings
-from racetrack.engines.apex.settings import ApexSettings
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
 
 
@@ -14,10 +12,6 @@ class Apex(WritesToRedis):
     services = ("apex",)
     script_ending = ".apex.java"
     version_part = "apex"
-
-    def guarantee(self, settings: Settings) -> str:
-        """Return the delivery guarantee that is set by APEX_GUARANTEE."""
-        return ApexSettings.of(settings).apex_guarantee.replace("_", " ")
 
 
 ENGINE = Apex()

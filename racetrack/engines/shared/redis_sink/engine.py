@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
+from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
 from racetrack.engines.shared.redis_sink import progress, views
 from racetrack.stack.contract import Stack
@@ -14,6 +15,11 @@ class WritesToRedis(Engine):
 
     needs = ("redis",)
     writes_to = ("the keys of the original benchmark in Redis",)
+
+    def guarantee(self, settings: Settings) -> str:
+        """Return the delivery guarantee that is set by `<engine>_GUARANTEE`."""
+        value: str = getattr(settings, f"{self.name}_guarantee")
+        return value.replace("_", " ")
 
     def load_demo(self, stack: Stack) -> None:
         """Do nothing: the engine's program begins to count when its service starts."""
