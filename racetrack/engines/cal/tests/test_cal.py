@@ -4,9 +4,9 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,33 +37,9 @@ __all__ = ["context", "settings"]  # fixtures
 NOW_MS = 1_795_000_000_000
 
 
-class FakeMessage:
-    """A Kafka message, as far as it is looked at."""
-
-    def __init__(self, partition: int, stamp: object, problem: str | None = None) -> None:
-        self._partition, self._stamp, self._problem = partition, stamp, problem
-
-    def error(self) -> str | None:
-        return self._problem
-
-    def partition(self) -> int:
-        return self._partition
-
-    def topic(self) -> str:
-        return "pageviews"
-
-    def offset(self) -> int:
-        return 812
-
-    def value(self) -> bytes | None:
-        if self._stamp is None or isinstance(self._stamp, bytes):
-            return self._stamp
-        return json.dumps({"user_id": 7, "received_at": self._stamp}).encode()
-
-
-def batch(*messages: FakeMessage) -> dict[int, list[int]]:
-    given: Any = messages
-    return by_partition(given, "received_at")
+def pageview(partition: int, due_ms: int) -> Message:
+    body = {"user_id": 7, "received_at": due_ms}
+    return Message("pageviews", partition, 0, value=json.dumps(body).encode())
 
 
 def test_a_delay_is_exact_to_the_millisecond() -> None:
@@ -203,19 +179,19 @@ def test_when_a_message_was_due_is_found_wherever_it_stands(value: bytes) -> Non
 
 
 def test_a_batch_is_taken_apart_in_order() -> None:
-    assert batch(
-        FakeMessage(1, NOW_MS), FakeMessage(0, NOW_MS + 1), FakeMessage(1, NOW_MS + 2)
-    ) == {
-        1: [NOW_MS, NOW_MS + 2],
-        0: [NOW_MS + 1],
-    }
+    batch = [pageview(1, NOW_MS), pageview(0, NOW_MS + 1), pageview(1, NOW_MS + 2)]
+    assert by_partition(batch, "received_at") == {1: [NOW_MS, NOW_MS + 2], 0: [NOW_MS + 1]}
 
 
-@pytest.mark.parametrize("wrong", [None, b"hello", b"[]", b"{}", {"odd": 1}, "soon"])
-def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: object) -> None:
+@pytest.mark.parametrize(
+    "wrong", [None, b"hello", b"[]", b"{}", b'{"received_at": {}}', b'{"received_at": "soon"}']
+)
+def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: bytes | None) -> None:
     place = "RACETRACK refused topic=pageviews, partition=3, offset=812, field=, reason=.*Error"
     with pytest.raises(SystemExit, match=place):
-        batch(FakeMessage(3, NOW_MS), FakeMessage(3, wrong))
+        by_partition(
+            [pageview(3, NOW_MS), Message("pageviews", 3, 812, value=wrong)], "received_at"
+        )
 
 
 def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

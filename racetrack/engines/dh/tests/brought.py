@@ -9,18 +9,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydeephaven import Session
 
 from racetrack import install
-from racetrack.config import Settings, load
+from racetrack.config import load
 from racetrack.engines.dh.services import deephaven as service
 from racetrack.stack import jvm
-from racetrack.stack.contract import ServiceClock
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import make_certificates
 from tests.waiting import wait_until
@@ -35,21 +34,6 @@ from deephaven.column import string_col
 threads = jpy.get_type("java.lang.Thread").getAllStackTraces().keySet().toArray()
 {name} = new_table([string_col("name", [thread.getName() for thread in threads])])
 """
-
-
-@dataclass(frozen=True)
-class OnlySettings:
-    """The part of a stack that the engine uses."""
-
-    settings: Settings
-    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
-
-    @property
-    def endpoints(self) -> None:
-        """No service but Deephaven runs."""
-
-    def log_of(self, service: str) -> Path:
-        raise AssertionError(service)  # nothing reads the log of a Deephaven elsewhere
 
 
 @dataclass(frozen=True)

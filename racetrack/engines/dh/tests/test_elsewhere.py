@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +19,8 @@ from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh import observation
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
-from racetrack.engines.dh.tests.brought import KEY, Brought, OnlySettings, brought
+from racetrack.engines.dh.tests.brought import KEY, Brought, brought
+from racetrack.engines.shared.tests import fakes
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks, faults
 from racetrack.stack.contract import Stack
@@ -56,7 +56,7 @@ def server() -> Iterator[Brought]:
 @pytest.fixture
 def elsewhere(server: Brought) -> Stack:
     """A stack whose Deephaven runs elsewhere."""
-    return cast(Stack, OnlySettings(load(server.settings())))
+    return fakes.stack(**server.settings())
 
 
 def given(script: str = SCRIPT, **changes: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.engine import statements_for
-from racetrack.engines.shared.tests.fake_topics import stack
+from racetrack.engines.shared.tests.fakes import stack
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks, faults
 from racetrack.stack.applicability import require_applicable

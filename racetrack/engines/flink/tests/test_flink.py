@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from racetrack.engines.flink import engine, script
 from racetrack.engines.flink.engine import _addresses, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
-from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
+from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
 from racetrack.kafka_endpoint import KafkaEndpoint
 from tests.fake_server import JsonHandler, serving
 
@@ -127,7 +128,7 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
 
 
 def test_a_kafka_elsewhere_gets_its_properties_and_prefix() -> None:
-    own = stack()
+    own: Any = stack()
     own.internal_endpoints.kafka = KafkaEndpoint(
         "a.example:9092",
         "race-1.",
@@ -181,7 +182,7 @@ def test_a_setting_that_makes_it_wrong_is_a_caveat() -> None:
 def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
     log = tmp_path / "flink.log"
     log.write_text("")
-    there = stack()
+    there: Any = stack()
     there.log_of = lambda _service: log
     none = list[bytes]()
     written = {"flink.pageviews_progress": none, "flink.pageviews_summary": none}

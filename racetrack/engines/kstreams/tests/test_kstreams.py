@@ -10,7 +10,7 @@ from racetrack.clock import now_ms
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Seen, Summary
 from racetrack.engines.kstreams.engine import KafkaStreams
-from racetrack.engines.shared.tests.fake_topics import stack, topics
+from racetrack.engines.shared.tests.fakes import stack, topics
 from racetrack.errors import UsageError
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS
 

@@ -8,12 +8,10 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import cast
 
 import psutil
 import psycopg
@@ -21,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from racetrack.clock import now_ms
-from racetrack.config import Settings, for_record, load
+from racetrack.config import for_record, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
@@ -33,15 +31,15 @@ from racetrack.engines.mz.tests.materialize import (
     running_materialize,
 )
 from racetrack.engines.shared.pgwire import Server
+from racetrack.engines.shared.tests.fakes import KAFKA, stack
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import RacetrackError, SetupError, UsageError
-from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import checks
-from racetrack.stack.contract import Endpoints, InternalEndpoints, ServiceClock, Stack
+from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from tests.e2e.loadgen_stack import free_ports
 from tests.relay import Relay
@@ -53,28 +51,7 @@ pytestmark = pytest.mark.slow
 __all__ = ["ready"]  # a fixture
 
 WITHIN_S = 10.0
-
-
-@dataclass(frozen=True)
-class NoStack:
-    """What the engine asks of a stack."""
-
-    settings: Settings
-    runtime: str = "native"
-    internal_endpoints: InternalEndpoints = field(
-        default_factory=lambda: InternalEndpoints(
-            KafkaEndpoint("inside:9092"), "http://inside:8081", "", "/scripts"
-        )
-    )
-    endpoints: Endpoints | None = None
-    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
-
-    def log_of(self, service: str) -> Path:
-        raise AssertionError(service)  # nothing reads Materialize's log
-
-
-def stack(runtime: str = "native", **settings: str) -> Stack:
-    return cast(Stack, NoStack(load(settings), runtime))
+REGISTRY = stack().internal_endpoints.registry
 
 
 @pytest.fixture
@@ -93,8 +70,16 @@ def materialize(postgres: Postgres) -> Iterator[Materialize]:
 
 
 @pytest.fixture
-def attached(materialize: Materialize) -> Stack:
-    return stack(MZ_URL=materialize.url)
+def engine(script: Path) -> mz.Materialize:
+    return mz.Materialize(script)
+
+
+@pytest.fixture
+def attached(materialize: Materialize) -> Iterator[Stack]:
+    """A stack whose Materialize runs elsewhere. What a test leaves in it is removed."""
+    found = stack(MZ_URL=materialize.url)
+    yield found
+    ELSEWHERE.remove(found.settings, RUN_NAME)
 
 
 def schemas(postgres: Postgres) -> set[str]:
@@ -156,15 +141,11 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> 
 
 
 def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
-    attached: Stack, materialize: Materialize, script: Path
+    attached: Stack, engine: mz.Materialize, materialize: Materialize, script: Path
 ) -> None:
     script.write_text("CREATE TABLE before (a int);\n\nSELECT a\n  FROM not_there;\nSELECT 1/0;\n")
-    engine = mz.Materialize(script)
-    try:
-        with pytest.raises(DemoError) as refused:
-            engine.load_demo(attached)
-    finally:
-        ELSEWHERE.remove(attached.settings, RUN_NAME)
+    with pytest.raises(DemoError) as refused:
+        engine.load_demo(attached)
     text = str(refused.value)
     server = Server.at(materialize.url, "MZ_URL")
     assert text.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
@@ -174,8 +155,21 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
     assert PASSWORD not in text
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "00"),  # the user's own PGOPTIONS change nothing
+        ("&options=--statement_timeout%3D7s", "7s0"),
+    ],
+)
+@pytest.mark.usefixtures("attached")
 def test_materializes_banner_is_kept_out_and_other_options_are_kept(
-    materialize: Materialize, script: Path, monkeypatch: pytest.MonkeyPatch
+    materialize: Materialize,
+    engine: mz.Materialize,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: str,
+    message: str,
 ) -> None:
     plain = subprocess.run(
         ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1/0"],
@@ -188,47 +182,40 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
         "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
         " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
     )
-    engine = mz.Materialize(script)
     monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
-    for url, message in (
-        (materialize.url, "00"),  # the user's own PGOPTIONS change nothing
-        (f"{materialize.url}&options=--statement_timeout%3D7s", "7s0"),
-    ):
-        where = stack(MZ_URL=url)
-        try:
-            with pytest.raises(
-                DemoError, match=f"exit code 3\\):\n{message}\npsql:.*division by zero"
-            ):
-                engine.load_demo(where)
-        finally:
-            ELSEWHERE.remove(where.settings, RUN_NAME)
+    refused = f"exit code 3\\):\n{message}\npsql:.*division by zero"
+    with pytest.raises(DemoError, match=refused):
+        engine.load_demo(stack(MZ_URL=f"{materialize.url}{options}"))
 
 
-def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
-    materialize: Materialize, postgres: Postgres, script: Path
-) -> None:
-    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS variables INTO variables;")
-    engine = mz.Materialize(script)
-    for given, expected in (
-        ({}, "inside:9092 http://inside:8081"),
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, f"{KAFKA} {REGISTRY}"),
         (
             {"MZ_KAFKA": "seen:1", "MZ_SCHEMA_REGISTRY_URL": "http://seen:2"},
             "seen:1 http://seen:2",
         ),
-    ):
-        where = stack(MZ_URL=materialize.url, **given)
-        try:
-            engine.load_demo(where)
-            assert postgres.rows(f"SELECT variables FROM {RUN_NAME}.variables") == [(expected,)]
-        finally:
-            ELSEWHERE.remove(where.settings, RUN_NAME)
+    ],
+)
+@pytest.mark.usefixtures("attached")
+def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
+    materialize: Materialize,
+    engine: mz.Materialize,
+    postgres: Postgres,
+    script: Path,
+    given: dict[str, str],
+    expected: str,
+) -> None:
+    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS variables INTO variables;")
+    engine.load_demo(stack(MZ_URL=materialize.url, **given))
+    assert postgres.rows(f"SELECT variables FROM {RUN_NAME}.variables") == [(expected,)]
 
 
 def test_a_password_is_in_no_command_line_and_in_no_record(
-    attached: Stack, postgres: Postgres, script: Path
+    attached: Stack, engine: mz.Materialize, postgres: Postgres, script: Path
 ) -> None:
     script.write_text("SELECT pg_sleep(60);")
-    engine = mz.Materialize(script)
     refusal: list[BaseException] = []
 
     def run() -> None:
@@ -245,7 +232,6 @@ def test_a_password_is_in_no_command_line_and_in_no_record(
     argv = psql.cmdline()
     psql.kill()
     loading.join()
-    ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert Path(argv[0]).name == "psql" and "scripts/demo.sql" in argv
     assert PASSWORD not in " ".join(argv)
     assert "psql's exit code -9" in str(refusal[0])
@@ -258,40 +244,33 @@ def test_a_password_is_in_no_command_line_and_in_no_record(
 
 
 def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
-    attached: Stack, postgres: Postgres, script: Path
+    attached: Stack, engine: mz.Materialize, postgres: Postgres
 ) -> None:
     before = schemas(postgres)
-    engine = mz.Materialize(script)
     engine.load_demo(attached)
     assert schemas(postgres) - before == {RUN_NAME}
     assert postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
     assert engine.versions(attached) == {"materialize": "v0 (of the tests)"}
     ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert schemas(postgres) == before
-    ELSEWHERE.remove(attached.settings, RUN_NAME)  # once more does no harm
 
 
 def test_what_an_earlier_run_left_is_reported_and_left_alone(
-    attached: Stack, postgres: Postgres, script: Path
+    attached: Stack, engine: mz.Materialize, postgres: Postgres
 ) -> None:
     old = "racetrack_20260101_000000_1"
     postgres.rows(f"CREATE SCHEMA {old}")
     postgres.rows("CREATE SCHEMA racetrackers")
-    engine = mz.Materialize(script)
-    try:
-        engine.load_demo(attached)
-        own, other = engine.remarks(attached)
-        assert RUN_NAME in own and "will be dropped" in own and PASSWORD not in own
-        assert f"DROP SCHEMA {old} CASCADE" in other
-    finally:
-        ELSEWHERE.remove(attached.settings, RUN_NAME)
+    engine.load_demo(attached)
+    own, other = engine.remarks(attached)
+    assert RUN_NAME in own and "will be dropped" in own and PASSWORD not in own
+    assert f"DROP SCHEMA {old} CASCADE" in other
+    ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert {old, "racetrackers"} <= schemas(postgres)
     postgres.rows(f"DROP SCHEMA {old}, racetrackers")
 
 
-def test_a_clean_up_that_fails_reports_what_is_left(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clean_up_that_fails_reports_what_is_left(postgres: Postgres) -> None:
     gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
     (line,) = ELSEWHERE.remove(gone.settings, RUN_NAME)
     assert f"DROP SCHEMA {RUN_NAME} CASCADE" in line and PASSWORD not in line
@@ -302,10 +281,10 @@ def test_a_clean_up_that_fails_reports_what_is_left(
 
 def test_without_an_image_the_native_runtime_reports_what_to_do() -> None:
     with pytest.raises(UsageError, match=r"as packages.*RUNTIME=compose.*MZ_URL=postgres://"):
-        find_engine("mz").check(stack("native"))
+        find_engine("mz").check(stack())
     with pytest.raises(UsageError, match="can pull images"):
-        find_engine("mz").check(stack("compose", AIRGAP="true"))
-    find_engine("mz").check(stack("compose"))
+        find_engine("mz").check(stack(RUNTIME="compose", AIRGAP="true"))
+    find_engine("mz").check(stack(RUNTIME="compose"))
 
 
 @pytest.mark.parametrize(
@@ -334,7 +313,7 @@ def test_a_far_materialize_is_accepted_if_its_clock_is_known(
         clock = ELSEWHERE.check(load({"MZ_URL": url})).clock
     assert clock and abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 8
-    far = cast(Stack, NoStack(load({"MZ_URL": url}), clocks={"materialized": clock}))
+    far = stack(load({"MZ_URL": url}), {"materialized": clock})
     if is_accepted:
         checks.require_known_clock(mz.Materialize(), far)
         assert str(clock) in checks.caveats_of_elsewhere(mz.Materialize(), far)[-1]
@@ -429,26 +408,22 @@ def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator
 
 
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(
-    attached: Stack, postgres: Postgres, script: Path, tmp_path: Path
+    attached: Stack, engine: mz.Materialize, postgres: Postgres, tmp_path: Path
 ) -> None:
     """The engine as it is, against PostgreSQL, with SUBSCRIBE answered before it."""
     (tmp_path / "logs").mkdir()
     folder = RunFolder.create(tmp_path / "logs", "mz", "1")
-    engine = mz.Materialize(script)
-    try:
-        engine.load_demo(attached)
-        rows = f"{RUN_NAME}.pageviews_progress"
-        with probing(engine, attached, folder) as probe:
-            time.sleep(0.5)
-            assert probe.newest is None  # no row before the first pageview
-            received_ms = now_ms() - 250
-            postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
-            assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
-            first = probe.newest
-            postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
-            assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
-    finally:
-        ELSEWHERE.remove(attached.settings, RUN_NAME)
+    engine.load_demo(attached)
+    rows = f"{RUN_NAME}.pageviews_progress"
+    with probing(engine, attached, folder) as probe:
+        time.sleep(0.5)
+        assert probe.newest is None  # no row before the first pageview
+        received_ms = now_ms() - 250
+        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
+        assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
+        first = probe.newest
+        postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
+        assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
     assert first and first.max_received_at_ms == received_ms
     assert 250 <= first.dt_ms <= first.timestamp_ms - received_ms + 1
     lines = (folder.path / "mz_sample_dt.log").read_text().splitlines()
@@ -467,7 +442,9 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
 # ---- Views ---------------------------------------------------------------------------------------
 
 
-def test_a_view_is_read_with_its_types(attached: Stack, script: Path) -> None:
+def test_a_view_is_read_with_its_types(
+    attached: Stack, engine: mz.Materialize, script: Path
+) -> None:
     script.write_text("""
 CREATE VIEW item_summary AS
 SELECT 1::int AS item_id, 12.50::numeric AS revenue, 0.5::double precision AS rate, 'a' AS name,
@@ -477,15 +454,11 @@ UNION ALL
 SELECT 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
 """)
-    engine = mz.Materialize(script)
-    try:
-        engine.load_demo(attached)
-        found = engine.read_view(attached, "item_summary").sort_by("item_id")
-        empty = engine.read_view(attached, "nothing")
-        with pytest.raises(NoSuchView):
-            engine.read_view(attached, "pg_class")
-    finally:
-        ELSEWHERE.remove(attached.settings, RUN_NAME)
+    engine.load_demo(attached)
+    found = engine.read_view(attached, "item_summary").sort_by("item_id")
+    empty = engine.read_view(attached, "nothing")
+    with pytest.raises(NoSuchView):
+        engine.read_view(attached, "pg_class")
     assert [found.schema.field(name).type for name in found.column_names] == [
         pa.int64(),
         pa.decimal128(38, 2),
@@ -504,26 +477,22 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
 
 
 def test_progress_does_not_wait_for_a_slow_query(
-    attached: Stack, postgres: Postgres, script: Path
+    attached: Stack, engine: mz.Materialize, postgres: Postgres, script: Path
 ) -> None:
     """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
     lines are recorded when they come nevertheless."""
     slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
         $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
     script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
-    engine = mz.Materialize(script)
     stop = threading.Event()
-    try:
-        engine.load_demo(attached)
-        updates = engine.updates(attached, stop)
-        rows = f"{RUN_NAME}.pageviews_progress"
-        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
-        began = time.monotonic()
-        first = next(updates)
-        assert time.monotonic() - began < 5.5
-        second = next(updates)
-        stop.set()
-        assert list(updates) is not None
-    finally:
-        ELSEWHERE.remove(attached.settings, RUN_NAME)
+    engine.load_demo(attached)
+    updates = engine.updates(attached, stop)
+    rows = f"{RUN_NAME}.pageviews_progress"
+    postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
+    began = time.monotonic()
+    first = next(updates)
+    assert time.monotonic() - began < 5.5
+    second = next(updates)
+    stop.set()
+    assert list(updates) is not None
     assert isinstance(first, Progress) and isinstance(second, Summary)

@@ -1,52 +1,19 @@
-"""Fake messages from Kafka for the baseline, and the content of its views."""
+"""Messages from Kafka for the baseline, and the content of its views."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, cast
 
 import psycopg
+from confluent_kafka import Message
 
-from racetrack.config import Settings
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.feed import plan
-from racetrack.stack.contract import Endpoints, ServiceClock, Stack
+from racetrack.stack.contract import Stack
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 10.0
-
-
-@dataclass(frozen=True)
-class Message:
-    """A Kafka message, as far as it is looked at."""
-
-    of: str
-    at: int
-    body: bytes | None
-    name: bytes | None = None
-    where: int = 0
-    problem: str | None = None
-
-    def error(self) -> str | None:
-        return self.problem
-
-    def topic(self) -> str:
-        return self.of
-
-    def partition(self) -> int:
-        return self.where
-
-    def offset(self) -> int:
-        return self.at
-
-    def key(self) -> bytes | None:
-        return self.name
-
-    def value(self) -> bytes | None:
-        return self.body
 
 
 class PlainAvro:
@@ -62,26 +29,14 @@ class PlainAvro:
         return 1
 
 
-@dataclass(frozen=True)
-class OnlySettings:
-    """What the engine asks of a stack."""
-
-    settings: Settings
-    endpoints: Endpoints | None = None
-    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
-
-    def log_of(self, service: str) -> Path:
-        raise AssertionError(service)  # nothing reads PostgreSQL's log
-
-
 def pageview(at: int, url: str, user: int = 7, where: int = 0, when: int = NOW_MS) -> Message:
     body = {"user_id": user, "url": url, "channel": "social", "received_at": when + at}
-    return Message("pageviews", at, json.dumps(body).encode(), where=where)
+    return Message("pageviews", where, at, value=json.dumps(body).encode())
 
 
 def change(table: str, at: int, before: Any, after: Any) -> Message:
     body = json.dumps({"before": before, "after": after}, default=str).encode()
-    return Message(f"mysql.shop.{table}", at, body)
+    return Message(f"mysql.shop.{table}", 0, at, value=body)
 
 
 def user(number: int, email: str | None = "a@b") -> dict[str, Any]:
@@ -97,7 +52,7 @@ def purchase(number: int, price: str, buyer: int = 7) -> dict[str, Any]:
 
 def bring(connection: "psycopg.Connection[Any]", *messages: Message) -> set[str]:
     of = plan.read(connection)
-    return feed.bring(connection, cast(Any, messages), cast(Any, PlainAvro()), of)
+    return feed.bring(connection, messages, cast(Any, PlainAvro()), of)
 
 
 def rows(stack: Stack, view: str) -> list[dict[str, Any]]:

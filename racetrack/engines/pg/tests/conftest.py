@@ -1,15 +1,14 @@
 """A real PostgreSQL, as the baseline has it."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
 
-from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.services import postgres
-from racetrack.engines.pg.tests.brought import OnlySettings
+from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.stack.contract import Stack
 
@@ -25,7 +24,7 @@ def server() -> Iterator[Postgres]:
 def stack(server: Postgres) -> Iterator[Stack]:
     server.rows("CREATE DATABASE shop OWNER shop")
     changed = {"POSTGRES_PORT": str(server.port), "POSTGRES_PASSWORD": PASSWORD}
-    yield cast(Stack, OnlySettings(load(changed)))
+    yield fakes.stack(**changed)
     server.rows("DROP DATABASE shop WITH (FORCE)")
 
 

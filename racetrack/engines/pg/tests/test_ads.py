@@ -4,16 +4,18 @@ that script's alone."""
 import json
 import threading
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Message
 
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.services import postgres
-from racetrack.engines.pg.tests.brought import NOW_MS, Message, OnlySettings, bring, rows
+from racetrack.engines.pg.tests.brought import NOW_MS, bring, rows
+from racetrack.engines.shared.tests import fakes
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 
@@ -27,7 +29,7 @@ Connection = psycopg.Connection[Any]
 @pytest.fixture
 def ads(stack: Stack) -> Stack:
     """A stack on which ads are raced."""
-    return cast(Stack, OnlySettings(stack.settings.model_copy(update={"workload": "ads"})))
+    return fakes.stack(stack.settings.model_copy(update={"workload": "ads"}))
 
 
 @pytest.fixture
@@ -41,12 +43,12 @@ def loaded(ads: Stack) -> Iterator[Connection]:
 def event(at: int, ad: str, kind: str = "view", when: int = FIRST, where: int = 0) -> Message:
     what = {"user_id": "u", "page_id": "p", "ad_id": ad, "ad_type": "mail", "event_type": kind}
     body = json.dumps({**what, "event_time": when, "ip_address": "1.2.3.4"})
-    return Message("ad-events", at, body.encode(), where=where)
+    return Message("ad-events", where, at, value=body.encode())
 
 
 def row(at: int, table: str, after: object, before: object = None) -> Message:
     body = {"before": before, "after": after}
-    return Message(f"mysql.ads.{table}", at, json.dumps(body).encode())
+    return Message(f"mysql.ads.{table}", 0, at, value=json.dumps(body).encode())
 
 
 def ad(name: str, campaign: str) -> dict[str, str]:
@@ -111,5 +113,5 @@ def test_its_progress_is_reported_as_the_workload_calls_it(loaded: Connection, a
 
 def test_what_is_no_event_is_loud(loaded: Connection) -> None:
     with pytest.raises(feed.Refused, match="offset=0"):
-        bring(loaded, Message("ad-events", 0, b'{"ad_id": "a", "event_type": "view"}'))
+        bring(loaded, Message("ad-events", 0, 0, value=b'{"ad_id": "a", "event_type": "view"}'))
     assert feed.wait_for_tables(loaded) == {}

@@ -1,7 +1,6 @@
 """A PostgreSQL that the user provides: the demo is in a schema of its own, and leaves no trace."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +13,8 @@ from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.services import pgfeed
-from racetrack.engines.pg.tests.brought import OnlySettings, bring, pageview
+from racetrack.engines.pg.tests.brought import bring, pageview
+from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks, faults
@@ -31,9 +31,9 @@ def url(server: Postgres, user: str = "shop") -> str:
 
 
 @pytest.fixture
-def elsewhere(server: Postgres, stack: Stack) -> Iterator[Stack]:
+def elsewhere(server: Postgres, stack: Stack) -> Stack:
     """A stack whose PostgreSQL runs elsewhere; `stack` made the database."""
-    yield cast(Stack, OnlySettings(load({"POSTGRES_URL": url(server)})))
+    return fakes.stack(POSTGRES_URL=url(server))
 
 
 def schemas(server: Postgres) -> set[str]:
@@ -54,7 +54,7 @@ def test_only_the_consumer_is_started_and_the_cost_is_unknown(elsewhere: Stack) 
 
 def test_the_reader_learns_why_the_cost_is_blank_and_how_clocks_differ(elsewhere: Stack) -> None:
     clock = ServiceClock("PostgreSQL", 7.04, 1.26)
-    stack = cast(Stack, OnlySettings(elsewhere.settings, clocks={"postgres": clock}))
+    stack = fakes.stack(elsewhere.settings, {"postgres": clock})
     blank, lag = checks.caveats_of_elsewhere(pg.ENGINE, stack)
     assert "it ran at POSTGRES_URL" in blank and "so they are blank" in blank
     assert "by this machine's clock" in lag and "7.0 ms ahead" in lag and "± 1.3 ms" in lag

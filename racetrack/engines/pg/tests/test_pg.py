@@ -4,10 +4,11 @@ import threading
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import KafkaError, Message
 
 from racetrack.config import load
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
@@ -17,8 +18,6 @@ from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.tests.brought import (
     NOW_MS,
     WITHIN_S,
-    Message,
-    OnlySettings,
     bring,
     change,
     pageview,
@@ -26,6 +25,7 @@ from racetrack.engines.pg.tests.brought import (
     rows,
     user,
 )
+from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
@@ -55,7 +55,7 @@ def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_rea
     stack: Stack, triggers: bool, kind: str
 ) -> None:
     changed = stack.settings.model_copy(update={"postgres_triggers": triggers})
-    stack = cast(Stack, OnlySettings(changed))
+    stack = fakes.stack(changed)
     pg.ENGINE.load_demo(stack)
     with postgres.connect(stack.settings) as connection:
         bring(connection, pageview(0, "/products/3"), pageview(1, "/profiles/3"))
@@ -102,7 +102,7 @@ def test_pageviews_are_counted_with_the_batch_that_brings_them(
     ]
     assert rows(stack, "pageviews_by_item") == [{"item_id": 3, "pageviews": 2}]
     with pytest.raises(feed.Refused, match="pageviews"):
-        bring(loaded, pageview(3, "/x"), Message("pageviews", 4, b""))
+        bring(loaded, pageview(3, "/x"), Message("pageviews", 0, 4, value=b""))
     assert rows(stack, "pageviews_summary")[0]["total"] == 4
     assert feed.wait_for_tables(loaded) == {("pageviews", 0): 3, ("pageviews", 4): 2}
 
@@ -124,7 +124,7 @@ def test_a_message_that_is_no_pageview_is_named_and_changes_nothing(
     before, after = pageview(10, "/products/3", where=4), pageview(12, "/products/3", where=4)
     place = "topic=pageviews, partition=4, offset=11, field=, reason=.*"
     with pytest.raises(feed.Refused, match=f"^RACETRACK refused {place}({reason})"):
-        bring(loaded, before, Message("pageviews", 11, wrong, where=4), after)
+        bring(loaded, before, Message("pageviews", 4, 11, value=wrong), after)
     assert rows(stack, "pageviews") == []
     assert feed.wait_for_tables(loaded) == {}
 
@@ -197,15 +197,17 @@ def test_flags_are_ids_and_all_else_is_left_out(
     loaded: "psycopg.Connection[Any]", stack: Stack
 ) -> None:
     flags = [b"7", b'"8"', b"7", b"no id", b"\xff", b"", b"1" * 19]
-    bring(loaded, *(Message("dd_flagged_profiles", at, body) for at, body in enumerate(flags)))
+    topic = "dd_flagged_profiles"
+    bring(loaded, *(Message(topic, 0, at, value=flag) for at, flag in enumerate(flags)))
     bring(loaded, pageview(0, "/a", user=8), pageview(1, "/b", user=9))
     assert [row["user_id"] for row in rows(stack, "dd_flagged_profiles")] == [7, 8]
     assert [row["url"] for row in rows(stack, "dd_flagged_profile_view")] == ["/a"]
 
 
 def test_an_error_of_the_broker_ends_it(loaded: "psycopg.Connection[Any]") -> None:
-    with pytest.raises(RuntimeError, match="pageviews: gone"):
-        bring(loaded, Message("pageviews", 0, None, problem="gone"))
+    gone = KafkaError(KafkaError._FAIL, "gone")
+    with pytest.raises(RuntimeError, match=r"pageviews: .*gone"):
+        bring(loaded, Message("pageviews", 0, 0, error=gone))
 
 
 def test_progress_is_reported_when_it_is_committed(

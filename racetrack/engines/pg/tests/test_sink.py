@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import psycopg
 import pytest
+from confluent_kafka import Message
 
 from racetrack.engines.pg.feed import sink as feed_sink
 from racetrack.engines.pg.tests.brought import (
-    Message,
     PlainAvro,
     bring,
     change,
@@ -66,7 +66,7 @@ def test_the_sink_sends_what_has_changed_and_what_has_gone(
 def test_the_sink_is_read_back(loaded: "psycopg.Connection[Any]", stack: Stack) -> None:
     def sent(at: int, number: int, value: object) -> Message:
         body = None if value is None else json.dumps(value).encode()
-        return Message(feed_sink.TOPIC, at, body, json.dumps({"id": number}).encode())
+        return Message(feed_sink.TOPIC, 0, at, json.dumps({"id": number}).encode(), body)
 
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
     bring(loaded, sent(0, 7, value), sent(1, 8, value))

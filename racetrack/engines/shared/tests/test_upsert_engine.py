@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from racetrack.engines.contract import NoSuchView, Progress, Summary
-from racetrack.engines.shared.tests.fake_topics import AT_MS, stack, topics
+from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 
 PROGRESS, SUMMARY = "upsert.pageviews_progress", "upsert.pageviews_summary"

@@ -8,7 +8,7 @@ import pytest
 
 from racetrack.config import Settings, load
 from racetrack.engines import find_engine
-from racetrack.engines.shared.tests.fake_topics import stack
+from racetrack.engines.shared.tests.fakes import stack
 from racetrack.engines.spark.elsewhere import ELSEWHERE
 from racetrack.errors import SetupError, UsageError
 from racetrack.run import checks, faults

@@ -1,14 +1,15 @@
-"""Topics of upsert engines in memory, for tests without Kafka."""
+"""A stack for tests of engines, and topics of upsert engines in memory: neither needs Kafka."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import cast
 
-from racetrack.config import load
+from racetrack.config import Settings, load
 from racetrack.engines.shared.upsert.engine import OpenTopics
 from racetrack.engines.shared.upsert.topics import Span, Topics, Written
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.contract import ServiceClock, Stack
 
 KAFKA = KafkaEndpoint("127.0.0.1:54092")
 AT_MS = 1_700_000_000_123  # when the broker took each message
@@ -51,13 +52,21 @@ def topics(values: Mapping[str, Sequence[bytes]]) -> OpenTopics:
     return open_topics
 
 
-def stack(**overrides: str) -> Any:
-    """Return what an upsert engine uses of a stack."""
-    return SimpleNamespace(
-        settings=load(overrides),
-        clocks={},
+def stack(
+    settings: Settings | None = None,
+    clocks: Mapping[str, ServiceClock] | None = None,
+    /,
+    **overrides: str,
+) -> Stack:
+    """Return what engines use of a stack with these settings, given whole or by their names."""
+    settings = settings or load(overrides)
+    found = SimpleNamespace(
+        settings=settings,
+        runtime=settings.runtime,
+        clocks=clocks or {},
         endpoints=SimpleNamespace(kafka=KAFKA),
         internal_endpoints=SimpleNamespace(kafka=KAFKA, registry="http://127.0.0.1:54081"),
         log_of=lambda service: Path(f"/logs/{service}.log"),
         program=lambda service, name: f"/parts/{service}/bin/{name}",
     )
+    return cast(Stack, found)
