@@ -10,13 +10,14 @@ from racetrack import cli
 from racetrack.config import load
 from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.tests.cluster import Cluster, running_cluster
+from racetrack.engines.shared.tests import elsewhere_e2e
 from racetrack.errors import SetupError
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
+OpenDoor = Callable[..., Door]
 NothingLeft = Callable[[], None]
 
 
@@ -26,23 +27,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture
-def flink_door(
-    door: Callable[..., Door], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Door]:
-    """`./run_experiment.sh flink …` with FLINK_GATEWAY_URL at the test's Flink."""
+@pytest.fixture(autouse=True)
+def provided(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Front doors use the test's Flink."""
     monkeypatch.setenv("FLINK_GATEWAY_URL", cluster.url)
 
-    def open_door(*arguments: str) -> Door:
-        return door("run_experiment.sh", "flink", *arguments)
 
-    return open_door
-
-
-def test_the_check_lists_what_is_possible(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FLINK_GATEWAY_URL", cluster.url)
+def test_the_check_lists_what_is_possible() -> None:
     result = CliRunner().invoke(cli.race, ["check"])
     assert result.exit_code == 0, result.output
     for done in ("can open a session", "can list jobs", "can find the connectors"):
@@ -62,50 +53,32 @@ def test_a_wrong_url_is_named(cluster: Cluster, url: str, answer: str) -> None:
 
 
 def test_a_run_is_verified_and_leaves_nothing(
-    flink_door: Callable[..., Door],
-    cluster: Cluster,
-    nothing_left: NothingLeft,
-    monkeypatch: pytest.MonkeyPatch,
+    door: OpenDoor, cluster: Cluster, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACER_EVENTS_PER_SECOND", "12")
-    run = flink_door("500", "5", "5", "1.0", "--verify")
-    run.until(r"^\[4/")
+    run = elsewhere_e2e.begun(door, "flink", *elsewhere_e2e.BRIEF, "--verify")
     assert [job.name.startswith("racetrack_") for job in cluster.jobs()] == [True]
     assert run.wait() == 0, run.output
     nothing_left()
     assert cluster.jobs() == []
-    record = read_run(run_folder(run.output))
-    assert record["outcome"] == "ok"
+    record = elsewhere_e2e.check_followed(run, "FLINK_GATEWAY_URL")
     assert record["versions"]["flink"]
-    assert any("it ran at FLINK_GATEWAY_URL" in caveat for caveat in record["caveats"])
-    results = record["results"]
-    assert results["engine"] is None and "flink" not in results["processes"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
-    assert all(view["lag_p99_ms"] is not None for view in results["views"])
+    assert "flink" not in record["results"]["processes"]
 
 
-def test_a_job_that_others_cancel_ends_the_run(
-    flink_door: Callable[..., Door], cluster: Cluster
-) -> None:
-    run = flink_door("500", "60", "5", "1.0")
-    run.until(r"^\[4/")
+def test_a_job_that_others_cancel_ends_the_run(door: OpenDoor, cluster: Cluster) -> None:
+    run = elsewhere_e2e.begun(door, "flink", *elsewhere_e2e.LONG)
     (job,) = cluster.jobs()
     cluster.fail(job)
     assert run.wait() == 1, run.output
     assert f"{job.id} is CANCELED" in read_run(run_folder(run.output))["outcome"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@elsewhere_e2e.interrupted
 def test_an_interrupted_run_leaves_nothing(
-    flink_door: Callable[..., Door],
-    cluster: Cluster,
-    nothing_left: NothingLeft,
-    how: signal.Signals,
+    door: OpenDoor, cluster: Cluster, nothing_left: NothingLeft, how: signal.Signals
 ) -> None:
-    run = flink_door("500", "60", "5", "1.0")
-    run.until(r"^\[4/")
+    run = elsewhere_e2e.begun(door, "flink", *elsewhere_e2e.LONG)
     assert len(cluster.jobs()) == 1
-    run.signal(how)
-    assert run.wait() == (130 if how is signal.SIGINT else -9), run.output
-    wait_until(lambda: not cluster.jobs(), "job is gone", 40, 0.5)
+    elsewhere_e2e.check_interrupted(run, how, cluster.jobs)
     nothing_left()

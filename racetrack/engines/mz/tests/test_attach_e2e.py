@@ -94,24 +94,18 @@ def materialize(postgres: Postgres) -> Iterator[Materialize]:
 
 
 @pytest.fixture
-def mz_door(
-    door: Callable[..., Door], materialize: Materialize, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Door]:
-    """`./run_experiment.sh mz …` with MZ_URL at the tests' Materialize."""
+def provided(materialize: Materialize, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Front doors use the tests' Materialize."""
     monkeypatch.setenv("MZ_URL", materialize.url)
-
-    def open_door(*arguments: str) -> Door:
-        return door("run_experiment.sh", "mz", *arguments)
-
-    return open_door
 
 
 def schemas(postgres: Postgres) -> list[object]:
     return [row[0] for row in postgres.rows(SCHEMAS)]
 
 
+@pytest.mark.usefixtures("provided")
 def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
-    mz_door: Callable[..., Door],
+    door: Callable[..., Door],
     postgres: Postgres,
     settings: Settings,
     nothing_left: NothingLeft,
@@ -121,7 +115,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     monkeypatch.setenv("TRACER_EVENTS_PER_SECOND", "12")
     monkeypatch.setenv("READS_PER_SECOND", "6")
     with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
-        run = mz_door("500", "3", "5", "1.0")
+        run = door("run_experiment.sh", "mz", "500", "3", "5", "1.0")
         run.until(r"will be dropped$")
         (schema,) = schemas(postgres)
         assert run.wait() == 0, run.output
@@ -170,14 +164,15 @@ def _delays_and_progress_agree(folder: Path) -> None:
     assert sum(newest.values()) == delays[-1].total
 
 
+@pytest.mark.usefixtures("provided")
 def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its_schema(
-    mz_door: Callable[..., Door],
+    door: Callable[..., Door],
     postgres: Postgres,
     settings: Settings,
     nothing_left: NothingLeft,
 ) -> None:
     with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
-        run = mz_door("500", "60", "5", "1.0")
+        run = door("run_experiment.sh", "mz", "500", "60", "5", "1.0")
         run.until(r"^\[4/6\]")
         assert len(schemas(postgres)) == 1
         run.signal(signal.SIGINT)
@@ -192,28 +187,15 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
     assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none is the engine's
 
 
+@pytest.mark.usefixtures("provided")
 def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
-    door: Callable[..., Door],
-    materialize: Materialize,
-    tmp_path: Path,
-    postgres: Postgres,
-    nothing_left: NothingLeft,
-    monkeypatch: pytest.MonkeyPatch,
+    door: Callable[..., Door], tmp_path: Path, postgres: Postgres, nothing_left: NothingLeft
 ) -> None:
-    monkeypatch.setenv("MZ_URL", materialize.url)
     script = tmp_path / "scripts" / "demo.sql"
     script.parent.mkdir()
     script.write_text("CREATE TABLE made (a int);\nSELECT b\nFROM made;\n")
-    run = door(
-        sys.executable,
-        "-m",
-        "racetrack.engines.mz.tests.front_door",
-        str(script),
-        "500",
-        "3",
-        "5",
-        "1.0",
-    )
+    own = (sys.executable, "-m", "racetrack.engines.mz.tests.front_door")
+    run = door(*own, str(script), "500", "3", "5", "1.0")
     assert run.wait() == 1, run.output
     assert 'psql:scripts/demo.sql:3: ERROR:  column "b" does not exist' in run.output
     assert "STATEMENT:  SELECT b\nFROM made;" in run.output

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from racetrack.engines.shared.tests import upsert_e2e
+from racetrack.engines.shared.tests import elsewhere_e2e, upsert_e2e
 from racetrack.engines.spark.engine import NOT_MADE
 from racetrack.engines.spark.tests.standalone import Standalone, running_standalone
 from racetrack.workloads.contract import find_workload
-from tests.e2e.shared import Door, run_folder
-from tests.run_json import read_run
+from tests.e2e.shared import Door
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
+OpenDoor = Callable[..., Door]
 NothingLeft = Callable[[], None]
 # Otherwise Spark takes all CPU there is, and the generator may be late.
 CALM = {"SPARK_TRIGGER_MS": "1000"}
@@ -26,65 +26,40 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
         yield running
 
 
-@pytest.fixture
-def spark_door(
-    door: Callable[..., Door], cluster: Standalone, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Door]:
-    """`./run_experiment.sh spark …` with SPARK_MASTER_URL at the test's cluster."""
+@pytest.fixture(autouse=True)
+def provided(cluster: Standalone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Front doors use the test's cluster."""
     for name, value in {**cluster.environment, "SPARK_HEAP": "1g", **CALM}.items():
         monkeypatch.setenv(name, value)
 
-    def open_door(*arguments: str) -> Door:
-        return door("run_experiment.sh", "spark", *arguments)
 
-    return open_door
-
-
-def check_nothing_runs(cluster: Standalone) -> None:
-    wait_until(lambda: not cluster.applications(), "end of the application", 40, 0.5)
-    wait_until(lambda: not list(cluster.shared.iterdir()), "removal of the folder", 40, 0.5)
+def left(cluster: Standalone) -> list[str]:
+    return [*cluster.applications(), *(path.name for path in cluster.shared.iterdir())]
 
 
 def test_a_run_is_verified_and_leaves_nothing(
-    spark_door: Callable[..., Door],
-    cluster: Standalone,
-    nothing_left: NothingLeft,
-    monkeypatch: pytest.MonkeyPatch,
+    door: OpenDoor, cluster: Standalone, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACER_EVENTS_PER_SECOND", "12")
-    run = spark_door("500", "5", "5", "1.0", "--verify")
-    run.until(r"^\[4/")
+    run = elsewhere_e2e.begun(door, "spark", *elsewhere_e2e.BRIEF, "--verify")
     (application,) = cluster.applications()
     assert application.startswith("racetrack_")
     assert run.wait(400) == 0, run.output
-    check_nothing_runs(cluster)
+    wait_until(lambda: not left(cluster), "end of the application and its folder", 80, 0.5)
     nothing_left()
     assert f"working folders, with logs, of the application {application}" in run.output
     assert upsert_e2e.statuses(run) == {
         view.name: "absent" if view.name in NOT_MADE else "right"
         for view in find_workload("shop").views
     }
-    record = read_run(run_folder(run.output))
-    assert record["outcome"] == "ok"
-    (caveat,) = (each for each in record["caveats"] if "it ran at SPARK_MASTER_URL" in each)
-    assert "so they are blank" in caveat
-    results = record["results"]
-    assert results["engine"] is None
-    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
-    assert all(view["lag_p99_ms"] is not None for view in results["views"])
+    elsewhere_e2e.check_followed(run, "SPARK_MASTER_URL")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@elsewhere_e2e.interrupted
 def test_an_interrupted_run_leaves_nothing(
-    spark_door: Callable[..., Door],
-    cluster: Standalone,
-    nothing_left: NothingLeft,
-    how: signal.Signals,
+    door: OpenDoor, cluster: Standalone, nothing_left: NothingLeft, how: signal.Signals
 ) -> None:
-    run = spark_door("500", "60", "5", "1.0")
-    run.until(r"^\[4/")
+    run = elsewhere_e2e.begun(door, "spark", *elsewhere_e2e.LONG)
     assert len(cluster.applications()) == len(list(cluster.shared.iterdir())) == 1
-    run.signal(how)
-    assert run.wait() == (130 if how is signal.SIGINT else -9), run.output
-    check_nothing_runs(cluster)
+    elsewhere_e2e.check_interrupted(run, how, lambda: left(cluster))
     nothing_left()

@@ -1,0 +1,67 @@
+"""Tests on the real stack of engines that the user provides: what is the same for each of them.
+
+A module sets the address in a fixture with `autouse`, so that front doors use its engine.
+"""
+
+import signal
+from collections.abc import Callable, Collection
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.e2e.shared import Door, run_folder
+from tests.run_json import read_run
+from tests.waiting import wait_until
+
+BRIEF, LONG = ("500", "5", "5", "1.0"), ("500", "60", "5", "1.0")
+interrupted = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+
+
+def begun(door: Callable[..., Door], engine: str, *words: str) -> Door:
+    """Return an experiment whose rate is set."""
+    run = door("run_experiment.sh", engine, *words)
+    run.until(r"^\[4/")
+    return run
+
+
+def check_interrupted(
+    run: Door, how: signal.Signals, left: Callable[[], Collection[object]]
+) -> None:
+    """Interrupt an experiment. Fail unless nothing of it is left in the engine soon after."""
+    run.signal(how)
+    assert run.wait() == (130 if how is signal.SIGINT else -9), run.output
+    wait_until(lambda: not left(), "end of all that the run made", every_s=0.5)
+
+
+def check_followed(run: Door, setting: str) -> dict[str, Any]:
+    """Return `run.json`. Fail unless all was counted and followed at no cost that is known."""
+    record = read_run(run_folder(run.output))
+    assert record["outcome"] == "ok"
+    (caveat,) = [each for each in record["caveats"] if f"it ran at {setting}" in each]
+    assert "so they are blank" in caveat
+    results = record["results"]
+    assert results["engine"] is None and record.get("engine_services", ()) in ((), [])
+    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
+    assert all(view["lag_p99_ms"] is not None for view in results["views"])
+    return record
+
+
+def check_read(record: dict[str, Any]) -> None:
+    """Fail unless a client read the views without an error."""
+    reads = record["results"]["reads"]
+    assert any(read["age"] for read in reads)
+    assert not any(read["errors"] for read in reads)
+
+
+def command_lines() -> str:
+    """Return the arguments of all processes of the machine."""
+    found = (each.info["cmdline"] or () for each in psutil.process_iter(["cmdline"]))
+    return "\n".join(map(" ".join, found))
+
+
+def check_secret(run: Door, arguments: str, secret: str) -> None:
+    """Fail if the secret is in a file of the run, in its output, or in arguments of processes."""
+    files = [path for path in run_folder(run.output).rglob("*") if path.is_file()]
+    assert [path for path in files if secret in path.read_text(errors="replace")] == []
+    assert secret not in arguments + run.output
