@@ -1,7 +1,6 @@
 """A real registry of images of the tests' own, from Debian's package, unpacked."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,8 @@ from racetrack.install import apt, debian
 from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import Recipe, Site
 from racetrack.stack import net
-from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
-from tests.waiting import wait_until
+from tests.servers import running
 
 PACKAGE = "docker-registry"
 PROGRAM = f"usr/bin/{PACKAGE}"
@@ -30,22 +28,9 @@ def image_registry(folder: Path) -> Iterator[str]:
     (port,) = free_ports(1)
     configuration = folder / "registry.yml"
     configuration.write_text(CONFIGURATION.format(folder=folder / "images", port=port))
-    with (folder / "registry.log").open("wb") as log:
-        process = subprocess.Popen([part / PROGRAM, "serve", configuration], stdout=log, stderr=log)
-
-    def answers() -> bool:
-        try:
-            net.request(f"http://127.0.0.1:{port}/v2/")
-        except NotReady:
-            return False
-        return True
-
-    try:
-        wait_until(answers, "answer of the registry", every_s=0.1)
+    command = [str(part / PROGRAM), "serve", str(configuration)]
+    with running([command], folder, lambda: net.request(f"http://127.0.0.1:{port}/v2/")):
         yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _recipe() -> Recipe:

@@ -1,7 +1,6 @@
 """A real Prometheus of the tests' own, from Debian's package, unpacked. It samples this process."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +15,8 @@ from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import Recipe, Site
 from racetrack.probes.usage import BYTES_PER_GIB, usage_of
 from racetrack.stack import net
-from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
-from tests.waiting import wait_until
+from tests.servers import running
 
 PROGRAM = "usr/bin/prometheus"
 CPU, MEMORY = "tried_cpu_seconds_total", "tried_memory_bytes"
@@ -50,7 +48,6 @@ class OwnPrometheus:
     """A Prometheus that runs."""
 
     port: int
-    process: "subprocess.Popen[bytes]"
 
     @property
     def url(self) -> str:
@@ -59,10 +56,7 @@ class OwnPrometheus:
 
     def has(self, query: str) -> bool:
         """Return whether a query returns a value."""
-        try:
-            _, answer = net.request(f"{self.url}/api/v1/query?query={query}")
-        except NotReady:
-            return False
+        _, answer = net.request(f"{self.url}/api/v1/query?query={query}")
         return b'"value"' in answer
 
 
@@ -75,24 +69,17 @@ def own_prometheus(folder: Path, figures: Figures) -> Iterator[OwnPrometheus]:
     registry.register(figures)
     server, _ = start_http_server(figures_port, "127.0.0.1", registry)
     (folder / "prometheus.yml").write_text(CONFIGURATION.format(port=figures_port))
-    with (folder / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                part / PROGRAM,
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-    found = OwnPrometheus(port, process)
+    command = [
+        str(part / PROGRAM),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    found = OwnPrometheus(port)
     try:
-        wait_until(lambda: found.has(CPU), "sample in Prometheus", every_s=0.1)
-        yield found
+        with running([command], folder, lambda: found.has(CPU)):
+            yield found
     finally:
-        process.kill()
-        process.wait()
         server.shutdown()
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from racetrack import install
 from racetrack.stack import jvm, net
-from racetrack.stack.service import NotReady
 from racetrack.stack.services.broker import LOG4J
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import ADMIN, SecuredKafka, make_certificates
@@ -18,7 +17,7 @@ from tests.secured_mysql import SecuredMysql
 from tests.secured_proxy import proxy
 from tests.secured_registry import PASSWORD as REGISTRY_PASSWORD
 from tests.secured_registry import SecuredRegistry
-from tests.waiting import wait_until
+from tests.servers import running
 
 USER, PASSWORD = "race", 'conn"ect $secret'
 STORE_PASSWORD = "authorities"
@@ -87,18 +86,8 @@ def secured_connect(
         proxy(folder, port, behind_port, USER, PASSWORD),
     ]
     connect = SecuredConnect(port, behind_port, folder)
-    with (folder / "connect.log").open("ab") as log:
-        running = [
-            subprocess.Popen(each, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
-            for each in commands
-        ]
-    try:
-        wait_until(lambda: _answers(connect), "Kafka Connect answers", READY_WITHIN_S)
+    with running(commands, folder, lambda: connect.connectors() is not None, READY_WITHIN_S):
         yield connect
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
 
 
 def _worker(folder: Path, kafka: SecuredKafka, debezium: Path, port: int) -> dict[str, str]:
@@ -149,11 +138,3 @@ def _trust(folder: Path, *authorities: Path) -> Path:
             capture_output=True,
         )
     return store
-
-
-def _answers(connect: SecuredConnect) -> bool:
-    try:
-        connect.connectors()
-    except NotReady:
-        return False
-    return True

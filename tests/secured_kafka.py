@@ -34,6 +34,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from racetrack import install
 from racetrack.stack import jvm
 from tests.e2e.loadgen_stack import free_ports
+from tests.servers import print_settings
 
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race-1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
@@ -365,10 +366,7 @@ def main() -> None:
     has_certificate = "--certificate" in options
     host = next((each for each in options if not each.startswith("-")), "localhost")
     with tempfile.TemporaryDirectory() as name, secured_kafka(Path(name), host) as kafka:
-        found = kafka.settings_with_certificate() if has_certificate else kafka.settings()
-        for setting, value in found.items():
-            print(f"export {setting}='{value}'", flush=True)
-        sys.stdin.read()
+        print_settings(kafka.settings_with_certificate() if has_certificate else kafka.settings())
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@
 """
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pymysql
@@ -19,7 +18,7 @@ from racetrack.config import load
 from racetrack.stack.service import Context, find_service
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import make_certificates
-from tests.waiting import wait_until
+from tests.servers import print_settings, running
 
 USER, PASSWORD, ROOT = "race", 'my"sql \\ $secret', "root's"
 # What docs/own-parts.md says a run needs.
@@ -29,7 +28,6 @@ RIGHTS = (
     "REPLICATION CLIENT ON *.*",
     "REPLICATION SLAVE ON *.*",
 )
-READY_WITHIN_S = 60.0
 FILES = {"ca": "ca.pem", "cert": "broker.pem", "key": "broker.key"}
 OPTIONS = (
     "--bind-address=127.0.0.1,127.0.0.2",  # the certificate has only the first
@@ -88,41 +86,23 @@ def secured_mysql() -> Iterator[SecuredMysql]:
     used = {"MYSQL_PORT": str(port), "MYSQL_ROOT_PASSWORD": ROOT, "BIND_ADDRESS": "127.0.0.1"}
     launch = find_service("mysql").launch(Context(load(used), folder, parts))
     options = [f"--ssl-{name}={folder}/{file}" for name, file in FILES.items()]
-    with (folder / "mysql.log").open("ab") as log:
-        process = subprocess.Popen(
-            [*launch.argv, *options, *OPTIONS],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-        )
+    command = [*launch.argv, *options, *OPTIONS]
     mysql = SecuredMysql(port, folder)
     try:
-        wait_until(lambda: _answers(mysql), "MySQL answers", READY_WITHIN_S)
-        password = pymysql.converters.escape_string(PASSWORD)
-        mysql.execute(f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{password}'")
-        mysql.allow(RIGHTS)
-        yield mysql
+        is_ready = partial(mysql.execute, "SELECT 1")
+        with running([command], folder, is_ready, not_ready=pymysql.MySQLError):
+            password = pymysql.converters.escape_string(PASSWORD)
+            mysql.execute(f"CREATE USER '{USER}'@'%' IDENTIFIED BY '{password}'")
+            mysql.allow(RIGHTS)
+            yield mysql
     finally:
-        process.terminate()
-        process.wait()
         shutil.rmtree(top)
-
-
-def _answers(mysql: SecuredMysql) -> bool:
-    try:
-        mysql.execute("SELECT 1")
-    except pymysql.MySQLError:
-        return False
-    return True
 
 
 def main() -> None:
     """Start it, print the settings, and end with the input."""
     with secured_mysql() as mysql:
-        for setting, value in mysql.settings().items():
-            print(f"export {setting}='{value}'", flush=True)
-        sys.stdin.read()
+        print_settings(mysql.settings())
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 `python -m tests.secured_registry` starts it, and prints the settings for a run that uses it.
 """
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +11,13 @@ from pathlib import Path
 
 from racetrack import install
 from racetrack.stack import jvm, net
-from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import make_certificates
 from tests.secured_proxy import proxy
-from tests.waiting import wait_until
+from tests.servers import print_settings, running
 
 USER, PASSWORD = "race", 'regi"stry $secret'
 API = "/apis/ccompat/v7"
-READY_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -62,46 +58,20 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
     make_certificates(folder)
     (folder / "registry-password").write_text(f"{PASSWORD}\n")
     jar = next(parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
+    listen = ("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={behind_port}")
     commands = [
-        [
-            str(jvm.java()),
-            "-Xmx128m",
-            "-Dquarkus.http.host=127.0.0.1",
-            f"-Dquarkus.http.port={behind_port}",
-            "-jar",
-            str(jar),
-        ],
+        [str(jvm.java()), "-Xmx128m", *listen, "-jar", str(jar)],
         proxy(folder, port, behind_port, USER, PASSWORD),
     ]
     registry = SecuredRegistry(port, behind_port, folder)
-    with (folder / "registry.log").open("ab") as log:
-        running = [
-            subprocess.Popen(each, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
-            for each in commands
-        ]
-    try:
-        wait_until(lambda: _answers(registry), "the registry answers", READY_WITHIN_S)
+    with running(commands, folder, lambda: registry.subjects() is not None):
         yield registry
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
-
-
-def _answers(registry: SecuredRegistry) -> bool:
-    try:
-        registry.subjects()
-    except NotReady:
-        return False
-    return True
 
 
 def main() -> None:
     """Start it, print the settings, and end with the input."""
     with tempfile.TemporaryDirectory() as name, secured_registry(Path(name)) as registry:
-        for setting, value in registry.settings().items():
-            print(f"export {setting}='{value}'", flush=True)
-        sys.stdin.read()
+        print_settings(registry.settings())
 
 
 if __name__ == "__main__":

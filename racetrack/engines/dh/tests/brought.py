@@ -5,9 +5,6 @@ files, variables and addresses that a stack gives to its Deephaven.
 """
 
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +19,7 @@ from racetrack.engines.dh.services import deephaven as service
 from racetrack.stack import jvm
 from tests.e2e.loadgen_stack import free_ports
 from tests.secured_kafka import make_certificates
-from tests.waiting import wait_until
+from tests.servers import LOG, print_settings, running
 
 KEY = "not-shown-anywhere"
 HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
@@ -84,7 +81,11 @@ class Brought:
 
     def log(self) -> str:
         """Return the output so far."""
-        return (self.folder / "log").read_text(errors="replace")
+        return log_of(self.folder)
+
+
+def log_of(folder: Path) -> str:
+    return (folder / LOG).read_text(errors="replace")
 
 
 @contextmanager
@@ -117,32 +118,19 @@ def brought() -> Iterator[Brought]:
             "DEEPHAVEN_JVM_ARGS": " ".join(f"-D{key}={value}" for key, value in properties.items()),
             "RACETRACK_SCRIPTS": str(folder),
         }
-        with (folder / "log").open("wb") as output:
-            process = subprocess.Popen(
-                [parts["deephaven"] / "bin/python", service.LAUNCHER],
-                env=variables,
-                cwd=folder,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        server = Brought(port, folder, process.pid)
-        try:
-            wait_until(
-                lambda: "RACETRACK ready" in server.log(), "Deephaven", within_s=READY_WITHIN_S
-            )
-            yield server
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        command = [parts["deephaven"] / "bin/python", service.LAUNCHER]
+
+        def is_ready() -> bool:
+            return "RACETRACK ready" in log_of(folder)
+
+        with running([command], folder, is_ready, READY_WITHIN_S, variables) as (pid,):
+            yield Brought(port, folder, pid)
 
 
 def main() -> None:
     """Start it, print the settings, and end with the input."""
     with brought() as server:
-        for setting, value in server.settings().items():
-            print(f"export {setting}='{value}'", flush=True)
-        sys.stdin.read()
+        print_settings(server.settings())
 
 
 if __name__ == "__main__":

@@ -4,21 +4,19 @@
 """
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from racetrack import install
 from racetrack.engines.flink.cluster import GATEWAY, LOG4J, OPENED
 from racetrack.engines.flink.gateway import Gateway, Job, Refused, opened
 from racetrack.stack import jvm, net
-from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
-from tests.waiting import wait_until
+from tests.servers import print_settings, running
 
 ENTRY = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASKS = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
@@ -60,39 +58,26 @@ def running_cluster(folder: Path) -> Iterator[Cluster]:
         f"{key}: {json.dumps(value)}\n" for key, value in _settings(rpc, rest, gateway).items()
     ]
     (conf / "config.yaml").write_text("".join(lines))
-    running = []
-    try:
-        for program, heap in HEAPS.items():
-            argv = [str(jvm.java()), f"-Xmx{heap}", "-XX:+UseParallelGC"]
-            argv += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-            argv += [f"-Dlog4j2.configurationFile={LOG4J}", "-cp", jvm.class_path(part / "lib")]
-            options = [] if program == GATEWAY else ["--configDir", str(conf)]
-            with (folder / f"{program.rpartition('.')[2]}.log").open("ab") as log:
-                running.append(
-                    subprocess.Popen(
-                        [*argv, program, *options],
-                        env={"FLINK_CONF_DIR": str(conf), "FLINK_LIB_DIR": str(part / "lib")},
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        cwd=folder,
-                    )
-                )
-        cluster = Cluster(gateway, rest)
-        wait_until(lambda: _is_ready(cluster), "the cluster is ready", READY_WITHIN_S, 0.2)
+    commands = []
+    for program, heap in HEAPS.items():
+        argv = [str(jvm.java()), f"-Xmx{heap}", "-XX:+UseParallelGC"]
+        argv += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+        argv += [f"-Dlog4j2.configurationFile={LOG4J}", "-cp", jvm.class_path(part / "lib")]
+        options = [] if program == GATEWAY else ["--configDir", str(conf)]
+        commands.append([*argv, program, *options])
+    cluster = Cluster(gateway, rest)
+    environment = {"FLINK_CONF_DIR": str(conf), "FLINK_LIB_DIR": str(part / "lib")}
+    is_ready = partial(_is_ready, cluster)
+    with running(commands, folder, is_ready, READY_WITHIN_S, environment):
         yield cluster
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
 
 
 def _is_ready(cluster: Cluster) -> bool:
     try:
         Gateway(cluster.url).close()
-        found = net.get_json(f"http://127.0.0.1:{cluster.rest_port}/overview")
-    except (Refused, NotReady):
+    except Refused:
         return False
+    found = net.get_json(f"http://127.0.0.1:{cluster.rest_port}/overview")
     return isinstance(found, dict) and bool(found["slots-available"])
 
 
@@ -134,8 +119,7 @@ def _settings(rpc_port: int, rest_port: int, gateway_port: int) -> dict[str, str
 def main() -> None:
     """Start it, print the setting, and end with the input."""
     with tempfile.TemporaryDirectory() as name, running_cluster(Path(name)) as cluster:
-        print(f"export FLINK_GATEWAY_URL={cluster.url}", flush=True)
-        sys.stdin.read()
+        print_settings({"FLINK_GATEWAY_URL": cluster.url})
 
 
 if __name__ == "__main__":

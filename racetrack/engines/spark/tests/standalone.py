@@ -1,22 +1,18 @@
 """A real standalone cluster of Spark, started by the tests: a master and a worker."""
 
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import psutil
-
 from racetrack import install
-from racetrack.engines.spark import recipe
+from racetrack.engines.spark.services import sparkmaster
 from racetrack.engines.spark.services.spark import NOT_IN_SPARK
 from racetrack.stack import jvm, net
-from racetrack.stack.service import NotReady
 from tests.e2e.loadgen_stack import free_ports
-from tests.waiting import wait_until
+from tests.servers import running
 
 DEPLOY = "org.apache.spark.deploy"
 HOST = "127.0.0.1"
@@ -76,38 +72,17 @@ def running_standalone(folder: Path) -> Iterator[Standalone]:
             *["--cores", "2", "--memory", "2g", f"spark://{HOST}:{port}"],
         ],
     }
-    running = []
-    try:
-        for name, arguments in commands.items():
-            running.append(_start(name, arguments, part, folder))
-        wait_until(lambda: _is_ready(cluster), "worker", READY_WITHIN_S, 0.2)
-        yield cluster
-    finally:
-        for each in running:
-            for process in (*each.children(recursive=True), each):
-                process.kill()
-            each.wait()
+    java = [str(jvm.java()), "-Xmx256m", *sparkmaster.java_options(part), "-cp", f"{jars}/*"]
+    environment = {**os.environ, "SPARK_HOME": str(jars.parent), "SPARK_SCALA_VERSION": "2.13"}
 
-
-def _start(name: str, arguments: Sequence[str], part: Path, folder: Path) -> psutil.Popen:
-    home = folder / "spark"
-    with (folder / f"{name}.log").open("ab") as log:
-        return psutil.Popen(
-            [
-                *[str(jvm.java()), "-Xmx256m", f"@{part / recipe.OPTIONS}"],
-                f"-Dlog4j2.configurationFile={part / recipe.LOG4J}",
-                *["-cp", f"{home / 'jars'}/*", f"{DEPLOY}.{name}", *arguments],
-            ],
-            env={**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-        )
-
-
-def _is_ready(cluster: Standalone) -> bool:
-    try:
+    def is_ready() -> bool:
         return [each["state"] for each in cluster.state()["workers"]] == ["ALIVE"]
-    except NotReady:
-        return False
+
+    with running(
+        [[*java, f"{DEPLOY}.{name}", *arguments] for name, arguments in commands.items()],
+        folder,
+        is_ready,
+        READY_WITHIN_S,
+        environment,
+    ):
+        yield cluster
