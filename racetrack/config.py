@@ -89,6 +89,11 @@ def text_that(matches: str, otherwise: str) -> AfterValidator:
     return AfterValidator(validate)
 
 
+def url_such_as(example: str) -> AfterValidator:
+    """Return a validator that accepts the URL of an HTTP server, or nothing."""
+    return text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", f"a URL such as {example}")
+
+
 def _address(text: str) -> str:
     try:
         return str(IPv4Address(text))
@@ -289,13 +294,7 @@ class Settings(BaseSettings):
     kafka_sasl_password_file: File
     # A secret, since its arguments may be secrets.
     kafka_sasl_oauthbearer_token_command: Annotated[SecretStr, AfterValidator(_secret_words)]
-    registry_url: Annotated[
-        str,
-        text_that(
-            r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?",
-            "a URL such as https://host:8443/apis/ccompat/v7",
-        ),
-    ]
+    registry_url: Annotated[str, url_such_as("https://host:8443/apis/ccompat/v7")]
     registry_username: str
     registry_password: SecretStr
     registry_password_file: File
@@ -311,19 +310,13 @@ class Settings(BaseSettings):
     ]
     mysql_password_file: File
     mysql_ssl_ca_location: File
-    connect_url: Annotated[
-        str,
-        text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", "a URL such as https://host:8083"),
-    ]
+    connect_url: Annotated[str, url_such_as("https://host:8083")]
     connect_username: str
     connect_password_file: File
     connect_ssl_ca_location: File
     connect_properties_file: File
 
-    prometheus_url: Annotated[
-        str,
-        text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", "a URL such as http://host:9090"),
-    ]
+    prometheus_url: Annotated[str, url_such_as("http://host:9090")]
     prometheus_token_file: File
 
     # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
