@@ -63,38 +63,23 @@ class Output:
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options `--json`, `--csv` and `--markdown` to a command, which receives them as the
     argument `output`."""
+    file_option = functools.partial(
+        click.option, metavar="FILE", type=OutputFile(dir_okay=False, allow_dash=True)
+    )
 
-    @click.option(
+    @file_option(
         "--json",
         "json_file",
-        metavar="FILE",
-        type=OutputFile(dir_okay=False, allow_dash=True),
         help="Write one flat record per run as JSON (docs/run-folder.md lists its keys). Use"
         " - for standard output.",
     )
-    @click.option(
-        "--csv",
-        "csv_file",
-        metavar="FILE",
-        type=OutputFile(dir_okay=False, allow_dash=True),
-        help="Write the same records as CSV.",
-    )
-    @click.option(
-        "--markdown",
-        "markdown_file",
-        metavar="FILE",
-        type=OutputFile(dir_okay=False, allow_dash=True),
-        help="Write a table of the main figures as Markdown.",
+    @file_option("--csv", "csv_file", help="Write the same records as CSV.")
+    @file_option(
+        "--markdown", "markdown_file", help="Write a table of the main figures as Markdown."
     )
     @functools.wraps(command)
-    def with_output(
-        *args: Any,
-        json_file: str | None,
-        csv_file: str | None,
-        markdown_file: str | None,
-        **options: Any,
-    ) -> Any:
-        paths = {"json": json_file, "csv": csv_file, "markdown": markdown_file}
+    def with_output(*args: Any, **options: Any) -> Any:
+        paths = {form: options.pop(f"{form}_file") for form in ("json", "csv", "markdown")}
         files = {form: path for form, path in paths.items() if path}
         if list(files.values()).count(STDOUT) > 1:
             raise click.UsageError("Only one of --json, --csv and --markdown can be -.")

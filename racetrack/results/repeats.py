@@ -1,7 +1,7 @@
 """Models of `comparison.json` and `scale.json`: plans that repeat runs on fresh stacks, and the
 windows measured in these runs."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -80,14 +80,11 @@ class RepeatedRuns(StrictModel):
     pieces: tuple[Piece, ...] = ()
     minutes: float = Field(default=0.0, description="Time spent so far.")
 
+    run_label: ClassVar[str]  # end of the names of the runs' folders
+
     @property
     def label(self) -> str:
         """End of the folder's name."""
-        raise NotImplementedError
-
-    @property
-    def run_label(self) -> str:
-        """End of the names of the runs' folders."""
         raise NotImplementedError
 
     @property
@@ -133,15 +130,12 @@ class ComparisonRecord(RepeatedRuns):
     schema_version: Literal[1] = 1
     kind: Literal["comparison"] = "comparison"
 
+    run_label = "compared"
+
     @property
     def label(self) -> str:
         """End of the folder's name."""
         return "compare"
-
-    @property
-    def run_label(self) -> str:
-        """End of the names of the runs' folders."""
-        return "compared"
 
 
 class ScaleRecord(RepeatedRuns):
@@ -153,16 +147,12 @@ class ScaleRecord(RepeatedRuns):
     partitions: int = Field(description="Partitions of the input, the same in all runs.")
     schema_version: Literal[1] = 1
     kind: Literal["scale"] = "scale"
+    run_label = "scaled"
 
     @property
     def label(self) -> str:
         """End of the folder's name."""
         return f"{self.engine}_scale"
-
-    @property
-    def run_label(self) -> str:
-        """End of the names of the runs' folders."""
-        return "scaled"
 
     @property
     def hold_per_s(self) -> int | None:
