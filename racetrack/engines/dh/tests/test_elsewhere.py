@@ -22,7 +22,6 @@ from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
 from racetrack.engines.dh.tests.brought import KEY, Brought, brought
 from racetrack.engines.shared.tests import fakes
 from racetrack.errors import SetupError, UsageError
-from racetrack.run import checks, faults
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
@@ -72,16 +71,8 @@ def load_there(server: Brought, given: dict[str, object]) -> None:
         ELSEWHERE.load(session, given)
 
 
-def test_nothing_is_started_and_the_cost_is_unknown(elsewhere: Stack) -> None:
-    settings = elsewhere.settings
-    assert "deephaven" in checks.needed_services(dh.ENGINE)
-    assert "deephaven" not in checks.services_of(dh.ENGINE, settings)
-    assert dh.ENGINE.processes(elsewhere) == {}
-    with pytest.raises(UsageError, match="runs outside the stack"):
-        faults.services_hit(faults.parse("kill:dh@1s"), dh.ENGINE, settings)
-    (blank,) = checks.caveats_of_elsewhere(dh.ENGINE, elsewhere)
-    assert "it ran at DEEPHAVEN_URL" in blank and "so they are blank" in blank
-    (polled,) = dh.ENGINE.caveats(settings)
+def test_reports_say_how_it_is_followed_and_hints_show_no_key(elsewhere: Stack) -> None:
+    (polled,) = dh.ENGINE.caveats(elsewhere.settings)
     assert "every 0.1 s" in polled
     assert KEY not in " ".join(dh.ENGINE.usage_hints(NativeStack(elsewhere.settings)))
 

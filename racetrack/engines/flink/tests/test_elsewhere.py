@@ -8,22 +8,11 @@ from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.engine import statements_for
 from racetrack.engines.shared.tests.fakes import stack
 from racetrack.errors import SetupError, UsageError
-from racetrack.run import checks, faults
 from racetrack.stack.applicability import require_applicable
 from racetrack.stack.elsewhere import RUN_NAME
 
 FLINK = find_engine("flink")
 CLOSED = {"FLINK_GATEWAY_URL": "http://127.0.0.1:1"}
-
-
-def test_flink_is_not_started_and_its_cost_is_unknown() -> None:
-    own = stack(**CLOSED)
-    assert "flink" not in checks.services_of(FLINK, own.settings)
-    assert FLINK.processes(own) == {}
-    (blank,) = checks.caveats_of_elsewhere(FLINK, own)
-    assert "it ran at FLINK_GATEWAY_URL" in blank and "so they are blank" in blank
-    with pytest.raises(UsageError, match="runs outside the stack"):
-        faults.services_hit(faults.parse("kill:flink@1s"), FLINK, own.settings)
 
 
 def test_the_job_gets_the_name_of_the_run_only_elsewhere() -> None:

@@ -10,8 +10,7 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.shared.tests.fakes import stack
 from racetrack.engines.spark.elsewhere import ELSEWHERE
-from racetrack.errors import SetupError, UsageError
-from racetrack.run import checks, faults
+from racetrack.errors import SetupError
 from racetrack.stack.elsewhere import RUN_NAME
 
 SPARK = find_engine("spark")
@@ -30,17 +29,6 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
         )
 
 
-def test_the_driver_is_started_and_the_cost_is_unknown(settings: Settings) -> None:
-    own = stack()
-    own.settings = settings
-    assert "spark" in checks.services_of(SPARK, settings)
-    assert SPARK.processes(own) == {}
-    (blank,) = checks.caveats_of_elsewhere(SPARK, own)
-    assert "it ran at SPARK_MASTER_URL" in blank and "so they are blank" in blank
-    with pytest.raises(UsageError, match="runs outside the stack"):
-        faults.services_hit(faults.parse("kill:spark@1s"), SPARK, settings)
-
-
 def test_the_check_leaves_nothing(settings: Settings, tmp_path: Path) -> None:
     assert "reach the master" in ELSEWHERE.check(settings).operations
     assert list(tmp_path.iterdir()) == []
@@ -57,9 +45,7 @@ def test_each_failure_of_the_check_names_its_setting() -> None:
 def test_only_the_folder_of_the_run_is_removed(settings: Settings, tmp_path: Path) -> None:
     for name in (RUN_NAME, OTHERS):
         (tmp_path / name / "state").mkdir(parents=True)
-    own = stack()
-    own.settings = settings
-    assert f"rm -r {tmp_path / OTHERS}" in "\n".join(SPARK.remarks(own))
+    assert f"rm -r {tmp_path / OTHERS}" in "\n".join(SPARK.remarks(stack(settings)))
     removed, left = ELSEWHERE.remove(settings, RUN_NAME)
     assert removed == f"removed {tmp_path / RUN_NAME}"
     assert f"of the application {RUN_NAME}" in left

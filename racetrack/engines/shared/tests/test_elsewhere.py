@@ -1,0 +1,30 @@
+"""Engines that run elsewhere: what is started nevertheless, and that their cost is unknown."""
+
+import pytest
+
+from racetrack.engines import find_engine
+from racetrack.engines.shared.tests.fakes import stack
+from racetrack.errors import UsageError
+from racetrack.run import checks, faults
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "url", "started"),
+    [
+        ("dh", "DEEPHAVEN_URL", "https://localhost:1", ()),
+        ("flink", "FLINK_GATEWAY_URL", "http://127.0.0.1:1", ()),
+        ("mz", "MZ_URL", "postgres://me@127.0.0.1:1/materialize", ()),
+        ("pg", "POSTGRES_URL", "postgres://me@127.0.0.1:1/shop", ("pgfeed",)),
+        ("spark", "SPARK_MASTER_URL", "spark://127.0.0.1:1", ("spark",)),
+    ],
+)
+def test_its_cost_is_unknown(name: str, setting: str, url: str, started: tuple[str, ...]) -> None:
+    engine, own = find_engine(name), stack(**{setting: url})
+    assert set(engine.services) <= set(checks.needed_services(engine))
+    services = checks.services_of(engine, own.settings)
+    assert tuple(each for each in services if each in engine.services) == started
+    assert engine.processes(own) == {}
+    (blank,) = checks.caveats_of_elsewhere(engine, own)
+    assert f"it ran at {setting}" in blank and "so they are blank" in blank
+    with pytest.raises(UsageError, match="runs outside the stack"):
+        faults.services_hit(faults.parse(f"kill:{name}@1s"), engine, own.settings)
