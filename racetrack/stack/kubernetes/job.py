@@ -84,7 +84,7 @@ class HarnessJob:
             [
                 own_files.secret("environment", environment),
                 own_files.secret("env-file", {".env": (REPO / ".env").read_text()}),
-                *own_files.secrets(self._settings),
+                *own_files.secrets(self._settings, own_files.FILES_OF_JOB),
             ]
         )
         size = "small" if self._settings.kubernetes_small else "full"
@@ -171,8 +171,9 @@ class HarnessJob:
 
     def _prepared(self, each: manifests.Object, words: list[str]) -> manifests.Object:
         if each["kind"] == "Job":
-            own_files.mount(each["spec"]["template"]["spec"], self._settings)
-            for container in each["spec"]["template"]["spec"]["containers"]:
+            pod = each["spec"]["template"]["spec"]
+            own_files.mount(pod, self._settings, own_files.FILES_OF_JOB)
+            for container in pod["containers"]:
                 container["image"] = self._settings.kubernetes_registry + container["image"]
                 if container["name"] == HARNESS:
                     container["args"] = words

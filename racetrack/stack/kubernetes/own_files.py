@@ -1,6 +1,6 @@
 """Passwords, certificates and keys of services that run elsewhere, as pods get them: in Secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ FILES = (
     "kafka_ssl_key_location",
     "registry_ssl_ca_location",
 )
+# The harness as a Job reads one more.
+FILES_OF_JOB = (*FILES, "prometheus_token_file")
 
 
 def require_usable(settings: Settings) -> None:
@@ -34,22 +36,22 @@ def require_usable(settings: Settings) -> None:
     contents(settings)
 
 
-def contents(settings: Settings) -> dict[str, str]:
+def contents(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]:
     """Return setting → content of the file that it names.
 
     Raises:
         UsageError: a file can't be read.
     """
-    return {name.upper(): text for name in FILES if (text := content_of(settings, name))}
+    return {name.upper(): text for name in names if (text := content_of(settings, name))}
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]:
     """Return the settings by which pods find passwords and files, without those that are empty.
 
     Raises:
         UsageError: a file can't be read.
     """
-    found = {name: f"{FOLDER}/{name}" for name in contents(settings)}
+    found = {name: f"{FOLDER}/{name}" for name in contents(settings, names)}
     if settings.kafka_bootstrap_servers:
         found |= {
             "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
@@ -69,9 +71,9 @@ def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
     )
 
 
-def secrets(settings: Settings) -> list[dict[str, Any]]:
+def secrets(settings: Settings, names: Sequence[str] = FILES) -> list[dict[str, Any]]:
     """Return the Secret with the files, alone in a list that is empty without files."""
-    found = contents(settings)
+    found = contents(settings, names)
     return [secret(SECRET, found)] if found else []
 
 
@@ -85,9 +87,9 @@ def secret(name: str, content: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def mount(pod: dict[str, Any], settings: Settings) -> None:
+def mount(pod: dict[str, Any], settings: Settings, names: Sequence[str] = FILES) -> None:
     """Mount the files, if there are any, into all containers of a pod, given by its `spec`."""
-    if not contents(settings):
+    if not contents(settings, names):
         return
     pod.setdefault("volumes", []).append({"name": SECRET, "secret": {"secretName": SECRET}})
     for container in [*pod.get("initContainers", []), *pod["containers"]]:
