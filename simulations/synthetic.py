@@ -4,8 +4,10 @@ A run is defined by when each pageview was handed over, published and processed,
 due time. At each update, the engine counts everything processed by then.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +136,12 @@ def _counted_up_to(run: SyntheticRun, at: Floats, rng: np.random.Generator) -> F
     return np.asarray(np.maximum.accumulate(at - np.maximum(lag, 0)), dtype=np.float64)
 
 
+def changed(recorded: Curves, change: Callable[[Curve], Curve], *names: str) -> Curves:
+    """Return the curves with this change of those of some names."""
+    of: dict[str, Any] = {name: tuple(map(change, getattr(recorded, name))) for name in names}
+    return replace(recorded, **of)
+
+
 def set_back(recorded: Curves, at_ms: float, by_ms: float) -> Curves:
     """Return the curves as if the machine's clock had been set back by `by_ms` at epoch `at_ms`.
 
@@ -143,11 +151,7 @@ def set_back(recorded: Curves, at_ms: float, by_ms: float) -> Curves:
     def stamped(curve: Curve) -> Curve:
         return Curve(np.where(curve.at_ms >= at_ms, curve.at_ms - by_ms, curve.at_ms), curve.count)
 
-    return replace(
-        recorded,
-        published=tuple(map(stamped, recorded.published)),
-        processed=tuple(map(stamped, recorded.processed)),
-    )
+    return changed(recorded, stamped, "published", "processed")
 
 
 def write(recorded: Curves, folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import verdict as verdicts
-from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.curves import NAMES, Curve, Curves
 from racetrack.analysis.verdict import decide, looks_ms
 from racetrack.results.figures import Verdict, VerdictKind
 from simulations import synthetic, waves
@@ -144,16 +144,10 @@ def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
 def recorded_until(recorded: Curves, at_ms: float) -> Curves:
     """What stood in the file at a time."""
 
-    def cut(parts: tuple[Curve, ...]) -> tuple[Curve, ...]:
-        return tuple(Curve(c.at_ms[c.at_ms <= at_ms], c.count[c.at_ms <= at_ms]) for c in parts)
+    def cut(curve: Curve) -> Curve:
+        return Curve(curve.at_ms[curve.at_ms <= at_ms], curve.count[curve.at_ms <= at_ms])
 
-    return Curves(
-        recorded.partitions,
-        cut(recorded.due),
-        cut(recorded.handed_over),
-        cut(recorded.published),
-        cut(recorded.processed),
-    )
+    return synthetic.changed(recorded, cut, *NAMES)
 
 
 @pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])

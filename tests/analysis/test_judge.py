@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.curves import NAMES, Curve, Curves
 from racetrack.analysis.verdict import judge
 from racetrack.results.figures import Verdict, VerdictKind
 from simulations import synthetic
@@ -288,52 +288,19 @@ def test_too_few_updates() -> None:
     assert "too few updates" in found.reason
 
 
-def nothing_due(recorded: Curves) -> Curves:
-    def none(parts: tuple[Curve, ...]) -> tuple[Curve, ...]:
-        return tuple(Curve(c.at_ms, np.zeros(len(c.at_ms))) for c in parts)
-
-    return Curves(
-        recorded.partitions,
-        due=none(recorded.due),
-        handed_over=none(recorded.handed_over),
-        published=none(recorded.published),
-        processed=none(recorded.processed),
-    )
-
-
-def far_along(recorded: Curves) -> Curves:
-    return replace(
-        recorded, processed=tuple(Curve(c.at_ms, c.count * 2) for c in recorded.processed)
-    )
-
-
-def early(recorded: Curves) -> Curves:
-    return replace(
-        recorded, processed=tuple(Curve(c.at_ms - 5_000, c.count) for c in recorded.processed)
-    )
-
-
-def from_the_middle(recorded: Curves) -> Curves:
-    return replace(recorded, due=tuple(Curve(c.at_ms, c.count + 10**6) for c in recorded.due))
-
-
-def over_before_it_begins(recorded: Curves) -> Curves:
-    return replace(recorded, due=tuple(Curve(c.at_ms[:20], c.count[:20]) for c in recorded.due))
-
-
-def set_back_in_the_warm_up(recorded: Curves) -> Curves:
-    return synthetic.set_back(recorded, START_MS - 2_000, 700)
+def changed(change: Callable[[Curve], Curve], *names: str) -> Callable[[Curves], Curves]:
+    return lambda recorded: synthetic.changed(recorded, change, *names)
 
 
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
-        (nothing_due, "No pageview was due"),
-        (far_along, "pageviews twice"),
-        (early, "before they were due"),
-        (from_the_middle, "before the recording began"),
-        (over_before_it_begins, "recording ends before"),
-        (set_back_in_the_warm_up, "set back by"),
+        (changed(lambda c: Curve(c.at_ms, 0 * c.count), *NAMES), "No pageview was due"),
+        (changed(lambda c: Curve(c.at_ms, 2 * c.count), "processed"), "pageviews twice"),
+        (changed(lambda c: Curve(c.at_ms - 5_000, c.count), "processed"), "before they were due"),
+        (changed(lambda c: Curve(c.at_ms, c.count + 10**6), "due"), "before the recording began"),
+        (changed(lambda c: Curve(c.at_ms[:20], c.count[:20]), "due"), "recording ends before"),
+        (lambda recorded: synthetic.set_back(recorded, START_MS - 2_000, 700), "set back by"),
     ],
 )
 def test_useless_records_are_undecided(spoil: Callable[[Curves], Curves], expected: str) -> None:
