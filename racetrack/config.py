@@ -146,7 +146,7 @@ def _kafka_contradiction(of: "Settings") -> str:
     if not of.kafka_topic_prefix:
         return (
             "KAFKA_TOPIC_PREFIX is empty: a run must be able to tell its topics in a Kafka that"
-            " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack-1."
+            " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack_1."
         )
     if bool(of.kafka_ssl_certificate_location) != bool(of.kafka_ssl_key_location):
         return "KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION need each other"

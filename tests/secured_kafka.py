@@ -36,7 +36,7 @@ from racetrack.stack import jvm
 from tests.e2e.loadgen_stack import free_ports
 from tests.servers import print_settings
 
-USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race-1."
+USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
 TOKENS = "TOKENS"  # SASL/OAUTHBEARER with TLS
 # Advertised at the port of a relay, by which clients reach it.

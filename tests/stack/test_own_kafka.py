@@ -129,7 +129,7 @@ def test_a_wrong_password_is_refused_before_anything_starts(kafka: SecuredKafka)
 
 
 def test_topics_of_others_stay(kafka: SecuredKafka) -> None:
-    names = [f"{PREFIX}mine", "race-1", "race-10.theirs", "theirs"]
+    names = [f"{PREFIX}mine", "race_1", "race_10.theirs", "theirs"]
     for made in kafka.admin.create_topics([NewTopic(name, 1) for name in names]).values():
         made.result(10)
     mine = OwnNames(own(kafka.settings()))

@@ -3,6 +3,7 @@
 The output of a Deephaven that runs elsewhere can't be read, so its tables are read instead.
 """
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +27,7 @@ from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import addresses, given_to_scripts
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.shared.progress_log import seen_in, updates_of
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -63,6 +64,15 @@ class Deephaven(Engine):
     version_part = "deephaven"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
+
+    def check(self, stack: Stack) -> None:
+        """Check the prefix of topics, by which Deephaven names Avro records, too."""
+        prefix = stack.settings.kafka_topic_prefix
+        if not re.fullmatch(r"([A-Za-z_]\w*\.)*([A-Za-z_]\w*)?", prefix, re.ASCII):
+            raise UsageError(
+                f"KAFKA_TOPIC_PREFIX={prefix}: Deephaven names Avro records by it, so it may only"
+                " have letters, digits, _ and ., such as racetrack_1."
+            )
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
         """Return "exactly once": a restarted Deephaven is empty, and reads all input again."""

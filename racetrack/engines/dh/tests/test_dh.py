@@ -1,11 +1,14 @@
-"""What Deephaven sends as bytes is a decimal, to the last digit."""
+"""Decimals that Deephaven sends as bytes, and the prefixes of topics that it takes."""
 
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from racetrack.engines.dh.engine import with_decimals
+from racetrack.config import load
+from racetrack.engines.dh.engine import ENGINE, with_decimals
+from racetrack.errors import UsageError
+from racetrack.stack.native.stack import NativeStack
 
 BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 
@@ -30,3 +33,18 @@ def test_a_big_decimal_is_read_exactly(unscaled: int, scale: int, value: str) ->
     column = pa.field("price", pa.binary(), metadata=BIG_DECIMAL)
     table = pa.table([pa.array([sent(unscaled, scale), None])], schema=pa.schema([column]))
     assert with_decimals(table).column("price").to_pylist() == [Decimal(value), None]
+
+
+@pytest.mark.parametrize("prefix", ["racetrack-1.", "1race.", "race..", "räce."])
+def test_a_prefix_that_names_no_avro_records_is_refused(prefix: str) -> None:
+    with pytest.raises(UsageError, match=r"KAFKA_TOPIC_PREFIX=.*, such as racetrack_1"):
+        ENGINE.check(stack_with(prefix))
+
+
+@pytest.mark.parametrize("prefix", ["", "racetrack_1.", "race", "a.b2."])
+def test_other_prefixes_are_used(prefix: str) -> None:
+    ENGINE.check(stack_with(prefix))
+
+
+def stack_with(prefix: str) -> NativeStack:
+    return NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix}))

@@ -31,7 +31,7 @@ def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[
     try:
         client = up.until("^SQL client: docker compose ")
         assert client.endswith(
-            f"gateway --endpoint 127.0.0.1:{FlinkSettings.of(contained).flink_port}"
+            f"gateway --endpoint http://127.0.0.1:{FlinkSettings.of(contained).flink_port}"
         )
         argv = client.removeprefix("SQL client: ").split()
         argv.insert(argv.index("exec") + 1, "--no-TTY")

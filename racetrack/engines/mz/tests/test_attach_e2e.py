@@ -155,7 +155,8 @@ def _delays_and_progress_agree(folder: Path) -> None:
     assert len((folder / "mz_sample_dt.log").read_text().splitlines()) == len(delays) > 5
     apart = [b.timestamp_ms - a.timestamp_ms for a, b in pairwise(delays)]
     assert sum(apart) / len(apart) == pytest.approx(1000, rel=0.1)  # once a second
-    assert all(delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 1 for delay in delays)
+    # Times are rounded to 1 ms, and the offset of the clocks is part of `dt_ms`.
+    assert all(delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 2 for delay in delays)
     newest: dict[str, int] = {}
     for line in (folder / "curves.csv").read_text().splitlines()[1:]:
         _at_ms, curve, partition, count = line.split(",")
