@@ -66,12 +66,13 @@ class Deephaven(Engine):
     is_published = True
 
     def check(self, stack: Stack) -> None:
-        """Check the prefix of topics, by which Deephaven names Avro records, too."""
+        """Check the prefix of topics, which is also the namespace of Deephaven's Avro records."""
         prefix = stack.settings.kafka_topic_prefix
         if not re.fullmatch(r"([A-Za-z_]\w*\.)*([A-Za-z_]\w*)?", prefix, re.ASCII):
             raise UsageError(
-                f"KAFKA_TOPIC_PREFIX={prefix}: Deephaven names Avro records by it, so it may only"
-                " have letters, digits, _ and ., such as racetrack_1."
+                f"KAFKA_TOPIC_PREFIX={prefix}: Deephaven uses it as an Avro namespace: names of"
+                " letters, digits and _, not beginning with a digit, separated by dots. Change it,"
+                " such as racetrack_1."
             )
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002

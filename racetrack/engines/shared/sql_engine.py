@@ -35,8 +35,9 @@ class SqlEngine(Engine):
 
     def server(self, settings: Settings) -> Server:
         """Return the address of the server, in the stack or elsewhere."""
-        there = self.elsewhere
-        return there.server(settings) if there.address(settings) else self.server_here(settings)
+        if self.runs_elsewhere(settings):
+            return self.elsewhere.server(settings)
+        return self.server_here(settings)
 
     def demo(self, settings: Settings) -> Server:
         """Return the address of the server, with the demo's schema as the search path."""
@@ -56,5 +57,5 @@ class SqlEngine(Engine):
     def remarks(self, stack: Stack) -> list[str]:
         """If the server runs elsewhere, return the schema of the demo's objects, and schemas that
         earlier runs may have left."""
-        there = self.runs_elsewhere(stack.settings)
-        return self.elsewhere.remarks(stack.settings) if there else []
+        settings = stack.settings
+        return self.elsewhere.remarks(settings) if self.runs_elsewhere(settings) else []

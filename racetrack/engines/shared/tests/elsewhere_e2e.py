@@ -19,7 +19,7 @@ interrupted = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 
 
 def begun(door: Callable[..., Door], engine: str, *words: str) -> Door:
-    """Return an experiment whose rate is set."""
+    """Start an experiment, and return it when the engine settles."""
     run = door("run_experiment.sh", engine, *words)
     run.until(r"^\[4/")
     return run
@@ -35,7 +35,8 @@ def check_interrupted(
 
 
 def check_followed(run: Door, setting: str) -> dict[str, Any]:
-    """Return `run.json`. Fail unless all was counted and followed at no cost that is known."""
+    """Return `run.json`. Fail unless all events were counted, the views' lag was measured, and the
+    engine's cost is blank."""
     record = read_run(run_folder(run.output))
     assert record["outcome"] == "ok"
     (caveat,) = [each for each in record["caveats"] if f"it ran at {setting}" in each]
