@@ -22,7 +22,7 @@ class FakeSession:
         self.samples = 0
         self.rates: dict[str, int] = {"pageviews": 5_000, "purchases": 10, "reads": 0}
         self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
-        self.verdict = "kept up"
+        self.verdicts = {"dh": "kept up", "pg": "undecided"}
         self.refuses = ""
         self._load: str | None = None
         self._events: list[dict[str, Any]] = []
@@ -70,7 +70,10 @@ class FakeSession:
                 *({"name": name, "engine": None} for name in SERVICES[2:]),
             ],
             "series": [_definition(name) for name in self._values(0)],
-            "kinds": [{"name": "purchases", "per_s": 10, "most_per_s": 10_000}],
+            "kinds": [
+                {"name": name, "per_s": self.rates.get(name, 0), "most_per_s": 10_000}
+                for name in ("purchases", "updates", "reads")
+            ],
             "profiles": [
                 {"name": "spike", "form": "BASE PEAK DURATION", "example": "spike 5k 50k 10s"}
             ],
@@ -93,7 +96,8 @@ class FakeSession:
         return self._values(self.clock_ms())
 
     def _values(self, at_ms: int) -> dict[str, float | None]:
-        rate, wave = self.rates["pageviews"], 1 + 0.02 * math.sin(at_ms / 1000)
+        rate = self.rates["pageviews"]
+        wave = 1 + 0.2 * math.sin((at_ms - self._began_ms) / 7000)
         values: dict[str, float | None] = {"offered_per_s": rate, "published_per_s": rate * wave}
         for name, lag_ms in zip(ENGINES, (300.0, 40.0), strict=True):
             runs = self.status[name] == "running"
@@ -104,13 +108,12 @@ class FakeSession:
             values[f"read_ms/{name}"] = 12.0 if self.rates["reads"] else None
         for number, name in enumerate(SERVICES, start=1):
             values[f"cpu_pct/{name}"] = 10.0 * number * wave
-            values[f"rss_gib/{name}"] = 0.25 * number
-        noise = {"steal_pct": 0.0, "foreign_cpu_pct": 1.5, "browser_cpu_pct": None}
+            values[f"rss_gib/{name}"] = 0.25 * number * wave
+        noise = {"steal_pct": 0.0, "foreign_cpu_pct": 15.0 * wave, "browser_cpu_pct": 22.0}
         return {**values, **noise, "harness_cpu_pct": 4.0, "busy_pct": 40.0}
 
     def state(self) -> dict[str, Any]:
         """See `LiveSession`."""
-        verdict = {"kind": self.verdict, "text": f"it {self.verdict}", "judged_s": 12.0}
         controls = {
             **dict.fromkeys(("rate", "load", "purchases", "reads", "note", "end"), ""),
             "updates": "The workload shop has no updates.",
@@ -131,8 +134,13 @@ class FakeSession:
             "segment": dict(self._segment),
             "in_the_way": {"what": "nothing", "text": ""},
             "engines": [
-                {"name": name, "status": self.status[name], "text": "", "verdict": verdict}
-                for name in ENGINES
+                {
+                    "name": name,
+                    "status": self.status[name],
+                    "text": "",
+                    "verdict": {"kind": kind, "text": f"judged: {kind}", "judged_s": 12.0},
+                }
+                for name, kind in self.verdicts.items()
             ],
             "services": [
                 {"name": name, "status": status}
@@ -142,11 +150,11 @@ class FakeSession:
             "memory": [
                 {
                     "what": "machine",
-                    "left_s": 412,
+                    "left_s": 240,
                     "used_gib": 3.0,
                     "limit_gib": 8.0,
-                    "warn": False,
-                    "text": "machine: 3.00 of 8.00 GiB used, lasts 7 min at this rate",
+                    "warn": True,
+                    "text": "machine: 3.00 of 8.00 GiB used, lasts 4 min at this rate",
                 }
             ],
             "controls": controls,
@@ -200,5 +208,5 @@ def _definition(series: str) -> dict[str, Any]:
     rate = ("rate", "1/s") if of.endswith("_per_s") else ("noise", "%")
     group, unit = groups.get(of, rate)
     engine = parts[0] if parts and parts[0] in ENGINES else None
-    label = " ".join(parts) or of
+    label = " ".join(parts) or of.removesuffix("_per_s")
     return {"id": series, "label": label, "unit": unit, "group": group, "engine": engine}

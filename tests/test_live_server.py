@@ -236,7 +236,7 @@ def test_the_figures_are_there_for_prometheus(page: Page) -> None:
         for sample in families["racetrack_memory_bytes"].samples
         if sample.labels["service"] == "deephaven"
     ]
-    assert memory == 0.25 * 2**30
+    assert 0.2 * 2**30 < memory < 0.3 * 2**30
 
 
 def test_other_programs_get_text_in_which_every_metric_has_a_help_text(page: Page) -> None:

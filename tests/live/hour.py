@@ -9,7 +9,6 @@ from typing import Any
 
 from racetrack.clock import now_ms
 from racetrack.live.server import Server, listen
-from tests.live.page_server import TOKEN, figures, series
 from tests.live_fakes import FakeSession
 
 PER_S, HOUR_S = 10, 3600
@@ -31,10 +30,6 @@ class HourSession(FakeSession):
         """Return the time of the session."""
         return self._from_ms + 1000 * self._sampled // PER_S
 
-    def hello(self) -> dict[str, Any]:
-        """See `LiveSession`."""
-        return super().hello() | {"series": series()}
-
     def sample(self) -> dict[str, Any]:
         """See `LiveSession`."""
         if self._sampled == SAMPLES:
@@ -47,11 +42,11 @@ class HourSession(FakeSession):
     def _values(self, at_ms: int) -> dict[str, float | None]:
         at_s = self._sampled / PER_S
         peak = {PEAKED: PEAKS_MS[at_s]} if at_s in PEAKS_MS else {}
-        return {**figures(at_s, 5_000.0), **peak}
+        return {**super()._values(at_ms), **peak}
 
 
 if __name__ == "__main__":
-    server = Server(HourSession(), TOKEN, listen("127.0.0.1", 0), SEND_EVERY_S)
+    server = Server(HourSession(), "token", listen("127.0.0.1", 0), SEND_EVERY_S)
     server.start()
     print(server.url, flush=True)
     sys.stdin.read()
