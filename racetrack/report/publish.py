@@ -591,6 +591,7 @@ def _comparison(engine: str, settings: Mapping[str, Scalar], record: ComparisonR
         *(["--quick"] if record.is_quick else []),
         f"--rates {','.join(map(str, record.rates))} --repeats {record.repeats}",
         *([] if record.reads_per_s else ["--no-reads"]),
+        *([f"--workload {record.workload}"] if "workload" in settings else []),
     ]
     return _prefix(given) + " ".join(words)
 

@@ -289,15 +289,17 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
 def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs")
     for path in (tmp_path / "logs").glob("*_run"):
-        settings = {**read_run(path)["settings"], "kafka_heap": "8g", "connect_heap": "1g"}
-        edit(path, settings=settings)
+        changed = {"kafka_heap": "8g", "connect_heap": "1g", "workload": "ads"}
+        edit(path, settings={**read_run(path)["settings"], **changed})
     record = json.loads((folder / "comparison.json").read_text())
-    record["settings"] = {"steady": {"KAFKA_HEAP": "8g"}}
+    record |= {"workload": "ads", "settings": {"steady": {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"}}}
     (folder / "comparison.json").write_text(json.dumps(record))
     publish([folder], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
-    assert result["settings"] == {"kafka_heap": "8g", "connect_heap": "1g"}
-    assert result["commands"][0].startswith("CONNECT_HEAP=1g ./race compare steady swift")
+    assert result["settings"] == changed
+    (command,) = result["commands"]
+    assert command.startswith("CONNECT_HEAP=1g ./race compare steady swift")
+    assert command.endswith("--workload ads")
 
 
 def test_void_pieces_and_lower_bounds_do_not_count_where_others_do(tmp_path: Path) -> None:
