@@ -10,7 +10,7 @@ from racetrack.install.recipe import Image, Installs, MavenPart, Recipe
 
 SHARED = Path(__file__).parents[1]
 PROGRAM, REDIS_SINK, UPSERT = (
-    SHARED / name / "src" for name in ("java_program", "published_sink", "upsert")
+    SHARED / name / "src" for name in ("java_program", "redis_sink", "upsert")
 )
 # Python files that the container image of such a service needs.
 FILES = (

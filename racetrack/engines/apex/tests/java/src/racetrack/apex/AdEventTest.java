@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import racetrack.program.Refused;
-import racetrack.published.AdEvent;
+import racetrack.redis.AdEvent;
 
 /** What is an event, and how a message that is none is reported. */
 class AdEventTest {

@@ -7,8 +7,8 @@ import com.datatorrent.stram.engine.OperatorContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import racetrack.published.Done;
-import racetrack.published.RedisSink;
+import racetrack.redis.Done;
+import racetrack.redis.RedisSink;
 import redis.clients.jedis.Jedis;
 
 /** When counts are written, on a real Redis, whose port REDIS_PORT is. A window takes 500 ms. */

@@ -18,7 +18,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
-import racetrack.published.AdEvent;
+import racetrack.redis.AdEvent;
 
 /** How it reads, and when offsets are committed, with Kafka's own mock of a consumer. */
 class ReadKafkaTest {

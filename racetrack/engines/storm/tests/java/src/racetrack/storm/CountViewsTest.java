@@ -11,8 +11,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.apache.storm.kafka.spout.KafkaSpoutConfig.ProcessingGuarantee;
-import racetrack.published.Done;
-import racetrack.published.RedisSink;
+import racetrack.redis.Done;
+import racetrack.redis.RedisSink;
 import redis.clients.jedis.Jedis;
 
 /** When the last stage acknowledges, on a real Redis, whose port REDIS_PORT is. */

@@ -9,7 +9,7 @@ import org.apache.storm.task.OutputCollector;
 import org.apache.storm.tuple.Tuple;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import racetrack.published.Done;
+import racetrack.redis.Done;
 
 /** What becomes of events that are no views. */
 class KeepViewsTest {

@@ -6,7 +6,7 @@ import org.apache.storm.Testing;
 import org.apache.storm.testing.MkTupleParam;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
-import racetrack.published.Done;
+import racetrack.redis.Done;
 
 /** Tuples as the stages get them. */
 final class Tuples {

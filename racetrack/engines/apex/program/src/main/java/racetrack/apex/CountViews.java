@@ -5,8 +5,8 @@ import com.datatorrent.api.Context.OperatorContext;
 import com.datatorrent.api.DefaultInputPort;
 import com.datatorrent.api.Operator.CheckpointNotificationListener;
 import com.datatorrent.common.util.BaseOperator;
-import racetrack.published.Batch;
-import racetrack.published.RedisSink;
+import racetrack.redis.Batch;
+import racetrack.redis.RedisSink;
 
 /**
  * Counts views by campaign and window, and writes the counts to Redis at the end of a streaming

@@ -3,8 +3,8 @@ package racetrack.apex;
 import com.datatorrent.api.DefaultInputPort;
 import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
-import racetrack.published.AdEvent;
-import racetrack.published.Done;
+import racetrack.redis.AdEvent;
+import racetrack.redis.Done;
 
 /** Makes an event of its JSON. */
 public final class Deserialize extends BaseOperator {

@@ -1,7 +1,7 @@
 package racetrack.apex;
 
-import racetrack.published.AdEvent;
-import racetrack.published.Done;
+import racetrack.redis.AdEvent;
+import racetrack.redis.Done;
 
 /** An event, and the progress once it is processed; null means no event, see `KeepViews`. */
 record Event(AdEvent said, Done done) {}

@@ -4,7 +4,7 @@ import com.datatorrent.api.Context.OperatorContext;
 import com.datatorrent.api.DefaultInputPort;
 import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
-import racetrack.published.Campaigns;
+import racetrack.redis.Campaigns;
 
 /** Adds the campaign of a view's ad. */
 public final class JoinCampaign extends BaseOperator {

@@ -5,8 +5,8 @@ import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
 import java.util.HashMap;
 import java.util.Map;
-import racetrack.published.AdEvent;
-import racetrack.published.Done;
+import racetrack.redis.AdEvent;
+import racetrack.redis.Done;
 
 /**
  * Lets views pass. A view takes along how many events of its partition were left out before it, so

@@ -4,7 +4,7 @@ import com.datatorrent.api.LocalMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
-import racetrack.published.RedisSink;
+import racetrack.redis.RedisSink;
 
 /** Runs the application in Apex' local mode, all of it in one process, until it is ended. */
 public final class Main {

@@ -18,7 +18,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import racetrack.published.AdEvent;
+import racetrack.redis.AdEvent;
 
 /**
  * Reads the topic, by today's client: Apex' own operators have one that brokers do not understand

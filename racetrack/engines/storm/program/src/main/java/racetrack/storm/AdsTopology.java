@@ -9,7 +9,7 @@ import org.apache.storm.kafka.spout.KafkaSpout;
 import org.apache.storm.kafka.spout.KafkaSpoutConfig;
 import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Fields;
-import racetrack.published.AdEvent;
+import racetrack.redis.AdEvent;
 
 /**
  * Yahoo's streaming benchmark on Storm, stage by stage as it was published: how often ads were

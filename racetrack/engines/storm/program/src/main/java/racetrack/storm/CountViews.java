@@ -11,9 +11,9 @@ import org.apache.storm.topology.OutputFieldsDeclarer;
 import org.apache.storm.topology.base.BaseRichBolt;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.TupleUtils;
-import racetrack.published.Batch;
-import racetrack.published.Done;
-import racetrack.published.RedisSink;
+import racetrack.redis.Batch;
+import racetrack.redis.Done;
+import racetrack.redis.RedisSink;
 
 /**
  * Counts views by campaign and window, and writes the counts to Redis now and then. A tuple is

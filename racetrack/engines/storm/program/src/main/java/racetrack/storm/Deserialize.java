@@ -6,8 +6,8 @@ import org.apache.storm.topology.base.BaseBasicBolt;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
-import racetrack.published.AdEvent;
-import racetrack.published.Done;
+import racetrack.redis.AdEvent;
+import racetrack.redis.Done;
 
 /** Makes the fields of an event from its JSON. */
 final class Deserialize extends BaseBasicBolt {

@@ -8,7 +8,7 @@ import org.apache.storm.topology.base.BaseBasicBolt;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
-import racetrack.published.Campaigns;
+import racetrack.redis.Campaigns;
 
 /** Adds the campaign of a view's ad. */
 final class JoinCampaign extends BaseBasicBolt {

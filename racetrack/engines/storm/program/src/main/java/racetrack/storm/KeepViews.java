@@ -12,8 +12,8 @@ import org.apache.storm.topology.OutputFieldsDeclarer;
 import org.apache.storm.topology.base.BaseRichBolt;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.TupleUtils;
-import racetrack.published.AdEvent;
-import racetrack.published.Done;
+import racetrack.redis.AdEvent;
+import racetrack.redis.Done;
 
 /**
  * Lets views pass. A view takes along how many events of its partition were left out before it, so

@@ -3,7 +3,7 @@ package racetrack.storm;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.storm.LocalCluster;
-import racetrack.published.RedisSink;
+import racetrack.redis.RedisSink;
 
 /** Runs the topology on a local cluster, all of Storm in one process, until it is ended. */
 public final class Main {

@@ -1,4 +1,4 @@
-package racetrack.published;
+package racetrack.redis;
 
 import java.util.HashMap;
 import java.util.Map;

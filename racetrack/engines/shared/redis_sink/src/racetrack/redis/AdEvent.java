@@ -1,4 +1,4 @@
-package racetrack.published;
+package racetrack.redis;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.DeserializationFeature;

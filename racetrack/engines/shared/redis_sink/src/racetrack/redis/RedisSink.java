@@ -1,11 +1,11 @@
-package racetrack.published;
+package racetrack.redis;
 
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import racetrack.published.Batch.Window;
+import racetrack.redis.Batch.Window;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisPubSub;
 import redis.clients.jedis.Pipeline;

@@ -1,4 +1,4 @@
-package racetrack.published;
+package racetrack.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
