@@ -127,14 +127,9 @@ def _write_secrets(folder: Path) -> None:
 def _trust(folder: Path, *authorities: Path) -> Path:
     """Return a file with these authorities in Java's format."""
     store = folder / "authorities.p12"
+    keytool = [str(jvm.java().with_name("keytool")), "-importcert", "-noprompt"]
+    keytool += ["-keystore", str(store), "-storepass", STORE_PASSWORD]
     for number, file in enumerate(authorities):
-        subprocess.run(
-            [
-                *(str(jvm.java().with_name("keytool")), "-importcert", "-noprompt"),
-                *("-alias", str(number), "-file", str(file)),
-                *("-keystore", str(store), "-storepass", STORE_PASSWORD),
-            ],
-            check=True,
-            capture_output=True,
-        )
+        command = [*keytool, "-alias", str(number), "-file", str(file)]
+        subprocess.run(command, check=True, capture_output=True)
     return store

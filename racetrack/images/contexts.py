@@ -102,7 +102,7 @@ class Contexts:
         if image.installs:
             self._add_installing(context, image, engine, "install/")
         if image.runs:
-            self._add_code(context, engine)
+            self.add_code(context, engine)
         context.files(REPO, image.files, "code/")
         return context
 
@@ -111,7 +111,7 @@ class Contexts:
         context.add_to_digest(*(self.digests[name] for name in below))
         return context
 
-    def _add_code(self, context: BuildContext, engine: str) -> None:
+    def add_code(self, context: BuildContext, engine: str) -> None:
         """Add the code that runs native services: the code of the stack and of one engine."""
         native = [
             str(file.relative_to(REPO))

@@ -191,12 +191,12 @@ def _uv(site: Site, *arguments: str | Path, doing: str) -> None:
         "--cache-dir",
         cache.packages(),
         doing=doing,
-        env=pip.uv_environment(_pip_settings()),
+        env=pip.uv_environment(pip_settings()),
     )
 
 
 @functools.cache
-def _pip_settings() -> Mapping[str, str]:
+def pip_settings() -> Mapping[str, str]:
     return pip.settings()
 
 

@@ -620,8 +620,8 @@ def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
     if not searches:
         return []
     words = [f"./race limit {engine} --repeat {len(searches)}"]
-    if arguments := searches[0].record.arguments:
-        words.append(f"--start {arguments.start_per_s} --warm-up {arguments.warm_up_s:g}s")
-        words += [f"--bound {bound_ms:g}ms" for bound_ms in arguments.bounds_ms]
-        words.append(f"--within {arguments.within_s:g}s")
+    arguments = searches[0].record.arguments
+    words.append(f"--start {arguments.start_per_s} --warm-up {arguments.warm_up_s:g}s")
+    words += [f"--bound {bound_ms:g}ms" for bound_ms in arguments.bounds_ms]
+    words.append(f"--within {arguments.within_s:g}s")
     return [" ".join(words)]

@@ -135,9 +135,7 @@ class LimitRecord(StrictModel):
     )
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
-    arguments: SearchArguments | None = Field(
-        default=None, description="null in records of earlier versions."
-    )
+    arguments: SearchArguments
     outcome: str = "unfinished"
     capacity: Capacity | None = None
     sustainable: tuple[SustainableRate, ...] = ()

@@ -100,10 +100,8 @@ _UNSTEADY = Case(
     samples=60,
     drain_s=14.0,
 )
-CASES = (
-    *(_INSTANT, _DELAYED, _LATE, _CYCLE, _SPREAD, _VIEW),
-    *(_COSTLY, _STALL, _BELOW, _ABOVE, _UNSTEADY),
-)
+_OF_DELAYS = (_INSTANT, _DELAYED, _LATE, _CYCLE, _SPREAD, _VIEW)
+CASES = (*_OF_DELAYS, _COSTLY, _STALL, _BELOW, _ABOVE, _UNSTEADY)
 # A run while another program uses 20 % of a core. The harness must detect that and void the run.
 NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}

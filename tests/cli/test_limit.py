@@ -8,12 +8,13 @@ import pytest
 
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Machine
-from racetrack.results.search import Capacity, LimitRecord
+from racetrack.results.search import Capacity, LimitRecord, SearchArguments
 from racetrack.run.trials import PhaseDurations
 from tests.cli.conftest import invoke
 from tests.some_engines import EXAMPLE, TWO
 
 Outcome = tuple[float, str] | RacetrackError
+ARGUMENTS = SearchArguments(start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(2_000,))
 
 
 class Searches:
@@ -36,7 +37,9 @@ class Search:
 
     def __init__(self, engine: str, outcomes: Iterator[Outcome]) -> None:
         self._outcomes = outcomes
-        self.record = LimitRecord(engine=engine, runtime="native", machine=Machine())
+        self.record = LimitRecord(
+            engine=engine, runtime="native", machine=Machine(), arguments=ARGUMENTS
+        )
 
     def run(self) -> LimitRecord:
         outcome = next(self._outcomes)

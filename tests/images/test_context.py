@@ -133,7 +133,7 @@ def engine_of(image: str) -> list[str]:
 def code_of(image: str, folder: Path) -> Path:
     """The code that an image gets, unpacked."""
     made = BuildContext(REPO / "images/service.Dockerfile")
-    contexts.Contexts(load(), {}, {})._add_code(made, "".join(engine_of(image)))
+    contexts.Contexts(load(), {}, {}).add_code(made, "".join(engine_of(image)))
     made.files(REPO, images.IMAGES[image].files, "code/")
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
         archive.extractall(folder, filter="data")

@@ -60,7 +60,7 @@ def python_site(site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
     monkeypatch.setenv("RACETRACK_CACHE", str(tmp_path / "cache"))
-    pypi._pip_settings.cache_clear()
+    pypi.pip_settings.cache_clear()
     return replace(site, tools={"uv": uv})
 
 

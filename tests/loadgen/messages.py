@@ -16,7 +16,7 @@ def message_ffi() -> FFI:
 
 def rendered(renderer: Any) -> list[tuple[bytes | None, bytes]]:
     """Return key and value of every message in the batch; the key is None without one."""
-    ffi = renderer._ffi
+    ffi = FFI()
     messages = [renderer.messages[n] for n in range(renderer.count)]
     return [
         (

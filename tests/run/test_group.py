@@ -20,10 +20,8 @@ def test_a_group_needs_the_union_of_what_its_members_need() -> None:
     services = services_of(
         EngineGroup([FakeEngine(), SecondEngine(needs=("debezium", "registry"))]), load()
     )
-    assert services == [
-        *("mysql", "broker", "loadgen", "debezium", "registry"),
-        *("manager", "worker", "other"),
-    ]
+    assert services[:5] == ["mysql", "broker", "loadgen", "debezium", "registry"]
+    assert services[5:] == ["manager", "worker", "other"]
 
 
 def test_engines_are_found_by_their_joined_names() -> None:

@@ -365,9 +365,8 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     again.join()
     assert again.live.end() == {"text": "The replay is over.", "folder": str(again.folder.path)}
     rows = again.recorded()
-    assert [(row["action"], row["by"]) for row in rows[1:]] == [
-        *(("rate", "replay"), ("pause", "replay"), ("end", "replay"))
-    ]
+    assert [row["action"] for row in rows[1:]] == ["rate", "pause", "end"]
+    assert {row["by"] for row in rows[1:]} == {"replay"}
 
 
 def test_only_sessions_are_replayed_on_engines_that_they_name(

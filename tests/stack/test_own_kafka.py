@@ -73,17 +73,11 @@ def test_clients_get_a_new_token_before_the_last_one_expires(
     kafka.admin.create_topics([NewTopic(topic, 1)])[topic].result(10)
     properties = jvm.properties(tmp_path / "client.properties", endpoint.java())
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
-    java = subprocess.Popen(
-        [
-            *(str(jvm.java()), "-Xmx64m", *jvm.for_every_jvm(settings)),
-            *("-cp", jvm.class_path(part / "libs"), "org.apache.kafka.tools.ProducerPerformance"),
-            *("--topic", topic, "--record-size", "10", "--command-config", str(properties)),
-            *("--num-records", str(2 * RECORDS_S), "--throughput", "2"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    command = [str(jvm.java()), "-Xmx64m", *jvm.for_every_jvm(settings)]
+    command += ["-cp", jvm.class_path(part / "libs"), "org.apache.kafka.tools.ProducerPerformance"]
+    command += ["--topic", topic, "--record-size", "10", "--command-config", str(properties)]
+    command += ["--num-records", str(2 * RECORDS_S), "--throughput", "2"]
+    java = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     errors: list[object] = []
     producer = Producer(endpoint.librdkafka({"acks": "all", "message.timeout.ms": 5000}))
     for _ in range(2 * RECORDS_S):

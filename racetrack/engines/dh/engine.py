@@ -97,7 +97,7 @@ class Deephaven(Engine):
 
         settings = stack.settings
         script = self.script(settings)
-        traced = _traced_views(settings) if settings.tracer_events_per_second else []
+        traced = describe_traced_views(settings) if settings.tracer_events_per_second else []
         given = {**given_to_scripts(stack.internal_endpoints, script), "traced": traced}
         try:
             with opened(settings) as session:
@@ -115,7 +115,7 @@ class Deephaven(Engine):
 
         scripts = {self.script(settings).name: "", "sample_dt.py": ""}
         if settings.tracer_events_per_second:
-            scripts["sample_views.py"] = f"traced_views = {_traced_views(settings)!r}\n"
+            scripts["sample_views.py"] = f"traced_views = {describe_traced_views(settings)!r}\n"
         with opened(settings) as session:
             for script, before in scripts.items():
                 try:
@@ -232,7 +232,7 @@ def open_reader(settings: Settings, namespace: str = "") -> Iterator[TableReader
         yield TableReader(session, namespace)
 
 
-def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
+def describe_traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
     """Return the traced views in the format that `scripts/sample_views.py` reads."""
     found: list[tuple[str | int | bool, ...]] = []
     for view in find_workload(settings.workload).traced_views:

@@ -131,7 +131,7 @@ class Flink(UpsertEngine):
             f"SQL client: {client} gateway --endpoint {_gateway_url(settings)}",
             "In it, paste these lines, which contain the addresses of Kafka and the registry:",
             *(f"{each};" for each in _statements_before(settings)),
-            *_addresses(stack, path.read_text(), hidden=True).splitlines(),
+            *address_tables(stack, path.read_text(), hidden=True).splitlines(),
             f"then all of {path}",
         ]
 
@@ -176,7 +176,7 @@ def statements_for(stack: Stack, path: Path) -> list[str]:
     """Return the script's statements, preceded by statements with this stack's addresses."""
     sql = path.read_text()
     prefix = stack.internal_endpoints.kafka.topic_prefix
-    own = script.statements(_addresses(stack, sql) + script.with_prefix(sql, prefix))
+    own = script.statements(address_tables(stack, sql) + script.with_prefix(sql, prefix))
     return [*_statements_before(stack.settings), *own]
 
 
@@ -189,7 +189,7 @@ def _statements_before(settings: Settings) -> Sequence[str]:
     return ELSEWHERE.statements_before() if ELSEWHERE.address(settings) else ()
 
 
-def _addresses(stack: Stack, sql: str, *, hidden: bool = False) -> str:
+def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
     """Return the script's templates of connection options (tables `at_…`) with the addresses of
     this stack, one per line. If they are executed first, the script's own templates have no
     effect. If `hidden`, secrets are left out."""

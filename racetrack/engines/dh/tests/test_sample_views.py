@@ -36,7 +36,7 @@ def listening(server: Server) -> dict[str, Any]:
     """By what it is listened to: the listeners of the traced views."""
     for name in ("item_summary", "profile_views_enriched"):
         server.variables[name] = Table(name)
-    server.variables["traced_views"] = dh._traced_views(load())
+    server.variables["traced_views"] = dh.describe_traced_views(load())
     exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), server.variables)  # noqa: S102
     return {table: found for table, (found, _) in server.listening.items() if ": " in table}
 

@@ -12,7 +12,7 @@ from racetrack import config as settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import engine, script
-from racetrack.engines.flink.engine import _addresses, statements_for
+from racetrack.engines.flink.engine import address_tables, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
@@ -116,7 +116,7 @@ def test_a_script_that_breaks_off_is_not_run_in_part(sql: str) -> None:
 
 
 def test_the_scripts_templates_get_the_stacks_addresses() -> None:
-    lines = _addresses(stack(), SQL).splitlines()
+    lines = address_tables(stack(), SQL).splitlines()
     assert [line.split()[2] for line in lines] == [
         "at_kafka",
         "at_kafka_and_registry",

@@ -22,12 +22,13 @@ class Worker:
 
     def launch(self, context: Context) -> Launch:
         settings = SparkSettings.of(context.settings)
-        cores = ("--cores", str(settings.spark_cores)) if settings.spark_cores else ()
+        options = ["--work-dir", str(context.work / "work"), "--memory", settings.spark_heap]
+        if settings.spark_cores:
+            options += ["--cores", str(settings.spark_cores)]
         return sparkmaster.launch(
             context,
             "worker.Worker",
-            *("--work-dir", str(context.work / "work"), "--memory", settings.spark_heap),
-            *cores,
+            *options,
             f"spark://{settings.peer_spark_master}:{sparkmaster.MASTER_PORT}",
         )
 
