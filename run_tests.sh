@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
+# Usage: ./run_tests.sh [--quick | --readme] [PYTEST ARGUMENT...]
+#
 # Runs all checks, then all tests. Installs what is missing first. Passes other arguments to pytest.
 #   --quick    run only fast tests, for use before a commit
 #   --readme   of the tests that run the real stack, run only those that cover the README and the
 #              live page, as in CI
+#   --help     show this text
 set -euo pipefail
+if [[ ${1-} == --help || ${1-} == -h ]]; then
+    sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+    exit
+fi
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"

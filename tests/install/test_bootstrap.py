@@ -164,3 +164,16 @@ def test_on_a_mac_without_one_it_reports_how_to_get_it(path: Path, mac: dict[str
     assert "for Apple silicon here (Python 3.9.6)." in done.stderr
     assert "brew install python@" in done.stderr
     assert "was called" not in done.stderr
+
+
+def test_the_usage_of_the_tests_is_shown_without_installing(path: Path, tmp_path: Path) -> None:
+    shown = subprocess.run(
+        [REPO / "run_tests.sh", "--help"],
+        env={"PATH": str(path), "HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.startswith("Usage: ./run_tests.sh ")
+    assert all(f"  --{name} " in shown.stdout for name in ("quick", "readme", "help"))
+    assert not (tmp_path / "home").exists()
