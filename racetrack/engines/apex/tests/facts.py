@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Apex'."""
+"""Facts about Apex's service for the tests of all native services."""
 
 from tests.service_facts import Facts
 

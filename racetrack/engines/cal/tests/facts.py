@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of the calibration engine's."""
+"""Facts about the calibration engine's service for the tests of all native services."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""The calibration engine has exactly the injected defects."""
+"""Tests that the calibration engine has exactly the injected defects."""
 
 import json
 import threading
@@ -63,7 +63,7 @@ def test_a_capacity_is_exact_over_time_while_something_waits(
         for partition in range(3):
             counting.add(partition, [NOW_MS] * (per_s * cycle_ms // 1000 + 1))
         counting.count(NOW_MS, since_start_ms / 1000)
-        # Less than one: that is still in the making. (And a thousandth, for rounding.)
+        # At most one pageview is missing: the one in progress. (And a thousandth, for rounding.)
         due = per_s * since_start_ms / 1000
         assert due - 1.001 < sum(counting.total) < due + 0.001
 

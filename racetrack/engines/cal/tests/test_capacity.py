@@ -1,4 +1,4 @@
-"""The programmed capacity, simulated for long: its mean, its swings and its pauses."""
+"""Tests of the programmed capacity over a long simulated time: mean, variation and pauses."""
 
 from dataclasses import replace
 from itertools import takewhile
@@ -22,7 +22,7 @@ LONG_S = 40_000
 
 
 def grown(defect: InjectedDefect, seed: int, every_s: float, until_s: float) -> NDArray[np.float64]:
-    """What could be counted in each of so many seconds."""
+    """Return the amounts that could be counted in consecutive intervals of `every_s`."""
     capacity = Capacity(defect, seed)
     at_s = np.arange(0, until_s + every_s / 2, every_s)
     return np.diff([capacity.work_by(float(at)) for at in at_s])
@@ -54,7 +54,7 @@ def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
     working, paused = lengths[0::2], lengths[1::2]
     assert paused == pytest.approx(0.5)
     assert np.mean(working) == pytest.approx(9.5, rel=0.05)
-    assert np.std(working) == pytest.approx(9.5, rel=0.05)  # as of an exponential distance
+    assert np.std(working) == pytest.approx(9.5, rel=0.05)  # exponential intervals
 
 
 def test_a_seed_determines_which_swings_and_pauses_they_are() -> None:

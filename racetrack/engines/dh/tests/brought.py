@@ -1,4 +1,4 @@
-"""A real Deephaven of the tests' own that runs elsewhere: behind TLS and a key, and without the
+"""A real Deephaven that the tests start as a user's own: it has TLS and a key, but none of the
 files, variables and addresses that a stack gives to its Deephaven.
 
 `python -m racetrack.engines.dh.tests.brought` starts it, and prints the settings of a run.
@@ -35,14 +35,14 @@ threads = jpy.get_type("java.lang.Thread").getAllStackTraces().keySet().toArray(
 
 @dataclass(frozen=True)
 class Brought:
-    """A server that runs."""
+    """A running server."""
 
     port: int
     folder: Path
     pid: int
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of a run that uses it."""
+        """Return the settings of a run that uses this server."""
         return {
             "DEEPHAVEN_URL": f"https://localhost:{self.port}",
             "DEEPHAVEN_PSK_FILE": str(self.folder / "key"),
@@ -51,7 +51,7 @@ class Brought:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """A session of the server's owner."""
+        """Open a session as the owner of the server."""
         session = Session(
             host="localhost",
             port=self.port,
@@ -80,7 +80,7 @@ class Brought:
         return sorted(name for name in found if "kafka" in name.lower())
 
     def log(self) -> str:
-        """Return the output so far."""
+        """Return the server's output until now."""
         return log_of(self.folder)
 
 
@@ -90,7 +90,7 @@ def log_of(folder: Path) -> str:
 
 @contextmanager
 def brought() -> Iterator[Brought]:
-    """Start the server, and end and remove it at the end."""
+    """Start the server; stop and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="racetrack-deephaven-") as name:
         folder = Path(name)
         make_certificates(folder)
@@ -102,7 +102,7 @@ def brought() -> Iterator[Brought]:
             "ssl.identity.type": "privatekey",
             "ssl.identity.certChainPath": folder / "broker.pem",
             "ssl.identity.privateKeyPath": folder / "broker.key",
-            # How long tables outlive a killed client that read them; 300,000 by default.
+            # Time until the tables of a killed client are released; 300,000 by default.
             "http.session.durationMs": 30_000,
         }
         variables = {
@@ -128,7 +128,7 @@ def brought() -> Iterator[Brought]:
 
 
 def main() -> None:
-    """Start it, print the settings, and end with the input."""
+    """Start the server, print the settings, and stop it when the input ends."""
     with brought() as server:
         print_settings(server.settings())
 

@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Deephaven's."""
+"""Facts about Deephaven's service for the tests of all native services."""
 
 from racetrack.engines.dh.server import jvm_args
 from tests.service_facts import Facts

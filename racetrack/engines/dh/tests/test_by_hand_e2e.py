@@ -1,5 +1,6 @@
-"""The stack for playing by hand: up, the demo pasted, the rate changed with nc, status, down; and
-whether its views are right, also where the truth is another than what the engine was told."""
+"""Tests of a stack that is used by hand: start it, paste the demo, change the rate with nc, verify
+the views, and stop it. Some verifications must fail, because their rows were changed without the
+engine."""
 
 import json
 import urllib.request
@@ -29,7 +30,7 @@ from tests.e2e.shared import Door, nc, stack_up
 pytestmark = pytest.mark.e2e
 
 WITHIN_S = 600.0
-# All the demo has.
+# All tables of the demo.
 TABLES = [
     "users",
     "items",
@@ -55,14 +56,14 @@ TABLES = [
 
 @pytest.fixture(scope="module")
 def up(settings: Settings) -> Iterator[Door]:
-    """The stack, put up by hand, and taken down after all tests of this file."""
+    """Start the stack as a user does by hand; stop it after all tests of this file."""
     with stack_up("dh", WITHIN_S) as door:
         yield door
 
 
 @pytest.fixture(scope="module")
 def session(up: Door, settings: Settings) -> Iterator[Session]:
-    """A session on the server in which the demo was pasted as the README says."""
+    """Open a session, and paste the demo as the README shows."""
     session = connect(settings)
     session.run_script(f"exec(open('{REPO}/scripts/demo.py').read())")
     yield session
@@ -94,7 +95,7 @@ def test_a_run_beside_it_is_refused(up: Door) -> None:
 
 def test_the_ide_is_served(up: Door, settings: Settings) -> None:
     url = f"http://{settings.reach_address}:{DeephavenSettings.of(settings).deephaven_port}/ide/"
-    with urllib.request.urlopen(url, timeout=10) as page:  # our own server
+    with urllib.request.urlopen(url, timeout=10) as page:  # a URL of our own server
         assert "Deephaven" in page.read().decode()
 
 
@@ -165,7 +166,7 @@ def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
     with database(settings, unseen=True) as cursor:
         cursor.execute("UPDATE purchases SET purchase_price = purchase_price + 1 WHERE id = 20")
         cursor.execute("DELETE FROM purchases WHERE id = 21")
-    # It never comes right, however long a verification waits.
+    # This view never becomes right, however long the verification waits.
     result = invoke("verify", limits=Limits(drain_within_s=6.0, again_within_s=6.0))
     found = found_by(result.output)
     assert result.exit_code == 1
@@ -180,13 +181,13 @@ def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
 
 
 def folder_of(output: str) -> Path:
-    """Where a verification's files are."""
+    """Return the folder with the files of a verification."""
     (line,) = [line for line in output.splitlines() if line.startswith("  logs  ")]
     return REPO / line.split()[-1]
 
 
 def found_by(output: str) -> dict[str, Any]:
-    """What a verification left in its folder."""
+    """Return the record of a verification."""
     found: dict[str, Any] = json.loads((folder_of(output) / "verified.json").read_text())
     return found
 
@@ -197,7 +198,7 @@ def wrong(found: dict[str, Any]) -> set[str]:
 
 @contextmanager
 def database(settings: Settings, *, unseen: bool = False) -> "Iterator[pymysql.cursors.Cursor]":
-    """A cursor on the shop; with `unseen`, its changes are kept from everyone downstream."""
+    """Yield a cursor on the shop. With `unseen`, its changes are not in the binary log."""
     connection = pymysql.connect(
         unix_socket=str(processes.work_root(settings.stack_name) / "mysql" / "mysql.sock"),
         user="root",

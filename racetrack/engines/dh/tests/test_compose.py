@@ -1,4 +1,4 @@
-"""Deephaven in a container: what `docker compose` understands of its service."""
+"""Tests of Deephaven's service as `docker compose` reads it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from racetrack.stack import jvm
 from tests.compose_files import service
 from tests.image_facts import IMAGES
 
-ARGUMENTS = "/tmp/racetrack.args"  # of its JVM
+ARGUMENTS = "/tmp/racetrack.args"  # of the service's JVM
 
 
 def test_it_uses_its_settings() -> None:
@@ -24,7 +24,7 @@ def test_it_uses_its_settings() -> None:
 
 
 def test_its_key_is_in_no_argument(tmp_path: Path) -> None:
-    """It is run up to where the image's own entry point begins, and read by a JVM."""
+    """Run the script up to the image's own entry point, and let a JVM read the result."""
     key = "a-key#1"
     described = service("deephaven", DEEPHAVEN_PSK=key)
     environment = described["environment"]

@@ -1,4 +1,4 @@
-"""Decimals that Deephaven sends as bytes, and the prefixes of topics that it takes."""
+"""Tests of decimals that Deephaven sends as bytes, and of the topic prefixes that it accepts."""
 
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 
 
 def sent(unscaled: int, scale: int) -> bytes:
-    """A BigDecimal as Deephaven writes it."""
+    """Return a BigDecimal as Deephaven encodes it."""
     length = unscaled.bit_length() // 8 + 1
     return scale.to_bytes(4, "little", signed=True) + unscaled.to_bytes(length, "big", signed=True)
 

@@ -1,4 +1,4 @@
-"""A Deephaven that the user provides: a real one, started by the test."""
+"""Tests of a Deephaven that the user provides: a real server, started by the test."""
 
 import json
 import re
@@ -32,7 +32,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-# Views that change by themselves, in place of a workload's.
+# Views that change by themselves, instead of those of a workload.
 SCRIPT = """
 import os
 from deephaven import time_table
@@ -54,7 +54,7 @@ def server() -> Iterator[Brought]:
 
 @pytest.fixture
 def elsewhere(server: Brought) -> Stack:
-    """A stack whose Deephaven runs elsewhere."""
+    """Return a stack whose Deephaven runs elsewhere."""
     return fakes.stack(**server.settings())
 
 

@@ -1,4 +1,4 @@
-"""Runs against a Deephaven that the user provides: a real one, started by the test."""
+"""End-to-end tests with a Deephaven that the user provides: a real server, started by the test."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def server() -> Iterator[Brought]:
 
 @pytest.fixture(autouse=True)
 def provided(server: Brought, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Front doors use the test's Deephaven."""
+    """Let all runs use the test's Deephaven."""
     for name, value in server.settings().items():
         monkeypatch.setenv(name, value)
 
@@ -45,7 +45,7 @@ def test_a_run_is_verified_and_leaves_nothing(
     monkeypatch.setenv("READS_PER_SECOND", "6")
     run = elsewhere_e2e.begun(door, "dh", *elsewhere_e2e.BRIEF, "--verify")
     assert len(left(server)) > 10
-    # The server of the test itself gets the key as an option of its JVM, inside its process.
+    # The test's server is started in its own process, so that its key may be a JVM option.
     arguments = elsewhere_e2e.command_lines()
     assert run.wait() == 0, run.output
     nothing_left()

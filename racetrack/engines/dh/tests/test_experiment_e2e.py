@@ -1,4 +1,4 @@
-"""Deephaven in the README's experiment: what its server writes to its log."""
+"""Tests of Deephaven in the README's experiment, in particular of its server's log."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compiled formulas are kept for later starts."""
+"""Tests that compiled formulas are kept for later starts."""
 
 import zipfile
 from pathlib import Path
@@ -12,7 +12,7 @@ CLASS = "io/deephaven/temp/c_{}v61_0/Formula.class"
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """The folder of a server's script session."""
+    """Return the folder of a server's script session."""
     folder = tmp_path / "data/cache/script-session-classes/of-a-session"
     folder.mkdir(parents=True)
     return folder
@@ -24,7 +24,7 @@ def formulas(tmp_path: Path) -> Path:
 
 
 def compiled(session: Path, name: str) -> str:
-    """Write a class as Deephaven does; its name."""
+    """Write a class file as Deephaven does; return its name."""
     file = session / CLASS.format(name)
     file.parent.mkdir(parents=True)
     file.write_bytes(name.encode())

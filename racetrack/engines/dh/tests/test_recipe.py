@@ -1,4 +1,4 @@
-"""What Deephaven installs is what speaks with it."""
+"""Tests that the installed Deephaven server and its client have the same version."""
 
 from racetrack.engines.dh.recipe import LOCK
 from racetrack.install import pypi

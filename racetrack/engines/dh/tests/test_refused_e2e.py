@@ -1,4 +1,4 @@
-"""Deephaven and a message that it can't take: one line says which, and the run ends."""
+"""Tests that one line names a message that Deephaven can't read, and that the run ends."""
 
 import re
 from collections.abc import Callable

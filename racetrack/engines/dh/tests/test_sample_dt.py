@@ -1,4 +1,4 @@
-"""scripts/sample_dt.py with a fake Deephaven: its lines and its listeners."""
+"""Tests of scripts/sample_dt.py with a fake Deephaven: its output and its listeners."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[4] / "scripts" / "sample_dt.py"
 
 
 class Update:
-    """What Deephaven hands to a listener: columns of the rows that are new, and that changed."""
+    """An update as a listener gets it: the columns of the new rows and of the changed rows."""
 
     def __init__(self, added: dict[str, list[Any]], modified: dict[str, list[Any]]) -> None:
         self._added, self._modified = added, modified
@@ -26,7 +26,7 @@ class Update:
 
 
 class Server:
-    """A session of the IDE: its variables, the listeners that run, and its standard output."""
+    """A session of the IDE: its variables, its active listeners, and its standard output."""
 
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self.listening: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""scripts/sample_views.py with a fake Deephaven: the rows it listens to, and its lines."""
+"""Tests of scripts/sample_views.py with a fake Deephaven: the followed rows and the output."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ SEEN = re.compile(
 
 
 class Table:
-    """A table of the demo: its latest operation is its name."""
+    """A table of the demo, named after its latest operation."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class Table:
 
 @pytest.fixture
 def listening(server: Server) -> dict[str, Any]:
-    """By what it is listened to: the listeners of the traced views."""
+    """Return the listeners of the traced views, by the name of the table that each listens to."""
     for name in ("item_summary", "profile_views_enriched"):
         server.variables[name] = Table(name)
     server.variables["traced_views"] = dh.describe_traced_views(load())
@@ -55,7 +55,7 @@ def test_it_reports_each_partition_that_got_more(listening: dict[str, Any], serv
     _, orders, newest = listening.values()
     orders(Update({"partition": [0, 2], "value": [3, 4]}, {}), True)
     orders(Update({}, {"partition": [2, 1], "value": [5, 1]}), False)
-    # The ten last of a profile come in any order.
+    # The last ten of a profile come in any order.
     newest(Update({"partition": [1, 1, 1], "value": [20, 40, 30]}, {}), True)
     newest(Update({"partition": [1], "value": [35]}, {}), False)
     assert SEEN.findall(server.output) == [

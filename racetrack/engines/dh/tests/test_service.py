@@ -1,4 +1,4 @@
-"""Deephaven as a native service: readiness, and the addresses of its peers."""
+"""Tests of Deephaven as a native service: readiness, and the addresses of its peers."""
 
 import pytest
 

@@ -26,7 +26,7 @@ READY_WITHIN_S = 90.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Flink that runs."""
+    """A running Flink."""
 
     gateway_port: int
     rest_port: int
@@ -49,7 +49,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(folder: Path) -> Iterator[Cluster]:
-    """Start it, and end it at the end."""
+    """Start the cluster; stop it at the end."""
     part = install.ensure(["flink"], install.read_versions(), print)["flink"]
     rpc, rest, gateway = free_ports(3)
     conf = folder / "conf"
@@ -117,7 +117,7 @@ def _settings(rpc_port: int, rest_port: int, gateway_port: int) -> dict[str, str
 
 
 def main() -> None:
-    """Start it, print the setting, and end with the input."""
+    """Start the cluster, print the setting, and stop it when the input ends."""
     with tempfile.TemporaryDirectory() as name, running_cluster(Path(name)) as cluster:
         print_settings({"FLINK_GATEWAY_URL": cluster.url})
 

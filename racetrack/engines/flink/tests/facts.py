@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Flink's."""
+"""Facts about Flink's services for the tests of all native services."""
 
 from tests.service_facts import Facts
 

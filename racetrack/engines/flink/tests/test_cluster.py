@@ -1,4 +1,4 @@
-"""Addresses by which Flink's processes find each other if each runs in its own pod."""
+"""Tests of the addresses at which Flink's processes find each other when each is in its own pod."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Flink in a container: its service, and the script that starts it there."""
+"""Tests of Flink in a container: its service, and the script that starts it."""
 
 import re
 import subprocess
@@ -44,7 +44,7 @@ def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str])
     }
     assert ours["sql-gateway.endpoint.rest.port"] == str(FlinkSettings.of(settings).flink_port)
     assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
-    # The image itself has one slot, and one port for the files of all jobs' clusters.
+    # By default, the image has one slot, and one port for the files of the clusters of all jobs.
     assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
     assert ours["blob.server.port"] == "0"
 

@@ -1,4 +1,5 @@
-"""Flink in containers: verified after updates and deletions, and its own client."""
+"""End-to-end tests of Flink in containers: verification after updates and deletions, and its
+client."""
 
 import subprocess
 from collections.abc import Callable
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.e2e
 def test_every_view_is_right_and_as_old_as_its_mini_batches(
     contained: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the published measure they are fresh: it looks when one has just come."""
+    """The published measure does not show that age: it samples only just after an update."""
     settings = {"FLINK_MINI_BATCH_MS": "5000", "TRACER_EVENTS_PER_SECOND": "12"}
     run = check_every_view("flink", monkeypatch, **settings)
     fresh_ms = run["results"]["dt_ms"]["p50"]
@@ -25,7 +26,7 @@ def test_every_view_is_right_and_as_old_as_its_mini_batches(
 
 
 def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
-    """As `./race up` says it: a client that runs on the service's side."""
+    """Use the command that `./race up` prints: a client in the service's container."""
     up = door("race", "up", "flink")
     assert up.wait(400) == 0, up.output
     try:

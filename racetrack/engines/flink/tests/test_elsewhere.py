@@ -1,4 +1,4 @@
-"""A Flink that the user provides, as far as no Flink is needed."""
+"""Tests of a Flink that the user provides: those that need no running Flink."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runs against a Flink that the user provides: a real session cluster, started by the test."""
+"""End-to-end tests with a Flink that the user provides: a real session cluster."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def provided(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Front doors use the test's Flink."""
+    """Let all runs use the test's Flink."""
     monkeypatch.setenv("FLINK_GATEWAY_URL", cluster.url)
 
 

@@ -1,4 +1,4 @@
-"""Flink's module without Flink: what it sends to the gateway, what it makes of what it reads."""
+"""Tests of Flink's module without Flink: requests to the gateway, and use of the answers."""
 
 import threading
 from collections import Counter
@@ -37,7 +37,7 @@ CAUSE = "SqlValidatorException: Object 'nowhere' not found\nDid you mean 'elsewh
 
 
 class FakeGateway(JsonHandler):
-    """Speaks the gateway's REST as far as it is used; refuses what contains `nowhere`."""
+    """The part of the gateway's REST API that we use; refuses statements that contain `nowhere`."""
 
     statements: list[str]
     requests: Counter[str]
@@ -65,7 +65,7 @@ class FakeGateway(JsonHandler):
 
 @pytest.fixture
 def gateway() -> Iterator[str]:
-    """A gateway's URL."""
+    """Start a fake gateway; return its URL."""
     FakeGateway.statements, FakeGateway.requests = [], Counter()
     with serving(FakeGateway) as url:
         yield url

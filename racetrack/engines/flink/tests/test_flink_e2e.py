@@ -1,5 +1,5 @@
-"""Flink on the real stack: every view right after updates and deletions, and found wrong where it
-runs with a setting that is fast but wrong; by hand in its own SQL client; errors are reported."""
+"""End-to-end tests of Flink: every view is right after updates and deletions, a setting that is
+fast but wrong is detected, the script works in Flink's SQL client, and errors are reported."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ WITHIN_S = upsert_e2e.WITHIN_S
 
 
 def run(**settings: str) -> Door:
-    """A verified experiment with tasks side by side, which may overtake each other."""
+    """Run a verified experiment with parallel tasks, which may overtake each other."""
     return upsert_e2e.run("flink", 2_000, FLINK_PARALLELISM="2", **settings)
 
 
@@ -44,7 +44,7 @@ def test_its_views_are_followed_and_read(finished: Door) -> None:
 
 
 def test_its_progress_came_while_it_ran(finished: Door) -> None:
-    """Not at checkpoints, of which there are none, and not at the end."""
+    """Progress is reported neither only at checkpoints (there are none) nor only at the end."""
     upsert_e2e.check_progress_came_while_it_ran(finished, "flink", updates=50)
     assert {"flink", "flink-kafka"} <= set(read_run(run_folder(finished.output))["versions"])
 
@@ -54,8 +54,8 @@ def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], Non
 
 
 def test_verification_catches_what_is_fast_and_wrong() -> None:
-    """The trap of upsert-materialize=NONE: emails change while profiles are viewed, and the old
-    state of a row may come after the new one."""
+    """With upsert-materialize=NONE, if emails change while profiles are viewed, an older state of a
+    row may arrive after a newer one."""
     door = run(FLINK_UPSERT_MATERIALIZE="NONE", UPDATES_PER_SECOND="300")
     run_json = read_run(run_folder(door.output))
     assert upsert_e2e.statuses(door)["profile_views_enriched"] == "wrong", door.output
@@ -65,7 +65,7 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
 
 
 def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
-    """And counts nothing twice that came after it."""
+    """Events after that checkpoint are not counted twice either."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLINK_CHECKPOINT_MS", "1000")
         words = "flink 1000 5 15 1.0 --verify --workload ads --fault kill:engine@6s"
@@ -78,7 +78,7 @@ def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """A stack that was put up by hand; the demo is not loaded yet. Rows change and go."""
+    """Start a stack by hand, without the demo; rows of the shop are updated and deleted."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in upsert_e2e.CHANGES.items():
             patch.setenv(name, value)
@@ -103,7 +103,8 @@ def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:
 def test_the_script_can_be_pasted_into_flinks_own_client(
     up: Door, settings: Settings, wait_until: Callable[..., None]
 ) -> None:
-    """As `./race up` says it: the client, the addresses, the script; then every view is right."""
+    """Start the client that `./race up` prints, and paste the addresses that it prints and the
+    script: every view is then correct."""
     lines = up.output.splitlines()
     client = next(line for line in lines if line.startswith("SQL client: "))
     addresses = [line for line in lines if line.startswith("CREATE TABLE at_")]
@@ -127,7 +128,7 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
 
 
 def rows(stack: Stack, view: str) -> int:
-    """How many rows a view has; none while its job has written nothing yet."""
+    """Return the number of rows of a view; 0 while its job has not written any."""
     try:
         return int(find_engine("flink").read_view(stack, view).num_rows)
     except NoSuchView:

@@ -1,4 +1,4 @@
-"""Flink and a message that it can't take: one line says which, and the run ends."""
+"""Tests that Flink's run ends at a message that it can't read, and one line names that message."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The workloads' scripts, as far as they can be read without Flink: nothing is missing."""
+"""Tests of the workloads' scripts that need no Flink: nothing is missing in them."""
 
 import re
 
@@ -28,7 +28,7 @@ EVERY_SCRIPT = pytest.mark.parametrize("workload", SQL)
 
 
 def columns_of(workload: str, table: str) -> set[str]:
-    """The names of a table's columns, those of the table that it is like included."""
+    """Return the names of a table's columns, including those that it takes over by LIKE."""
     text = TABLES[workload, table]
     if like := re.search(r"\) LIKE (\w+)$", text):
         return columns_of(workload, like[1])
@@ -78,5 +78,5 @@ def test_it_sets_nothing_that_belongs_to_the_settings(workload: str) -> None:
 
 @EVERY_SCRIPT
 def test_its_lines_end_no_statement_within_a_comment(workload: str) -> None:
-    """Flink's client looks for the end of a statement at the end of a line, comment or not."""
+    """To Flink's client, a semicolon at a line's end ends a statement, even in a comment."""
     assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []

@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Kafka Streams'."""
+"""Facts about Kafka Streams' service for the tests of all native services."""
 
 from tests.service_facts import Facts
 

@@ -1,5 +1,5 @@
-"""Kafka Streams on the real stack: every view right after updates, deletions and a kill, however
-it is set; what it listens on."""
+"""End-to-end tests of Kafka Streams: every view is right after updates, deletions and a kill, with
+any settings; and the ports on which it listens."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
-# As it is set, and as far from that as its settings go.
+# The default settings, and settings as different from them as possible.
 KINDS = {
     "as delivered": {},
     "otherwise": {
@@ -27,7 +27,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def finished(request: pytest.FixtureRequest) -> Door:
-    """One of each kind."""
+    """Run an experiment of each kind."""
     door = upsert_e2e.run("kstreams", 1_000, **KINDS[request.param])
     ended_well(door)
     return door
@@ -47,7 +47,7 @@ def test_its_progress_came_while_it_ran(finished: Door) -> None:
 
 
 def test_every_view_is_right_after_a_kill(nothing_left: Callable[[], None]) -> None:
-    """It goes on from its last commit, and nothing is counted twice."""
+    """Check that it continues from its last commit, and counts nothing twice."""
     exactly_once = {"KSTREAMS_GUARANTEE": "exactly_once_v2"}
     door = upsert_e2e.run("kstreams", 1_000, "--fault", "kill:engine@4s", **exactly_once)
     check_views_after_a_kill(read_run(run_folder(door.output)), door)
@@ -56,7 +56,7 @@ def test_every_view_is_right_after_a_kill(nothing_left: Callable[[], None]) -> N
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """A stack that was put up by hand."""
+    """Start a stack by hand."""
     with stack_up("kstreams", upsert_e2e.WITHIN_S) as door:
         yield door
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL, in Materialize's place."""
+"""Fixtures: a real PostgreSQL in place of Materialize."""
 
 from collections.abc import Iterator
 

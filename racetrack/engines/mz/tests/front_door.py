@@ -1,6 +1,6 @@
-"""The command line with another script for Materialize:
-`python -m racetrack.engines.mz.tests.front_door SCRIPT ARGUMENTS…` is
-`./run_experiment.sh mz ARGUMENTS…` with SCRIPT in the place of scripts/demo.sql."""
+"""The command line with another script for Materialize: `python -m
+racetrack.engines.mz.tests.front_door SCRIPT ARGUMENTS…` is `./run_experiment.sh mz ARGUMENTS…` with
+SCRIPT in place of scripts/demo.sql."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""A Materialize for tests: a proxy that gives a real PostgreSQL what Materialize has beside it.
+"""A Materialize for tests: a proxy that adds Materialize's extensions to a real PostgreSQL.
 
-It adds the banner, Materialize's own statements, and SUBSCRIBE, as a real Materialize (26.9) was
-seen to answer; plain SQL passes unchanged. Objects become tables or views, so that PostgreSQL knows
-names and columns, and drops them with their schema. A test may fill a source; sinks write nothing.
+It adds the banner, Materialize's own statements, and SUBSCRIBE, all observed on a real Materialize
+(26.9); plain SQL passes unchanged. Objects become tables or views, so that PostgreSQL knows names
+and columns, and drops them with their schema. A test may fill a source; sinks write nothing.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.fake_server import serve_in_background
 
 ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.1
-# The demo's two progress views, as tables that a test fills.
+# The demo's two progress views. A test fills the table.
 STAND_IN = """
 \\echo :kafka :registry
 CREATE TABLE pageviews_progress (
@@ -62,7 +62,7 @@ OTHER_FORMS = {
         r" ENVELOPE UPSERT"
     ): r"CREATE TABLE \1 (LIKE \3, LIKE \4); CREATE VIEW \1_reads AS SELECT FROM \2",
 }
-# Materialize's clock can be compared with times, and as text it is a number.
+# Materialize's clock is comparable to timestamps; as text it is a number.
 CATALOGUE = """
 DROP SCHEMA IF EXISTS mz_catalog CASCADE;
 CREATE SCHEMA mz_catalog;
@@ -76,7 +76,7 @@ CREATE OPERATOR < (LEFTARG = bigint, RIGHTARG = timestamptz, FUNCTION = is_befor
 CREATE FUNCTION mz_version() RETURNS text LANGUAGE sql AS $$ SELECT 'v0 (of the tests)' $$;
 """
 TYPES = {"long": "bigint", "int": "integer", "string": "text", "double": "double precision"}
-# The columns that the demo reads of the shop's tables.
+# Columns of the shop's tables that the demo reads.
 SHOP = {
     "mysql.shop.users": "id bigint, email text",
     "mysql.shop.items": "id bigint, name text, category text",
@@ -87,7 +87,7 @@ SHOP = {
 
 
 class Refused(Exception):
-    """Materialize would refuse the statement; the text is its error message."""
+    """The error by which Materialize would refuse a statement; the text is its message."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class Outside:
 
 
 def fake_outside(*more: str) -> Outside:
-    """Return those with the topics of the load generator and of Debezium, and the topics `more`."""
+    """Return a broker and a registry with the usual topics, and the topics `more`."""
     return Outside({"pageviews", "dd_flagged_profiles", *SHOP, *more}.__contains__, SHOP.get)
 
 
 def running(kafka: str, registry: str) -> Outside:
-    """Return those of a stack that runs."""
+    """Return the broker and the registry of a running stack."""
 
     def has_topic(topic: str) -> bool:
         admin = AdminClient({"bootstrap.servers": kafka})
@@ -124,13 +124,13 @@ def running(kafka: str, registry: str) -> Outside:
 
 @dataclass(frozen=True)
 class Statements:
-    """Translates statements; remembers the schemas that a source was given in its statement."""
+    """Translates statements, and remembers the schemas that a statement gives to its source."""
 
     outside: Outside
-    seeds: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # source → of key and value
+    seeds: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # source → key and value
 
     def translate(self, statement: str) -> str:
-        """Return what PostgreSQL is to do in its place. A refusal is raised by PostgreSQL, too."""
+        """Return the statement for PostgreSQL that replaces this one. It raises any refusal."""
         plain = " ".join(re.sub(r"--.*", "", statement).rstrip("; \n").split())
         try:
             if found := re.fullmatch(SOURCE, plain):
@@ -147,7 +147,7 @@ class Statements:
 
     def _source(self, found: re.Match[str]) -> str:
         name, topic = found["name"], found["topic"]
-        # Materialize asks the broker at once; a topic that is created later is too late.
+        # Materialize asks the broker at once: the topic must exist already.
         if not self.outside.has_topic(topic):
             raise Refused("Topic does not exist")
         connections = [of for of in (found["kafka"], found["registry"]) if of]
@@ -183,7 +183,7 @@ def _type(kind: Any) -> str:
 
 @dataclass(frozen=True)
 class Materialize:
-    """A server at `url`."""
+    """A running server."""
 
     url: str
     statements: Statements
@@ -202,7 +202,7 @@ class _Server(socketserver.ThreadingTCPServer):
 def running_materialize(
     postgres: Postgres, outside: Outside | None = None
 ) -> Iterator[Materialize]:
-    """Run a Materialize in front of that PostgreSQL until the block ends; one at a time."""
+    """Run a Materialize in front of that PostgreSQL until the block ends, one at a time."""
     postgres.rows(CATALOGUE)
     statements = Statements(outside or fake_outside())
     with _Server(postgres, statements) as server:
@@ -219,7 +219,7 @@ class _Session(socketserver.StreamRequestHandler):
     """One client and its connection to PostgreSQL."""
 
     def handle(self) -> None:
-        """Pass messages on until either side leaves."""
+        """Pass messages on until either side disconnects."""
         self._of = cast(_Server, self.server)
         self._schema = "public"
         with socket.create_connection(("127.0.0.1", self._of.postgres.port)) as self._upstream:
@@ -255,8 +255,8 @@ class _Session(socketserver.StreamRequestHandler):
                 self.request.sendall(part)
 
     def _subscribe(self, query: str) -> None:
-        """Answer with the changes of what the query returns again and again. The lines begin with
-        mz_timestamp, mz_progressed and mz_diff."""
+        """Repeat a query, and send the changes of its result. Each line begins with mz_timestamp,
+        mz_progressed and mz_diff."""
         before: set[tuple[int, ...]] = set()
         with psycopg.connect(self._of.postgres.url, autocommit=True) as connection:
             connection.execute(f"SET search_path = {self._schema}".encode())

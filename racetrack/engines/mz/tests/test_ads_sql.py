@@ -1,5 +1,5 @@
-"""`scripts/ads.sql`: views that hold what `ads.py` says, on a real PostgreSQL: the views' own text
-over small tables in the place of the sources."""
+"""Tests of the views in `scripts/ads.sql`, which must contain the same rows as those of `ads.py`.
+The view definitions run on a real PostgreSQL, with small tables in place of the sources."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ VIEWS = find_workload("ads").views
 
 @pytest.fixture(scope="module")
 def db(postgres: Postgres) -> Iterator["psycopg.Connection[Any]"]:
-    """The script's views over the tables above."""
+    """Create the script's views on the tables above."""
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute(SOURCES.encode())
         cursor = connection.cursor()

@@ -1,6 +1,6 @@
-"""A Materialize that runs elsewhere: the whole experiment on the native stack, scripts/demo.sql and
-all, and at MZ_URL the tests' own Materialize, which asks the stack's broker and registry. A thread
-of the test brings it the pageviews."""
+"""End-to-end tests of a Materialize that runs elsewhere: an experiment on the native stack, with
+all of scripts/demo.sql. At MZ_URL is the tests' Materialize, which uses the stack's broker and
+registry. A thread of the test gives it the pageviews."""
 
 import json
 import signal
@@ -32,7 +32,7 @@ SOURCE = "SELECT schemaname FROM pg_tables WHERE tablename = 'pageviews_json'"
 
 
 class Bringing:
-    """Does in PostgreSQL what Materialize's source does by itself: has what is in the topic."""
+    """Copies the topic's pageviews to PostgreSQL, which Materialize's source would do by itself."""
 
     def __init__(self, postgres: Postgres, kafka: str) -> None:
         self._postgres, self._kafka = postgres, kafka
@@ -60,7 +60,7 @@ class Bringing:
             self._failure = failure
 
     def _bring(self, connection: psycopg.Connection, schema: str) -> None:
-        # Without commits, or `close` waits for a broker that has gone with the run.
+        # Commit nothing: otherwise `close` would wait for a broker that ended with the run.
         settings = {"bootstrap.servers": self._kafka, "group.id": "bringing"}
         consumer = Consumer({**settings, "enable.auto.commit": False})
         partitions = consumer.list_topics("pageviews", 10).topics["pageviews"].partitions
@@ -95,7 +95,7 @@ def materialize(postgres: Postgres) -> Iterator[Materialize]:
 
 @pytest.fixture
 def provided(materialize: Materialize, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Front doors use the tests' Materialize."""
+    """Let all runs use the tests' Materialize."""
     monkeypatch.setenv("MZ_URL", materialize.url)
 
 
@@ -130,11 +130,11 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert any("it ran at MZ_URL" in caveat for caveat in record["caveats"])
     results = record["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
-    # Nobody brings it what is in the database, so there are no items to join.
+    # Rows of the database are not copied, so there are no items to join.
     (view,) = results["views"]
     assert view["name"] == "profile_views_enriched.received_at"
     assert view["lag_p99_ms"] is not None
-    # By a client of its own, which finds the schema of this run.
+    # The reader has its own connection, and uses the schema of this run.
     reads = {read["query"]: read for read in results["reads"]}
     profiles = reads["profile_views_enriched by owner_id"]
     assert profiles["answered"] > 0 and profiles["rows_max"] > 0 and profiles["age"], reads
@@ -185,7 +185,7 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
     assert record["outcome"] == "interrupted by SIGINT"
     assert any("another machine" in caveat for caveat in record["caveats"])
     used = {line.split(",")[1] for line in (folder / "usage.csv").read_text().splitlines()[1:]}
-    assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none is the engine's
+    assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none of the engine
 
 
 @pytest.mark.usefixtures("provided")

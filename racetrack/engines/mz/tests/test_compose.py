@@ -1,4 +1,4 @@
-"""Materialize in a container: what `docker compose` understands of its service."""
+"""Tests of Materialize's service as `docker compose` reads it."""
 
 import json
 

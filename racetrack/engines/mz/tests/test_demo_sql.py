@@ -1,5 +1,6 @@
-"""`scripts/demo.sql`: views that hold what `demo.py` says, on a real PostgreSQL: the views' text
-itself over small tables in the place of the sources. Of `ads.sql`, too: what Materialize parses."""
+"""Tests of the views in `scripts/demo.sql`, which must contain the same rows as those of `demo.py`.
+The view definitions run on a real PostgreSQL, with small tables in place of the sources. Also:
+Materialize can parse this script and `ads.sql`."""
 
 # ruff: noqa: S608  # queries are made of names that stand here
 
@@ -25,7 +26,7 @@ from racetrack.workloads.shop.tests.shop import Shop
 
 SCRIPT = REPO / "scripts" / "demo.sql"
 
-# What sqlglot's Materialize does not know, as Materialize's manual has it: kind → its whole form.
+# Statements that sqlglot can't parse, as in Materialize's manual: kind → pattern of the rest.
 NAME, TEXT = r"\w+", r"'[^']*'"
 AVRO = rf"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION {NAME}"
 SEED = rf"SEED KEY SCHEMA {TEXT} VALUE SCHEMA {TEXT}"
@@ -49,7 +50,7 @@ VARIABLES = ("kafka", "registry", "sink_topic")
 
 
 def statements(script: Path = SCRIPT) -> list[str]:
-    """The script's SQL, one statement each, after psql is through with it."""
+    """Return the script's SQL statements as psql sends them."""
     text = re.sub(r"^\\.*$", "", script.read_text(), flags=re.MULTILINE)
     for name in VARIABLES:
         text = text.replace(f":'{name}'", f"'{name}'")
@@ -64,7 +65,7 @@ def statements(script: Path = SCRIPT) -> list[str]:
 
 
 def created(kind: str, script: Path = SCRIPT) -> dict[str, str]:
-    """What the script makes of a kind (a regular expression): name → statement."""
+    """Return the statements that create a kind of object (a regular expression), by object name."""
     found = {}
     for statement in statements(script):
         if match := re.match(rf"CREATE (?:{kind}) (\w+)", statement):
@@ -73,7 +74,7 @@ def created(kind: str, script: Path = SCRIPT) -> dict[str, str]:
 
 
 def known_kind(statement: str) -> object:
-    """What kind of a statement Materialize takes it for; it must know it whole."""
+    """Return the kind of a statement. Fail unless Materialize accepts all of it."""
     kind = next((kind for kind in KNOWN if statement.startswith(f"{kind} ")), None)
     if kind is None:
         parsed = sqlglot.parse_one(statement, read="materialize")
@@ -151,14 +152,14 @@ CREATE TABLE hvu_test_upserts (
 CREATE FUNCTION mz_now() RETURNS timestamptz STABLE LANGUAGE sql AS
     $$ SELECT to_timestamp(current_setting('test.now_ms')::double precision / 1000) $$;
 """
-# In the topic of flags; none of them is a number.
+# Messages in the topic of flags that are no numbers.
 NO_FLAGS = [b"x", b"-5", b"5\n", b"6 ", b"\xff\xfe", b"1234567890123456789", None]
 FROM_TOPICS = {"users", "items", "purchases"}
 
 
 @pytest.fixture(scope="module")
 def truth() -> Shop:
-    """A shop with the edges of the views' conditions."""
+    """Return a shop with edge cases of the views' conditions."""
     made = shop.make()
     made.users[2]["email"] = None
     made.flags += ["007", '"1', '2"']
@@ -172,7 +173,7 @@ def truth() -> Shop:
 
 @pytest.fixture(scope="module")
 def db(postgres: Postgres, truth: Shop) -> Iterator[psycopg.Connection]:
-    """The script's views over the tables above."""
+    """Create the script's views on the tables above."""
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute(f"SET test.now_ms = {truth.now_ms}".encode())
         connection.execute(SOURCES.encode())
@@ -201,7 +202,7 @@ def db(postgres: Postgres, truth: Shop) -> Iterator[psycopg.Connection]:
 
 
 def fill(db: psycopg.Connection, table: str, of: list[shop.Row], *columns: str) -> None:
-    """Insert these columns of rows into a table."""
+    """Insert these columns of the rows into a table."""
     values = ", ".join(["%s"] * len(columns))
     db.cursor().executemany(
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})".encode(),

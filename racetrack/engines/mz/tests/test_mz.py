@@ -1,5 +1,5 @@
-"""Materialize's engine, as far as a real PostgreSQL goes: psql, the poll, SUBSCRIBE's lines, a
-schema of its own and its end, and which processes are its own."""
+"""Tests of Materialize's engine on a real PostgreSQL: psql, polling, the lines of SUBSCRIBE, its
+own schema and how that is removed, and which processes belong to the engine."""
 
 # ruff: noqa: S608  # queries are made of names that stand here
 
@@ -56,7 +56,7 @@ REGISTRY = stack().internal_endpoints.registry
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """A folder like `scripts`, and in it what PostgreSQL understands."""
+    """Return a script in a folder like `scripts`, with statements that PostgreSQL supports."""
     path = tmp_path / "scripts" / "demo.sql"
     path.parent.mkdir()
     path.write_text(STAND_IN)
@@ -76,7 +76,7 @@ def engine(script: Path) -> mz.Materialize:
 
 @pytest.fixture
 def attached(materialize: Materialize) -> Iterator[Stack]:
-    """A stack whose Materialize runs elsewhere. What a test leaves in it is removed."""
+    """Return a stack whose Materialize runs elsewhere; remove what a test leaves there."""
     found = stack(MZ_URL=materialize.url)
     yield found
     ELSEWHERE.remove(found.settings, RUN_NAME)
@@ -88,7 +88,7 @@ def schemas(postgres: Postgres) -> set[str]:
 
 # ---- Lines of a SUBSCRIBE ------------------------------------------------------------------------
 
-# As a real Materialize sent them: mz_timestamp, progressed, diff, and the columns of the query.
+# Lines of a real Materialize: mz_timestamp, progressed, diff, and the columns of the query.
 FIRST = [
     "1774155907000\tt\t\\N\t\\N\t\\N\t\\N",
     "1774155907000\tf\t1\t0\t10\t1774155906900",
@@ -352,7 +352,7 @@ def test_the_processes_are_those_that_were_named_and_their_descendants(postgres:
 
 
 def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
-    # PostgreSQL sends its output in pieces of 8 kB, so a line is made as long as that.
+    # PostgreSQL sends its output in blocks of 8 kB, so each line is longer than that.
     statement = (
         "COPY (SELECT n, NULL, repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 3) AS n)"
         " TO STDOUT"
@@ -410,7 +410,7 @@ def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     attached: Stack, engine: mz.Materialize, postgres: Postgres, tmp_path: Path
 ) -> None:
-    """The engine as it is, against PostgreSQL, with SUBSCRIBE answered before it."""
+    """Run the real engine on PostgreSQL, with a simulated SUBSCRIBE."""
     (tmp_path / "logs").mkdir()
     folder = RunFolder.create(tmp_path / "logs", "mz", "1")
     engine.load_demo(attached)
@@ -479,8 +479,8 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
 def test_progress_does_not_wait_for_a_slow_query(
     attached: Stack, engine: mz.Materialize, postgres: Postgres, script: Path
 ) -> None:
-    """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
-    lines are recorded when they come nevertheless."""
+    """Materialize may delay a query's answer by a second, until its clock has advanced. Meanwhile
+    the lines of SUBSCRIBE must be recorded as they come."""
     slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
         $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
     script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)

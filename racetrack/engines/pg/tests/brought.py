@@ -1,4 +1,4 @@
-"""Messages from Kafka for the baseline, and the content of its views."""
+"""Messages from Kafka to the baseline, and the content of its views."""
 
 import json
 from decimal import Decimal
@@ -17,7 +17,7 @@ WITHIN_S = 10.0
 
 
 class PlainAvro:
-    """JSON in Avro's place: what is between the frame and the tables."""
+    """JSON in place of Avro, for tests of all that follows the decoding."""
 
     def decode(self, message: bytes) -> Any:
         return json.loads(message, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""A real PostgreSQL, as the baseline has it."""
+"""Fixtures: a real PostgreSQL, as the baseline uses it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def stack(server: Postgres) -> Iterator[Stack]:
 
 @pytest.fixture
 def loaded(stack: Stack) -> Iterator["psycopg.Connection[Any]"]:
-    """The demo, and the consumer's connection."""
+    """Load the demo; return the consumer's connection."""
     pg.ENGINE.load_demo(stack)
     with postgres.connect(stack.settings) as connection:
         yield connection

@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of PostgreSQL's, and of what feeds it."""
+"""Facts about PostgreSQL's services and its feeder's for the tests of all native services."""
 
 from importlib.metadata import version
 

@@ -1,5 +1,5 @@
-"""Another workload in the baseline: the consumer brings what its script asks for, by names that are
-that script's alone."""
+"""Tests of another workload in the baseline: the consumer reads the topics that its script names,
+into that script's own tables."""
 
 import json
 import threading
@@ -28,13 +28,13 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def ads(stack: Stack) -> Stack:
-    """A stack on which ads are raced."""
+    """Return a stack with the workload `ads`."""
     return fakes.stack(stack.settings.model_copy(update={"workload": "ads"}))
 
 
 @pytest.fixture
 def loaded(ads: Stack) -> Iterator[Connection]:
-    """Its demo, and the consumer's connection."""
+    """Load the workload's demo; return the consumer's connection."""
     pg.ENGINE.load_demo(ads)
     with postgres.connect(ads.settings) as connection:
         yield connection

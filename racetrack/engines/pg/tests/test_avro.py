@@ -1,4 +1,4 @@
-"""Debezium's messages are encoded and decoded, with a fake registry."""
+"""Tests that Debezium's messages are encoded and decoded, with a fake registry."""
 
 import struct
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.fake_server import JsonHandler, serving
 
 
 class FakeRegistry(JsonHandler):
-    """Confluent's API, as far as it is used."""
+    """The part of Confluent's API that we use."""
 
     schemas: list[str]
 

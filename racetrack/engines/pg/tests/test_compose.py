@@ -1,4 +1,4 @@
-"""PostgreSQL in containers: its services, and what the images of the feeder hold."""
+"""Tests of PostgreSQL in containers: its services, and the content of the feeder's images."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ for name, module in sys.modules.items():
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    """Of a native service; nothing of it is started."""
+    """Return the context of a native service. Nothing is started."""
     return Context(load(), tmp_path, {})
 
 

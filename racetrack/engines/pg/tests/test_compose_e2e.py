@@ -1,5 +1,5 @@
-"""PostgreSQL in containers: verified after updates and deletions, and after both of its services
-were killed."""
+"""End-to-end tests of PostgreSQL in containers: verification after updates and deletions, and after
+both of its services were killed."""
 
 import pytest
 

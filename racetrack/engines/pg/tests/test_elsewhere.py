@@ -1,4 +1,4 @@
-"""A PostgreSQL that the user provides: the demo is in a schema of its own, and leaves no trace."""
+"""Tests of a PostgreSQL that the user provides: the demo has its own schema, which is removed."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def url(server: Postgres, user: str = "shop") -> str:
 
 @pytest.fixture
 def elsewhere(server: Postgres, stack: Stack) -> Stack:
-    """A stack whose PostgreSQL runs elsewhere; `stack` made the database."""
+    """Return a stack whose PostgreSQL runs elsewhere. The fixture `stack` creates the database."""
     return fakes.stack(POSTGRES_URL=url(server))
 
 

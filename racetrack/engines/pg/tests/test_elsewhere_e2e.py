@@ -1,4 +1,4 @@
-"""Runs against a PostgreSQL that the user provides: a real one, started by the test."""
+"""End-to-end tests with a PostgreSQL that the user provides: a real server, started by the test."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(autouse=True)
 def provided(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Front doors use the test's PostgreSQL."""
+    """Let all runs use the test's PostgreSQL."""
     monkeypatch.setenv("POSTGRES_URL", postgres.url)
 
 

@@ -1,4 +1,4 @@
-"""The baseline on a real PostgreSQL: batches as Kafka would bring them go in, views come out."""
+"""Tests of the baseline on a real PostgreSQL: batches like Kafka's go in, views are read."""
 
 import threading
 from decimal import Decimal
@@ -221,7 +221,7 @@ def test_progress_is_reported_when_it_is_committed(
     with loaded.transaction():
         bring(loaded, pageview(1, "/a"), pageview(2, "/b", where=1))
         threading.Timer(0.2, stop.set).start()
-        assert list(events) == []  # until `stop`: nothing, for nothing is committed
+        assert list(events) == []  # nothing was committed, so there is no event until `stop`
     stop.clear()
     events = pg.ENGINE.updates(stack, stop)
     assert [type(next(events)) for _ in range(3)] == [Progress, Progress, Summary]

@@ -1,4 +1,4 @@
-"""The baseline on the real stack: all its views are right after updates and deletions, and after
+"""End-to-end tests of the baseline: all its views are right after updates and deletions, and after
 both of its services were killed."""
 
 from collections.abc import Callable
@@ -38,15 +38,15 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     assert run["verified"]["views"].keys() == {view.name for view in VIEWS}
     for name, view in run["verified"]["views"].items():
         assert view["compared"] > 0, name
-    # The shop began with 1,000 purchases, and three a second came.
+    # There were 1,000 purchases at first, and three more in each second.
     assert purchases_without_marks(run, run_folder(run_experiment.output)) < 1_000
     check_views_followed(run, run_folder(run_experiment.output), TRACER_EVENTS_PER_S)
     check_answers(run)
     times_ms = {read["query"]: read["service_time"]["p50_ms"] for read in run["results"]["reads"]}
-    # Who asks for it waits until all pageviews have been counted; for the other there is an index.
+    # One query waits until all pageviews have been counted; the other one has an index.
     slow, fast = "item_summary by item_id", "profile_views_enriched by owner_id"
     assert times_ms[slow] > 2 * times_ms[fast], times_ms
-    assert any(read["errors"] for read in run["results"]["reads"])  # while it was dead
+    assert any(read["errors"] for read in run["results"]["reads"])  # while the server was dead
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     assert set(run["measured"]["cpu_s"]) >= {"postgres", "pgfeed"}
     nothing_left()

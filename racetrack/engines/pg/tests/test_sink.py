@@ -1,4 +1,4 @@
-"""The sink of the baseline: what has changed goes to Kafka, and comes back."""
+"""Tests of the baseline's sink: changes are sent to Kafka, and are read back from there."""
 
 import json
 from decimal import Decimal
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 class FakeProducer:
-    """Takes what is sent to Kafka."""
+    """Keeps the messages instead of sending them to Kafka."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Any, Any]] = []
@@ -53,7 +53,7 @@ def test_the_sink_sends_what_has_changed_and_what_has_gone(
     assert len(producer.sent) == 1  # nothing is new
     bring(loaded, change("users", 0, None, user(7)))
     sink.send_if_due(loaded)
-    assert len(producer.sent) == 1  # nobody said that it may be
+    assert len(producer.sent) == 1  # `rows_have_changed` was not called
     sink.rows_have_changed()
     sink.send_if_due(loaded)
     assert producer.sent[1:] == [(7, {**value, "email": "a@b"})]

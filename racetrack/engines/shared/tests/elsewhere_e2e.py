@@ -1,6 +1,6 @@
-"""Tests on the real stack of engines that the user provides: what is the same for each of them.
+"""End-to-end tests that are the same for all engines that the user provides.
 
-A module sets the address in a fixture with `autouse`, so that front doors use its engine.
+A module sets the address in a fixture with `autouse`, so that all runs use its engine.
 """
 
 import signal
@@ -19,7 +19,7 @@ interrupted = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 
 
 def begun(door: Callable[..., Door], engine: str, *words: str) -> Door:
-    """Start an experiment, and return it when the engine settles."""
+    """Start an experiment; return it as soon as the engine settles."""
     run = door("run_experiment.sh", engine, *words)
     run.until(r"^\[4/")
     return run
@@ -28,7 +28,7 @@ def begun(door: Callable[..., Door], engine: str, *words: str) -> Door:
 def check_interrupted(
     run: Door, how: signal.Signals, left: Callable[[], Collection[object]]
 ) -> None:
-    """Interrupt an experiment. Fail unless nothing of it is left in the engine soon after."""
+    """Interrupt an experiment. Fail unless all that it created in the engine is removed soon."""
     run.signal(how)
     assert run.wait() == (130 if how is signal.SIGINT else -9), run.output
     wait_until(lambda: not left(), "end of all that the run made", every_s=0.5)

@@ -1,4 +1,4 @@
-"""A stack for tests of engines, and topics of upsert engines in memory: neither needs Kafka."""
+"""For tests of engines without Kafka: a fake stack, and in-memory topics of upserts."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import ServiceClock, Stack
 
 KAFKA = KafkaEndpoint("127.0.0.1:54092")
-AT_MS = 1_700_000_000_123  # when the broker took each message
+AT_MS = 1_700_000_000_123  # the broker's time of each message
 
 
 class FakeTopics(Topics):
@@ -58,7 +58,7 @@ def stack(
     /,
     **overrides: str,
 ) -> Stack:
-    """Return what engines use of a stack with these settings, given whole or by their names."""
+    """Return the part of a stack that engines use. Pass the settings whole or as `NAME=value`."""
     settings = settings or load(overrides)
     found = SimpleNamespace(
         settings=settings,

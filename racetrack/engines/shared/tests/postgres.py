@@ -15,26 +15,26 @@ from pathlib import Path
 
 import psycopg
 
-PASSWORD = "not-shown-anywhere"  # of a server that lives for a test
+PASSWORD = "not-shown-anywhere"  # only of servers that live for one test
 START_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server that runs; `pid` is its first process."""
+    """A running server; `pid` is its main process."""
 
     port: int
     pid: int
 
     @property
     def url(self) -> str:
-        """With the password of the user `materialize`, who may do everything."""
+        """URL with the password of the user `materialize`, who may do everything."""
         return (
             f"postgres://materialize:{PASSWORD}@127.0.0.1:{self.port}/materialize?sslmode=disable"
         )
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        """Return the rows of a query, over a connection of its own."""
+        """Return the rows of a query, using a new connection."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(query.encode())
             return cursor.fetchall() if cursor.description else []
@@ -42,7 +42,7 @@ class Postgres:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """Make a cluster, start it, and at the end stop it and remove it."""
+    """Create a cluster and start it; stop and remove it at the end."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parts[-2]))
     folder = Path(tempfile.mkdtemp(prefix="racetrack-postgres-"))
     user = _nobody()
@@ -96,7 +96,7 @@ def _make(programs: Path, folder: Path, data: Path, user: pwd.struct_passwd | No
 
 
 def _nobody() -> pwd.struct_passwd | None:
-    """Whom to become, since PostgreSQL refuses to run as root; None for everybody else."""
+    """Return the user for PostgreSQL, which refuses to run as root; None unless we are root."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 

@@ -1,4 +1,4 @@
-"""Engines that are Java programs of ours, for their tests."""
+"""Engines that are Java programs of this repository, for their tests."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from tests.service_facts import another_value
 
 
 def _service(engine: str) -> object:
-    """Return the service with the engine's name; None if there is none."""
+    """Return the engine's service; None if it has none."""
     return find_service(engine) if plugins.service_module(engine) else None
 
 
@@ -34,7 +34,7 @@ def service_of(engine: str) -> JavaProgram:
 
 
 def other_settings(engine: str) -> Mapping[str, str]:
-    """Return the settings that the program reads in every runtime, each with another value."""
+    """Return the settings that the program reads in every runtime, each with a changed value."""
     own = f"{engine.upper()}_"
     return {
         name: another_value(name)

@@ -1,4 +1,5 @@
-"""The engines that are Java programs of ours, in containers: all their views are verified."""
+"""End-to-end tests of the engines that are Java programs of this repository, in containers:
+verification of all their views."""
 
 from collections.abc import Callable
 

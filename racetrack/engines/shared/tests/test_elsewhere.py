@@ -1,4 +1,5 @@
-"""Engines that run elsewhere: what is started nevertheless, and that their cost is unknown."""
+"""Tests of engines that run elsewhere: which services are started nevertheless, and that the
+engines' cost is unknown."""
 
 import pytest
 

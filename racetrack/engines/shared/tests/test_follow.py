@@ -1,4 +1,4 @@
-"""Following a file: whole lines, in order, none lost at the end."""
+"""Tests of following a file: whole lines, in order, none lost at the end."""
 
 import threading
 from pathlib import Path

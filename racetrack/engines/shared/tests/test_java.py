@@ -1,5 +1,5 @@
-"""Runs the engines' tests that are in Java, without Kafka, against the program that is installed;
-see each engine's `tests/java/`. Those of what writes to Redis use a real one."""
+"""Tests that run the engines' own Java tests (in `tests/java/` of each engine) against the
+installed program, without Kafka. Those of programs that write to Redis use a real one."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
-    """All classes in one JVM: Spark takes its time to start."""
+    """Use one JVM for all classes, because Spark is slow to start."""
     recipe, classes = recipe_of(engine), tmp_path / "classes"
     shared = (source.parent / "tests" for source in recipe.shared)
     folders = [recipe.tests / "src", *(folder for folder in shared if folder.is_dir())]
@@ -56,7 +56,7 @@ def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
 
 
 def java(*arguments: str | Path, **variables: str) -> None:
-    """Run Java with these arguments and environment variables; fail with its output."""
+    """Run Java with these arguments and environment variables; if it fails, show its output."""
     done = subprocess.run(
         [str(jvm.java()), *map(str, arguments)],
         env={**os.environ, **variables},

@@ -1,5 +1,5 @@
-"""Engines that are Java programs of ours, without the program: when a service is ready, what it is
-told; of those that write to Redis, what is said to people."""
+"""Tests of engines that are Java programs of this repository, without running the program:
+readiness, configuration, and, of those that write to Redis, the hints for users."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Engines that are Java programs of ours, in a container: their services, and the images that they
-are built into."""
+"""Tests of engines that are Java programs of this repository, in containers: their services, and
+the images that contain them."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ DOCKERFILE = Path(java_program.__file__).with_name("Dockerfile")
 
 
 def text(engine: str) -> str:
-    """The Dockerfile, each instruction on one line, with the arguments of this engine."""
+    """Return the Dockerfile with one line for each instruction, and this engine's arguments."""
     args: Mapping[str, str] = service(engine)["build"]["args"]
     return re.sub(
         r"\$\{(\w+)\}",
@@ -39,7 +39,7 @@ def text(engine: str) -> str:
 
 
 def copied(engine: str) -> list[Path]:
-    """Files and folders that are copied from the repository, in their order."""
+    """Return the files and folders that are copied from the repository, in order."""
     context = Path(service(engine)["build"]["context"])
     sources = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
     return [path for pattern in " ".join(sources).split() for path in context.glob(pattern)]

@@ -1,4 +1,4 @@
-"""What an engine's script writes of its progress is read back as it was meant."""
+"""Tests that the progress which an engine's script writes is read back correctly."""
 
 import threading
 from pathlib import Path

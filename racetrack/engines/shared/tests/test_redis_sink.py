@@ -1,4 +1,4 @@
-"""Views in a real Redis, written as the published benchmark writes them: followed and read."""
+"""Tests of following and reading views in a real Redis, written as in the published benchmark."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def server(started: Server) -> Server:
-    """With nothing in it."""
+    """Return the Redis server, emptied."""
     started.client.flushall()
     return started
 
@@ -52,7 +52,7 @@ def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: i
 
 
 def window(server: Server, campaign: str, start_ms: int, seen: int) -> None:
-    """A window that the engine has counted so many views of."""
+    """Write a window in which the engine has counted so many views."""
     name, client = f"{campaign}/{start_ms}", server.client
     client.hset(campaign, str(start_ms), name)
     client.hset(campaign, "windows", f"{campaign}/list")
@@ -76,7 +76,7 @@ def test_what_stands_is_reported_first_then_each_change(server: Server) -> None:
 
 
 def test_no_change_is_missed_or_reported_twice_while_it_begins(server: Server) -> None:
-    """The engine counts on while somebody begins to follow, again and again."""
+    """Begin to follow, again and again, while the engine continues to count."""
     ended = threading.Event()
 
     def count() -> int:
@@ -120,7 +120,7 @@ def test_what_is_no_progress_is_named(server: Server) -> None:
 
 
 def test_a_connection_that_is_lost_is_reported(tmp_path: Path) -> None:
-    """It is not reconnected, since changes in between would be missed."""
+    """The reader must not reconnect, because it would miss the changes in between."""
     with running_redis(tmp_path) as server:
         counted(server, 0, 1, 1_000, 1_100)
         events = follow(server.endpoint, threading.Event())

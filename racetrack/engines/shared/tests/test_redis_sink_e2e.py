@@ -1,5 +1,5 @@
-"""Engines that write to Redis, on the real stack: every view right; what a kill does to their
-counts; what they listen on."""
+"""End-to-end tests of engines that write to Redis: every view is right, counts survive a kill as
+promised, and ports are open on this machine only."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ from tests.run_json import read_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.parametrize("engine", WRITE_TO_REDIS)]
 
-# As far as its settings go from how it is delivered, which all engines are tested with
-# (tests/e2e/test_workloads.py).
+# Settings as different from the defaults as possible. tests/e2e/test_workloads.py tests the
+# defaults.
 OTHERWISE = {
     "apex": {
         "APEX_GUARANTEE": "at_most_once",
@@ -36,8 +36,7 @@ def run(engine: str, *further: str, **settings: str) -> Door:
 
 
 def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
-    """Return how many events it counted that was killed between two writes, and how many there
-    were."""
+    """Kill an engine between two writes; return the numbers of events counted and published."""
     door = run(engine, "--fault", "kill:engine@12s", **settings)
     door.wait(upsert_e2e.WITHIN_S)
     found = read_run(run_folder(door.output))
@@ -47,7 +46,7 @@ def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
 
 
 def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
-    """A client reads them meanwhile."""
+    """A client reads the views meanwhile."""
     settings = {"ADS_WITH_SKEW": "true", "READS_PER_SECOND": "2", **OTHERWISE[engine]}
     found = ended_well(run(engine, **settings), upsert_e2e.WITHIN_S)
     views, results = found["verified"]["views"], found["results"]
@@ -77,7 +76,7 @@ def test_after_a_kill_nothing_is_counted_twice(engine: str) -> None:
 def test_it_listens_on_this_machine_alone(
     engine: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One port: that of Apex' buffer server, or of the ZooKeeper within Storm."""
+    """There is one port: of Apex's buffer server, or of the ZooKeeper in Storm."""
     monkeypatch.setenv("WORKLOAD", "ads")
     with stack_up(engine, upsert_e2e.WITHIN_S):
         assert upsert_e2e.listening(engine, settings) == ["127.0.0.1"]

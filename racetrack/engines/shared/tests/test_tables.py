@@ -1,4 +1,5 @@
-"""What a client keeps of an upsert topic: the last row of each key, found by its first column."""
+"""Tests of the rows that a client keeps of an upsert topic: the last one of each key, indexed by
+the first column."""
 
 import json
 
@@ -6,7 +7,7 @@ from racetrack.engines.shared.upsert.views import Table
 
 
 def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:
-    """As engines write them: the key is not the first column."""
+    """Return a message as engines write it. The key is not the first column."""
     value = {"owner_id": owner, "nth": nth, **rest}
     return f'{{"nth":{nth}}}'.encode(), json.dumps(value, separators=(",", ":")).encode()
 
@@ -43,5 +44,5 @@ def test_a_row_that_has_gone_is_gone() -> None:
     key, value = message(1, 1)
     table.take(key, value)
     table.take(key, None)
-    table.take(b'{"nth":9}', None)  # it never was there
+    table.take(b'{"nth":9}', None)  # a key that does not exist
     assert table.rows() == table.rows_of("owner_id", [1]) == []

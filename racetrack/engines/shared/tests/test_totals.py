@@ -1,4 +1,4 @@
-"""Topics of totals, sampled: every count is right at each sample, and few rows are read for it."""
+"""Tests of sampling topics with totals: every sample is right, and few rows are read."""
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ def total_of(row: Written) -> int:
 
 @dataclass
 class Topic:
-    """Rows one pageview each, whose keys come in runs: 1 is one after the other, thousands is an
-    engine that works off a backlog partition by partition."""
+    """A topic whose rows count one pageview each. Keys come in runs: 1 means one key after the
+    other, thousands mean an engine that works off its backlog partition by partition."""
 
     run: int
     rows: int = 60_000
@@ -62,7 +62,7 @@ class Topic:
         return self.written[begin:end]
 
     def taken_up_to(self, end: int, known: Known) -> list[Written]:
-        """By a look when so much has been written."""
+        """Return the rows that a look reads once the topic ends at `end`."""
         self.end = end
         return list(look(self, {NAME: known}, total_of))
 
@@ -71,7 +71,7 @@ class Topic:
 
 
 def samples(topic: Topic, every: int) -> list[Written]:
-    """What is taken of it, `every` so many rows; each time, all totals are as they truly were."""
+    """Return the rows that are read by a sample each `every` rows. Check all totals each time."""
     known, taken = Known(KEYS), []
     for end in accumulate([every] * (topic.rows // every)):
         taken += topic.taken_up_to(end, known)
@@ -79,7 +79,7 @@ def samples(topic: Topic, every: int) -> list[Written]:
     return taken
 
 
-# So many rows come between two samples.
+# Number of rows between two samples.
 EVERY = int(EVERY_S * 1_000 * ROWS_PER_MS)
 
 
@@ -101,7 +101,7 @@ def test_rows_that_are_few_are_all_read() -> None:
 
 
 def test_rows_that_do_not_add_one_each_are_read_until_all_keys_are_found() -> None:
-    """Such as those of a sum of totals, which loses a total before it gets the next one."""
+    """An example is a sum of totals, which subtracts the old total before it adds the new one."""
     topic = Topic(run=50, rows=EVERY)
     topic.written = [
         Written(row.topic, row.offset, row.at_ms, row.key, b"%d" % (2 * total_of(row)))
@@ -135,8 +135,9 @@ def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
 def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
     run: int, as_fast: int
 ) -> None:
-    """By what was due of a partition while it was counted between two samples: as long as that took
-    where all are counted in turn, and more where one at a time is, faster than it comes."""
+    """The age may be too high by the pageviews that became due between two samples. That is one
+    sampling interval if all partitions are counted in turn, and more if an engine counts one
+    partition at a time, faster than its pageviews come."""
     topic = Topic(run)
     full, sampled = (curves(topic, rows) for rows in (topic.written, samples(topic, EVERY)))
     window = (START_MS + 6_000, START_MS + 11_000)
@@ -148,7 +149,7 @@ def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
 
 
 def curves(topic: Topic, rows: list[Written]) -> Curves:
-    """As the harness records them: due as fast as they are counted, but 3 s before."""
+    """Return curves as the harness records them: pageviews are counted at their rate, 3 s late."""
     due_ms = np.arange(-3_000.0, 12_000.0, 100.0)
     due = Curve(START_MS + due_ms - 1, np.round((due_ms + 3_000) * ROWS_PER_MS / KEYS))
     per_key = [[row for row in rows if row.key == b"%d" % key] for key in range(KEYS)]

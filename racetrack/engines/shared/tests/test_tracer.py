@@ -1,4 +1,4 @@
-"""Only increases of traced rows are reported, and times in epoch milliseconds."""
+"""Tests that only increases of traced rows are reported, with times in epoch milliseconds."""
 
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.tracer import only_more, value_in_sql

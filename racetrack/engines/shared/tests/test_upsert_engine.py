@@ -1,4 +1,4 @@
-"""An engine whose views are topics: its progress, and its views as they are read."""
+"""Tests of an engine whose views are topics: its progress, and reads of its views."""
 
 import threading
 from decimal import Decimal
@@ -24,7 +24,7 @@ UNSOLD = (
 
 
 class Upsert(UpsertEngine):
-    """An engine with nothing of its own."""
+    """An engine that adds nothing to the base class."""
 
     name = "upsert"
     title = "Upsert"
@@ -34,7 +34,7 @@ class Upsert(UpsertEngine):
 
 
 def engine(**values: list[bytes]) -> Upsert:
-    """Return an engine that has written these values, by view, and its summary."""
+    """Return an engine that has written these values for each view, and its summary."""
     of = {f"upsert.{view}": rows for view, rows in values.items()}
     return Upsert(topics({SUMMARY: [ALL], **of}))
 

@@ -1,4 +1,4 @@
-"""Only traced rows of a view's topic are reported."""
+"""Tests that only traced rows of a view's topic are reported."""
 
 from racetrack.config import load
 from racetrack.engines.contract import Seen

@@ -1,5 +1,5 @@
-"""Tests on the real stack of engines whose views are topics: verified experiments on a shop whose
-rows change and go."""
+"""End-to-end tests of engines whose views are topics: verified experiments on a shop whose rows are
+updated and deleted."""
 
 from collections.abc import Collection
 
@@ -30,7 +30,7 @@ CHANGES = {
 
 
 def run(engine: str, pageviews_per_s: int, *further: str, **settings: str) -> Door:
-    """Return a verified experiment that has ended; `further` are arguments."""
+    """Run a verified experiment to its end; `further` are arguments."""
     words = (str(pageviews_per_s), "15", "10", "1.0", "--verify", *further)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (CHANGES | settings).items():
@@ -42,7 +42,7 @@ def run(engine: str, pageviews_per_s: int, *further: str, **settings: str) -> Do
 
 
 def statuses(door: Door) -> dict[str, str]:
-    """Return view → what verification found."""
+    """Return each view's status in the verification."""
     views = read_run(run_folder(door.output))["verified"]["views"]
     return {name: view["status"] for name, view in views.items()}
 
@@ -57,7 +57,7 @@ def check_every_view_is_right(door: Door, absent: Collection[str] = ()) -> None:
     run = read_run(folder)
     for name, view in run["verified"]["views"].items():
         assert name in absent or view["compared"] > 0, name
-    # The shop began with 1,000 purchases, and three a second came.
+    # There were 1,000 purchases at first, and three more in each second.
     assert purchases_without_marks(run, folder) < 1_000
 
 
@@ -71,7 +71,7 @@ def check_views_are_followed_and_read(door: Door) -> None:
 
 
 def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> None:
-    """Fail unless there were more updates than this, and in the end all pageviews were counted."""
+    """Fail unless there were more than `updates` updates, and all pageviews were counted."""
     folder = run_folder(door.output)
     assert len((folder / f"{engine}_sample_dt.log").read_text().splitlines()) > updates
     results = read_run(folder)["results"]
@@ -81,7 +81,7 @@ def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> N
 
 
 def check_stack_that_is_up() -> None:
-    """Fail unless every view of the stack that is up is right."""
+    """Fail unless every view of the running stack is right."""
     verified = Door("race", "verify")
     assert verified.wait(WITHIN_S) == 0, verified.output
     assert "every view is right" in verified.output

@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Spark's."""
+"""Facts about Spark's services for the tests of all native services."""
 
 from tests.service_facts import Facts
 

@@ -21,7 +21,7 @@ READY_WITHIN_S = 150.0
 
 @dataclass(frozen=True)
 class Standalone:
-    """A cluster that runs."""
+    """A running cluster."""
 
     port: int
     page_port: int
@@ -33,28 +33,28 @@ class Standalone:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of a run that uses it."""
+        """Settings of a run that uses this cluster, as environment variables."""
         return {
             "SPARK_MASTER_URL": f"spark://{HOST}:{self.port}",
             "SPARK_SHARED_FOLDER": str(self.shared),
         }
 
     def applications(self) -> list[str]:
-        """Return the names of the applications that run."""
+        """Return the names of the running applications."""
         return [each["name"] for each in self.state()["activeapps"]]
 
     def state(self) -> dict[str, Any]:
-        """Return what the master reports.
+        """Return the state that the master reports.
 
         Raises:
-            NotReady: it does not answer.
+            NotReady: the master does not answer.
         """
         return cast(dict[str, Any], net.get_json(f"http://{HOST}:{self.page_port}/json/"))
 
 
 @contextmanager
 def running_standalone(folder: Path) -> Iterator[Standalone]:
-    """Start it, and end it with its executors at the end."""
+    """Start the cluster; stop it and its executors at the end."""
     part = install.ensure(["spark"], install.read_versions(), print)["spark"]
     port, page, worker_page = free_ports(3)
     cluster = Standalone(port, page, folder)

@@ -1,4 +1,4 @@
-"""Addresses and sizes of Spark's processes if each runs in its own pod."""
+"""Tests of the addresses and sizes of Spark's processes when each is in its own pod."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_a_worker_has_the_sizes_of_the_settings(context: Context) -> None:
 def test_executors_find_their_classes(name: str, context: Context) -> None:
     service = find_service(name)
     service.launch(context)
-    home = Path(service.launch(context).env["SPARK_HOME"])  # also if it is started again
+    home = Path(service.launch(context).env["SPARK_HOME"])  # also when it is started again
     assert (home / "jars").resolve() == context.parts["spark"] / "lib"
 
 

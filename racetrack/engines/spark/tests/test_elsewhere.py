@@ -1,4 +1,4 @@
-"""A Spark that the user provides, as far as no Spark is needed."""
+"""Tests of a Spark that the user provides: those that need no running Spark."""
 
 import socket
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ OTHERS = "racetrack_20260101_000000_1"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[Settings]:
-    """Settings of a master that accepts connections, and of a folder."""
+    """Return settings with a folder and a master that accepts connections."""
     with socket.create_server(("127.0.0.1", 0)) as master:
         yield load(
             {

@@ -1,4 +1,4 @@
-"""Runs against a Spark that the user provides: a real standalone cluster, started by the test."""
+"""End-to-end tests with a Spark that the user provides: a real standalone cluster."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 OpenDoor = Callable[..., Door]
 NothingLeft = Callable[[], None]
-# Otherwise Spark takes all CPU there is, and the generator may be late.
+# Otherwise Spark uses all CPU, and the generator may be late.
 CALM = {"SPARK_TRIGGER_MS": "1000"}
 
 
@@ -28,7 +28,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 @pytest.fixture(autouse=True)
 def provided(cluster: Standalone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Front doors use the test's cluster."""
+    """Let all runs use the test's cluster."""
     for name, value in {**cluster.environment, "SPARK_HEAP": "1g", **CALM}.items():
         monkeypatch.setenv(name, value)
 

@@ -1,5 +1,5 @@
-"""Spark on the real stack: every view that it makes right after updates, deletions and a kill; what
-it listens on."""
+"""End-to-end tests of Spark: every view that it provides is right after updates, deletions and a
+kill; its ports are open on this machine only."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ CHANGES = upsert_e2e.CHANGES | {"UPDATES_PER_SECOND": "20", "DELETES_PER_SECOND"
 
 
 def run(*further: str, **settings: str) -> Door:
-    """A verified experiment."""
+    """Run a verified experiment."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
@@ -32,7 +32,7 @@ def run(*further: str, **settings: str) -> Door:
 
 @pytest.fixture(scope="module")
 def shop() -> Door:
-    """A run in which rows of the shop change and go, and its views are followed and read."""
+    """Run an experiment with updates and deletions, in which views are followed and read."""
     door = run(**CHANGES)
     ended_well(door)
     return door
@@ -64,13 +64,13 @@ def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str])
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """A stack that was put up by hand."""
+    """Start a stack by hand."""
     with stack_up("spark", WITHIN_S) as door:
         yield door
 
 
 def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
-    """Spark's driver listens for executors, even where there are none."""
+    """Spark's driver listens for executors, even if there are none."""
     listened_on = upsert_e2e.listening("spark", settings)
     assert listened_on
     assert all(ipaddress.ip_address(address).is_loopback for address in listened_on), listened_on

@@ -1,4 +1,4 @@
-"""What the tests of all native services have to know of Storm's."""
+"""Facts about Storm's service for the tests of all native services."""
 
 from tests.service_facts import Facts
 

@@ -1,4 +1,4 @@
-"""Events with skewed and late times are counted by these times, on the real stack."""
+"""End-to-end test that skewed and late events are counted in the windows of their times."""
 
 import pytest
 

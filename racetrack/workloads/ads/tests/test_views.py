@@ -1,5 +1,4 @@
-"""The reference SQL of the views, on synthetic events, compared with the same computation in plain
-Python."""
+"""Tests of the views' reference SQL on synthetic events, against the same computation in Python."""
 
 import random
 from collections import Counter
@@ -24,7 +23,7 @@ MOST_FINDINGS = 5
 
 
 def events() -> list[Row]:
-    """Some at both ends of a window, and some of an ad that is in no table."""
+    """Return events, some at both ends of a window, some of an ad that is in no table."""
     r = random.Random(1)  # noqa: S311  # the same events every time
     at = [START_MS + n * 50 for n in range(1_000)] + [START_MS + 2_000 - 1, START_MS + 2_000]
     offsets: Counter[int] = Counter()
@@ -47,7 +46,7 @@ def events() -> list[Row]:
 
 
 def views_of(of: list[Row]) -> dict[str, list[Row]]:
-    """Rows of a correct engine."""
+    """Return the rows of a correct engine."""
     seen = Counter(
         (ADS[e["ad_id"]], e["event_time"] // WINDOW_MS * WINDOW_MS)
         for e in of
@@ -72,7 +71,7 @@ def views_of(of: list[Row]) -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The sources as the harness takes them, and what the views should hold."""
+    """Load the sources, and compute the expected content of the views."""
     with sources.open_database(WORKLOAD, tmp_path_factory.mktemp("spill")) as opened:
         sources.take_table(opened, WORKLOAD.view("campaigns"), [(one,) for one in CAMPAIGNS])
         sources.take_table(opened, WORKLOAD.view("ads"), list(ADS.items()))

@@ -1,4 +1,4 @@
-"""Compare an engine's views with the sources of a synthetic shop."""
+"""Fixtures that compare an engine's views with the sources of a synthetic shop."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,14 +21,14 @@ Judge = Callable[[Shop, dict[str, pa.Table]], dict[str, Compared]]
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty database, as the harness opens it."""
+    """Open an empty database as the harness does."""
     with sources.open_database(WORKLOAD, tmp_path / "spill") as opened:
         yield opened
 
 
 @pytest.fixture
 def judge(db: duckdb.DuckDBPyConnection) -> Judge:
-    """(the true shop, what the engine holds by view) → what was found, by view."""
+    """Return a function that compares an engine's content of views with the true shop, per view."""
 
     def judged(truth: Shop, found: dict[str, pa.Table]) -> dict[str, Compared]:
         load(db, truth)
@@ -52,7 +52,7 @@ class Faultless:
         expect_all(db)
 
     def judge(self, view: str, found: pa.Table) -> Compared:
-        """Findings if an engine has these rows in a view."""
+        """Return the findings if the engine's view has these rows."""
         return compare(self._db, WORKLOAD.view(view), found, MOST_FINDINGS)
 
 
@@ -63,13 +63,13 @@ def faultless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faultless]:
 
 
 def expect_all(db: duckdb.DuckDBPyConnection) -> None:
-    """Compute what every view should hold, of what has been loaded."""
+    """Compute the expected content of every view from the loaded sources."""
     for view in WORKLOAD.views:
         sources.expect(db, WORKLOAD, view)
 
 
 def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
-    """Put a shop where the harness puts what it has read."""
+    """Load a shop into the tables for the sources."""
     for view in WORKLOAD.table_views():
         sources.take_table(db, view, rows_of(made, view))
     load_topics(db, made)
@@ -77,7 +77,7 @@ def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
 
 
 def load_topics(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
-    """The topics' part of it."""
+    """Load only the shop's topics."""
     if made.pageviews:
         db.register("messages", pa.Table.from_pylist(made.pageviews))
         db.execute("INSERT INTO source.pageviews BY NAME SELECT * FROM messages")
@@ -86,7 +86,7 @@ def load_topics(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
 
 
 def rows_of(made: Shop, view: View) -> list[list[Any]]:
-    """A table's rows as PyMySQL has them."""
+    """Return a table's rows as PyMySQL returns them."""
     rows = getattr(made, view.name)
     return [[_as_in_mysql(row[name]) for name in view.columns] for row in rows]
 

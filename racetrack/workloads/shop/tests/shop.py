@@ -1,5 +1,5 @@
-"""A small shop generated from a seed, and the demo's views of it in plain Python: written from the
-comments of `scripts/demo.py`, and owing nothing to the SQL that it is compared with."""
+"""A small shop generated from a seed, and the demo's views of it in plain Python, written from the
+comments in `scripts/demo.py` and independently of the SQL that is tested with it."""
 
 import random
 from collections import Counter, defaultdict
@@ -30,12 +30,12 @@ class Shop:
     now_ms: int = START_MS + 900_000
 
     def copy(self) -> "Shop":
-        """Another shop that can be altered."""
+        """Return a copy that can be changed."""
         return deepcopy(self)
 
 
 def make(seed: int = 1, users: int = 30, items: int = 40, pageviews: int = 3_000) -> Shop:
-    """Users and items without views or purchases, viewed ones that do not exist, and many ties."""
+    """Return a shop with unviewed users and items, views of missing ones, and many ties."""
     r = random.Random(seed)  # noqa: S311  # the same shop for the same seed
     shop = Shop(flags=["3", '"7"', "3", "nonsense", "", "-4", "999"])
     for id_ in range(1, users + 1):
@@ -70,7 +70,7 @@ def make(seed: int = 1, users: int = 30, items: int = 40, pageviews: int = 3_000
 
 
 def views(shop: Shop) -> dict[str, pa.Table]:
-    """Rows of a correct engine: every view, with the types of a columnar engine."""
+    """Return the rows of every view in a correct engine, with the types of a columnar engine."""
     by_name: dict[str, Callable[[Shop], Iterable[Row]]] = {
         "users": lambda s: s.users,
         "items": lambda s: s.items,

@@ -1,5 +1,5 @@
-"""The views' SQL against the demo in plain Python; and that nothing false passes: each test alters
-what the engine saw, or what it holds, and wants it named."""
+"""Tests of the views' SQL against the demo in plain Python. To check that every error is found,
+tests alter the engine's input or its rows, and expect the error to be named."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -22,7 +22,7 @@ def wrong(found: dict[str, Compared]) -> set[str]:
 
 
 def changed(table: pa.Table, row: int, **values: Any) -> pa.Table:
-    """The table with other values in one row."""
+    """Return the table with other values in one row."""
     rows = table.to_pylist()
     rows[row] |= values
     return pa.Table.from_pylist(rows, schema=table.schema)
@@ -156,7 +156,7 @@ def test_of_equals_any_may_be_among_the_last_ten(judge: Judge) -> None:
         row["received_at"] = shop.START_MS
     others = truth.copy()
     for row in others.pageviews:
-        row["partition"] = 2 - row["partition"]  # so that others of the equals come out last
+        row["partition"] = 2 - row["partition"]  # so that other rows with equal values come last
     content = shop.views(others)["profile_views"]
     back = pa.array([2 - p.as_py() for p in content.column("partition")])
     content = content.set_column(content.schema.get_field_index("partition"), "partition", back)
@@ -169,7 +169,7 @@ def test_of_equals_any_may_be_among_the_last_ten(judge: Judge) -> None:
 
 
 def test_of_equals_any_may_be_among_the_top_twenty_but_no_worse(judge: Judge) -> None:
-    truth = Shop(items=shop.make().items)  # never viewed: all equal
+    truth = Shop(items=shop.make().items)  # without any pageview, all items are equal
     summary = shop.views(shop.make())["item_summary"].schema
     rows = [
         {

@@ -1,4 +1,4 @@
-"""The settings of the ads as their generator reads them, for tests."""
+"""Settings of the ads' generator, for tests."""
 
 from loadgen.config import Reader
 from loadgen.config import load as load_config
@@ -7,6 +7,6 @@ from racetrack.workloads.ads.load.settings import AdsSettings
 
 
 def load(**given: str) -> AdsSettings:
-    """The defaults, but for what is given by the names in the environment."""
+    """Return the defaults, changed by the given environment variables."""
     env = {"MYSQL_PASSWORD": "x", "WORKLOAD": "ads", **given}
     return settings.load(load_config(env), Reader(env))

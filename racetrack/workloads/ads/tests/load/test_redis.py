@@ -1,4 +1,4 @@
-"""Contents of a real Redis after the generator has seeded it."""
+"""Tests of the content of a real Redis after the generator has seeded it."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from tests.redis_server import running_redis
 
 
 def seed(*, deadline_s: float = 0.0, given: Mapping[str, str]) -> list[str]:
-    """As the generator does; what it logs."""
+    """Seed Redis as the generator does; return the lines that it logs."""
     env = {"MYSQL_PASSWORD": "x", "WORKLOAD": "ads", **given}
     lines: list[str] = []
     make(load_config(env), Reader(env)).seed_beside(deadline_s, lines.append)
@@ -25,7 +25,7 @@ def seed(*, deadline_s: float = 0.0, given: Mapping[str, str]) -> list[str]:
 
 def test_it_holds_what_mysql_holds(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
-        given = {"ADS_CAMPAIGNS": "70", "ADS_PER_CAMPAIGN": "30"}  # more ads than go at once
+        given = {"ADS_CAMPAIGNS": "70", "ADS_PER_CAMPAIGN": "30"}  # more ads than one command sends
         (message,) = seed(given={"LOADGEN_REDIS": server.endpoint, **given})
         assert "70 campaigns" in message
         campaigns, ads = seeded(load(**given))

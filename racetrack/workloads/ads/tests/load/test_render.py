@@ -1,4 +1,4 @@
-"""Sequence and renderer: the same seed gives the same events, and they are JSON byte for byte."""
+"""Tests of sequence and renderer: a seed always gives the same events, and valid JSON."""
 
 import hashlib
 import json
@@ -30,11 +30,11 @@ from racetrack.workloads.ads.tests.load.ads_settings import load
 from tests.loadgen.messages import message_ffi, rendered
 
 CAPACITY = 64
-NOT_LATE = 2**32 // 20_000  # a random number that is in the middle of those that pick one head
+NOT_LATE = 2**32 // 20_000  # a random number that makes no event late
 DUE_MS = 1_763_712_000_123
 SETTINGS = load()
 IDS = Ids.of(SETTINGS)
-# As yahoo/streaming-benchmarks writes it, but that the time is a number there in quotes.
+# The format of yahoo/streaming-benchmarks, except that there the time is in quotes.
 PUBLISHED = re.compile(
     r'\{"user_id": "[0-9a-f-]{36}", "page_id": "[0-9a-f-]{36}", "ad_id": "[0-9a-f-]{36}",'
     r' "ad_type": "[a-z-]+", "event_type": "[a-z]+", "event_time": \d{13},'
@@ -53,7 +53,7 @@ def skewed() -> Renderer:
 
 
 def values_of(renderer: Renderer) -> list[bytes]:
-    """Every message in the batch; none has a key."""
+    """Return every message in the batch; none has a key."""
     messages = rendered(renderer)
     assert {key for key, _ in messages} <= {None}
     return [value for _, value in messages]
@@ -79,7 +79,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
 @settings(max_examples=50)
 @given(first=st.integers(0, 2**31), later_ms=st.integers(0, 3 * LATE_MS))
 def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_ms: int) -> None:
-    """Times come in order as long as nothing is heard of anew; here they jump."""
+    """Use jumping due times. They normally increase, unless a rate changes late."""
     stream, due_ms = skewed.share(0), DUE_MS + later_ms
     skewed.clear()
     skewed.events(stream, first, CAPACITY, due_ms)
@@ -107,7 +107,7 @@ def test_with_a_key_skew_ads_follow_zipf_s_law_and_nothing_else_changes() -> Non
     assert [event._replace(ad_id="") for event in events] == [e._replace(ad_id="") for e in even]
     found = Counter(event.ad_id for event in events)
     expected = np.array(popularity.weights) / sum(popularity.weights) * count
-    often = expected >= 5  # as chi-square asks for
+    often = expected >= 5  # chi-square needs at least five
     observed = np.array([found[ad] for ad in IDS.ads])
     cells = [*observed[often], observed[~often].sum()], [*expected[often], expected[~often].sum()]
     assert chisquare(*cells).pvalue > 0.001
@@ -121,13 +121,13 @@ def test_skew_is_up_to_50_ms_either_way() -> None:
     mean = count / (2 * SKEW_MS)
     for ms in range(-SKEW_MS, SKEW_MS):
         assert abs(found.pop(ms) - mean) < 5 * mean**0.5, ms
-    assert sum(found.values()) < 10  # those that are late
+    assert sum(found.values()) < 10  # the late events
 
 
 def test_one_event_in_100_000_is_up_to_a_minute_late() -> None:
     heads, ads, late = len(IDS.users) * len(IDS.pages), len(IDS.ads), []
     for head in range(heads):
-        # The first of all random numbers that pick this one; what is left of them grows.
+        # Start with the lowest random number that picks this head.
         who = -(-head * 2**32 // heads)
         while skew_ms(who, mix32(who), heads, ads) != skew_ms(NOT_LATE, mix32(who), heads, ads):
             late.append(skew_ms(who, mix32(who), heads, ads))
@@ -166,13 +166,13 @@ def test_all_of_them_come_equally_often() -> None:
     ):
         found = Counter(getattr(event, column) for event in events)
         assert found.keys() == set(values)
-        # Five standard deviations of a count.
+        # Five standard deviations of each count.
         mean = count / len(values)
         assert max(abs(n - mean) for n in found.values()) < 5 * mean**0.5, column
 
 
 def test_what_came_of_an_event_does_not_depend_on_its_ad() -> None:
-    """Both are picked by one random number."""
+    """One random number picks both the ad and the kind of event."""
     stream, count, ads = Stream(42, "ad events/0"), 30_000, 4
     pairs = Counter(ad_and_kind(stream.draw(n)[1], ads) for n in range(count))
     assert len(pairs) == ads * KINDS

@@ -1,4 +1,4 @@
-"""Initial rows of the database, and settings of the generator for them."""
+"""Tests of the database's initial rows, and of the generator's settings for them."""
 
 from collections import Counter
 

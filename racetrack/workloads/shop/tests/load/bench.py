@@ -1,4 +1,5 @@
-"""Two fake workers on a fake broker: what is due in each partition, and what was sent."""
+"""Two fake workers with a fake broker, to compare what was due in each partition with what was
+sent."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -27,12 +28,12 @@ EVERYTHING = 10**9
 
 
 def views(source: str, schedule: Schedule) -> DerivedEvents:
-    """Pageviews of purchases, or of tracer events."""
+    """Return the pageviews of purchases, or of tracer events."""
     return DerivedEvents(schedule, partial(PAGEVIEWS.derived, source), SOURCES.index(source))
 
 
 class Sent(NamedTuple):
-    """A message: number n of the schedule, or of the purchases."""
+    """A message: its number in the schedule, or the content of a derived pageview."""
 
     what: Any
     stamp_ms: int
@@ -59,7 +60,7 @@ class FakeRenderer:
 
 
 class Broker:
-    """Takes as many messages as it has capacity for."""
+    """Accepts as many messages as it has capacity for."""
 
     def __init__(self) -> None:
         self.topic: list[list[Sent]] = [[] for _ in USERS]
@@ -120,7 +121,7 @@ class Bench:
         self.broker = Broker()
         self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
         self.derived = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
-        # These forget nothing.
+        # Copies that keep the whole history of rates.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
         self.true_derived = list(map(copy, self.derived))
         self.workers = [FakeWorker(self.broker, counters, self.now, max_waiting) for _ in range(2)]
@@ -131,7 +132,7 @@ class Bench:
         self.workers[worker].join(partition, self.pageviews[partition], self.derived)
 
     def go_on(self, ms: int) -> None:
-        """Time passes, and then both have a turn."""
+        """Let time pass, and then give both workers a turn."""
         self.now.ns += ms * NS_PER_MS + 123
         for worker in self.workers:
             worker.turn()
@@ -173,14 +174,14 @@ class Bench:
                 worker.turn()
 
     def move(self, partition: int) -> None:
-        """The other worker takes a partition over, as after a release."""
+        """Move a partition to the other worker, as after a release."""
         for number, worker in enumerate(self.workers):
             if worker.states.pop(partition, None):
                 self._join(partition, 1 - number)
                 return
 
     def die(self, number: int) -> None:
-        """A worker is gone between two turns; the other one goes on."""
+        """End a worker between two turns; the other one takes over."""
         states = list(self.workers[number].states)
         self.workers[number] = FakeWorker(self.broker, self.counters, self.now)
         for partition in states:
@@ -190,7 +191,7 @@ class Bench:
         self.broker.capacity = messages
 
     def finish(self) -> None:
-        """No more is due, and all of it is sent."""
+        """Stop the load, and send all that is due."""
         self.broker.capacity = EVERYTHING
         self.pageview_rate(0)
         self.purchase_rate(0)
@@ -199,8 +200,8 @@ class Bench:
             self.go_on(20)
 
     def due(self, partition: int) -> list[tuple[int, Any]]:
-        """(when, what) of all that was due, in that order; at the same time purchases first, then
-        marks."""
+        """Return (due time, content) of all that was due, in order; at equal times purchases come
+        first, then tracer events."""
         true, end_ns = self.true_pageviews[partition], self.now.ns
         found: list[tuple[int, int, Any]] = [
             (true.due_at(n + 1), len(SOURCES), n) for n in range(true.due_by(end_ns))

@@ -1,4 +1,4 @@
-"""The shop's settings as its generator reads them, for tests."""
+"""Settings of the shop's generator, for tests."""
 
 from loadgen.config import Reader
 from loadgen.config import load as load_config
@@ -7,6 +7,6 @@ from racetrack.workloads.shop.load.settings import ShopSettings
 
 
 def load(**given: str) -> ShopSettings:
-    """The defaults, but for what is given by the names in the environment."""
+    """Return the defaults, changed by the given environment variables."""
     env = {"MYSQL_PASSWORD": "x", **given}
     return settings.load(load_config(env), Reader(env))

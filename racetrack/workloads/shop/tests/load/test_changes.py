@@ -1,4 +1,4 @@
-"""Updates and deletions: which row and which statement, given the seed and what is there."""
+"""Tests that a seed and the present rows determine updates and deletions."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,7 +18,7 @@ WORDS_32 = st.integers(0, 2**32 - 1)
 
 
 class Database:
-    """Answers queries of changes; some purchase ids are missing."""
+    """Answers the queries that changes make; some purchase ids are missing."""
 
     def __init__(self, ids: Sequence[int] = (3, 4, 9)) -> None:
         self.purchases = {n: (n, 100 + n, 4) for n in ids}

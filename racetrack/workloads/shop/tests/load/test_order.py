@@ -1,5 +1,5 @@
-"""Within a partition pageviews go out in the order in which they were due, those of purchases too:
-lag takes the n-th message of a partition for the n-th that was due."""
+"""Tests that the pageviews of a partition, including those of purchases, are sent in the order of
+their due times: lag matches the n-th message of a partition with the n-th that was due."""
 
 import os
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
     for what, per_s, late_ms in changes:
         getattr(bench, what)(per_s, late_ms)
         bench.go_on(7)
-    # So much becomes due that what was sent too early is due by then, too.
+    # Let so much become due that it includes all that was sent too early.
     bench.pageview_rate(5_000)
     bench.purchase_rate(5_000)
     bench.mark_rate(5_000)
@@ -92,13 +92,13 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
     for partition, sent in enumerate(bench.broker.topic):
         assert all(a.stamp_ms <= b.stamp_ms for a, b in pairwise(sent))
         due = [what for _, what in bench.due(partition)]
-        for kind in ("scheduled", "purchase", "tracer_event"):  # each in its own order, once
+        for kind in ("scheduled", "purchase", "tracer_event"):  # each in order, once
             mine = [m.what for m in sent if kind_of(m.what) == kind]
             assert mine == [what for what in due if kind_of(what) == kind]
 
 
 def kind_of(what: Any) -> str:
-    """Return the kind of a message: reserved users view the pages of tracer events."""
+    """Return the kind of a message. Only tracer events have reserved users as viewers."""
     if not isinstance(what, tuple):
         return "scheduled"
     viewer, _ = what

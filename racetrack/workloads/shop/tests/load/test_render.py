@@ -1,4 +1,4 @@
-"""Sequence and renderer: the same seed gives the same events, and they are JSON byte for byte."""
+"""Tests of sequence and renderer: a seed always gives the same events, and valid JSON."""
 
 import json
 import zlib

@@ -1,5 +1,5 @@
-"""A seed gives the very rows and bytes that it has always given: runs of different versions of the
-generator can be compared."""
+"""Tests that a seed gives the same rows and bytes in every version of the generator, so that runs
+can be compared."""
 
 import hashlib
 from functools import partial
@@ -18,7 +18,7 @@ from racetrack.workloads.shop.tests.load.shop_settings import load
 from tests.loadgen.messages import message_ffi, rendered
 
 SHOP = load()
-# Not as Kafka's partitioner does it, which is librdkafka's business.
+# This is not the assignment of Kafka's partitioner, which librdkafka implements.
 LAST_USER = Reserved.of(SHOP).last_user
 USERS = [[user for user in range(1, LAST_USER + 1) if user % 6 == p] for p in range(6)]
 STAMP_MS = 1_763_712_000_123

@@ -1,4 +1,4 @@
-"""The shop's settings: defaults, and one clear line for each that can't be used."""
+"""Tests of the shop's settings: defaults, and one clear line for each value that can't be used."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""With SHOP_KEY_SKEW users and items follow Zipf's law: in pageviews over all partitions, and in
-purchases."""
+"""Tests that with SHOP_KEY_SKEW users and items follow Zipf's law, in the pageviews of all
+partitions together and in purchases."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ from tests.loadgen.messages import message_ffi, rendered
 EXPONENT, STAMP_MS = 1.2, 1_763_712_000_123
 SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
 LAST_USER = Reserved.of(SHOP).last_user
-# Ids over partitions as a hash would spread them.
+# Ids per partition, spread as by a hash.
 USERS = [[u for u in range(1, LAST_USER + 1) if u * 7919 % 3 == p] for p in range(3)]
 PAGEVIEWS = 60_000
 
@@ -31,7 +31,7 @@ def pageviews() -> Pageviews:
 
 @pytest.fixture(scope="module")
 def sent(pageviews: Pageviews) -> list[dict[str, Any]]:
-    """What is sent of some time: of each partition by its weight."""
+    """Return about PAGEVIEWS messages, divided among the partitions by their weights."""
     renderer, found = pageviews.renderer(PAGEVIEWS), []
     for partition, weight in enumerate(pageviews.weights):
         renderer.clear()

@@ -1,4 +1,4 @@
-"""The shop's first content, and the flagged profiles: a function of the seed."""
+"""Tests of the shop's initial rows and of the flagged profiles: both are functions of the seed."""
 
 from decimal import Decimal
 
