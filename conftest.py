@@ -1,4 +1,4 @@
-"""Set-up and fixtures for all tests, including those of engines."""
+"""Fixtures and set-up for all tests, including those of engines."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Findings of the calibration: what was measured as programmed passes, what is off does not."""
+"""Tests of the calibration's findings: programmed values pass, other measured values do not."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -243,8 +243,8 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
 
 
 def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind") -> Path:
-    """An engine that notes a capacity that grows from 5,000/s by 100/s in a second, and counts this
-    share of it."""
+    """Write a run of an engine whose capacity of 5,000/s grows by 100/s each second, and which
+    counts the share `counts_of_allowed` of that."""
     write(folder, verdict(kind), rate=12_000)
     rows = ["at_ms,curve,partition,count"]
     notes = ["something else"]
@@ -289,8 +289,8 @@ def stalled(
     dt_ms: int = 5,
     kind: str = "fell behind",
 ) -> Path:
-    """3 partitions, 1,000 pageviews per second in each; partition `stalls` is not counted from
-    STALL_MS on, nor does the engine say anything for `tells_after_ms`."""
+    """Write a run with 3 partitions of 1,000 pageviews per second. From STALL_MS on, partition
+    `stalls` is not counted, and the engine reports nothing for `tells_after_ms`."""
     write(folder, verdict(kind))
     rows = ["at_ms,curve,partition,count"]
     for at_ms in range(START_MS, END_MS + 1, 100):
@@ -324,7 +324,7 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"stalls": 1}, "not detected"),  # another one than was programmed
+        ({"stalls": 1}, "not detected"),  # not the programmed one
         ({"stalls": -1}, "not detected"),
         ({"tells_after_ms": 2_500}, "detected after 2.50 s"),
         ({"dt_ms": 101}, "median dt_ms 101 ms"),

@@ -1,4 +1,4 @@
-"""Capacity: throughput at saturation with its interval, and CPU time per million events."""
+"""Tests of capacity: throughput at saturation, its interval, and CPU time per million events."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ def overloaded(
     update_interval_ms: float = 1_000.0,
     wavers: float = 0.0,
 ) -> Curves:
-    """What would be recorded of an engine that counts at this rate, wavering over 60 s, while so
-    many more than it has counted are published; half of that is due, but not published yet."""
+    """Return the curves of an engine that counts at this rate, with a variation over 60 s, and has
+    this backlog of published pageviews; half as many are due but not published yet."""
     grid_ms = np.arange(0, 1000 * SECONDS + 100, 100.0)
     told_ms = np.arange(137.0, 1000 * SECONDS, update_interval_ms)
 
@@ -69,7 +69,7 @@ def test_a_view_that_works_as_its_count_changes_nothing() -> None:
 
 
 def test_a_view_without_backlog_does_not_limit_the_capacity() -> None:
-    """One on another way gets no more than is offered there."""
+    """A view from another source gets no more than that source offers."""
     assert slowest(works(9_000), {"idle": works(3_000, idle_share=0.5)})[0] is None
 
 
@@ -81,7 +81,7 @@ def test_batches_show_how_work_wavers() -> None:
 
 
 def test_the_age_of_the_backlog_is_measured() -> None:
-    # 90,000 due before the recording began would have no age, so look at its later part.
+    # 90,000 pageviews due before the recording would have no age, so judge its later part only.
     curves = overloaded(backlog=60_000)
     recorded = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
     assert recorded.backlog_min_s == pytest.approx(10, abs=0.2)
@@ -130,7 +130,7 @@ def test_one_batch_has_no_interval() -> None:
 
 
 def account(cores: float, *, until_s: int = 200) -> list[Reading]:
-    """A reading a second of a service that uses so many cores, and had used 7 s before."""
+    """Return one reading per second of a service that uses so many cores, and used 7 s before."""
     return [Reading(1_000 * s, 7 + cores * s, 5.0, 0.1) for s in range(until_s + 1)]
 
 

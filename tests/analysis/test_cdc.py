@@ -1,4 +1,4 @@
-"""The way through CDC in its stages, against inserts whose truth is known."""
+"""Tests of the stages of CDC, with inserts whose true lags are known."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ BEFORE_THE_RACE = 1_000
 def write(
     folder: Path, per_row: int, database_ms: int, topic_ms: int, sent_ms: int | None = None
 ) -> None:
-    """Write inserts of which each is in the database and in the topic so long after it was due, and
-    sent there in between, if any was seen to be sent; one in ten is refused."""
+    """Write inserts, each of which reaches the database and the topic so long after it was due. It
+    is sent to the topic `sent_ms` after it was due; None: unknown. One in ten is refused."""
     lines = ["at_ms,due,refused,done,captured,sent_ms"]
     for row in range(ROWS):
         due = per_row * row

@@ -1,4 +1,4 @@
-"""Means, ratios and cost lines: against values computed by hand, and their error rates."""
+"""Tests of means, ratios and cost lines: against values computed by hand, and their error rates."""
 
 import math
 
@@ -75,7 +75,7 @@ def test_the_intervals_miss_the_truth_about_once_in_twenty() -> None:
         assert found is not None and found.low is not None and found.high is not None
         missed_ratio += not found.low <= math.e <= found.high
     assert 30 <= missed_mean <= 70
-    # Welch's is a little too wide with few repeats: better than too narrow.
+    # With few repeats, Welch's interval is slightly too wide, which is better than too narrow.
     assert 15 <= missed_ratio <= 70
 
 
@@ -93,7 +93,7 @@ def test_a_line_is_found_with_an_interval_that_holds_it() -> None:
     assert 740 <= rows <= 780
 
 
-# A sweep of 2026-11-21: pageviews per second that were processed, CPU seconds per million.
+# Processed pageviews per second, and CPU seconds per million, of a sweep of 2026-11-21.
 SWEEP = (
     (498.7, 449.512),
     (1_990.6, 105.661),

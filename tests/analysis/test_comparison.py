@@ -1,8 +1,8 @@
-"""Comparisons: an engine doesn't differ from itself, 15 % are found, ties and lower bounds are
-named.
+"""Tests of comparisons: an engine does not differ from itself, a difference of 15 % is found, ties
+and lower bounds are named.
 
-Repeats are synthetic, with a scatter of SCATTER between fresh runs, half of its variance common to
-all rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in the p99 of the lag of
+Synthetic repeats scatter by SCATTER between fresh runs; half of that variance is common to all
+rates of a run. Recorded runs on an idle machine scattered by 2 to 3 % in the p99 of the lag of
 `dh`, and by 3 to 4 % in the capacity of `pg` and `flink` (2026-11-25).
 """
 
@@ -43,8 +43,8 @@ def side(
     repeats: int = 3,
     drift: Sequence[float] = (),
 ) -> Side:
-    """A side whose true figures are those above, times `factors`. In each repeat the logarithms of
-    all are shifted by `drift`; without it, the sides were not measured in turns."""
+    """Return a side whose true figures are those above, times `factors`. In each repeat, `drift`
+    shifts the logarithms of all figures; without it, the sides were not measured in turns."""
     factors, each = factors or {}, SCATTER / math.sqrt(2)
     shift = np.array(drift) if drift else np.zeros(repeats)
     figures: dict[tuple[str, int | None], Summary] = {}
@@ -94,7 +94,7 @@ def test_a_difference_of_15_percent_is_found_and_lies_in_the_interval(
 
 
 def drifting(rng: Generator) -> list[float]:
-    """Return how much slower a machine is in each of three repeats, as a logarithm."""
+    """Return the machine's slowdown in each of three repeats, as a logarithm."""
     return list(rng.normal(0, 0.3, 3))
 
 

@@ -1,4 +1,4 @@
-"""Conditions of --fail-if: their syntax, and when they hold."""
+"""Tests of the conditions of --fail-if: their syntax, and when they hold."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Curves: what is read, where a clock was set back, and rates."""
+"""Tests of curves: reading them, clocks that were set back, and rates."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`decide`: error rates, and the same verdict during a run and afterwards."""
+"""Tests of `decide`: error rates, and the same verdict during a run and afterwards."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from simulations import verdicts as kinds
 from simulations.synthetic import START_MS, SyntheticRun, Waves
 from simulations.verdicts import END_MS, KINDS, RATE_PER_S, SECONDS
 
-# simulations/verdicts.csv is from more runs: `python -m simulations.verdicts 1000`.
+# simulations/verdicts.csv has more runs: `python -m simulations.verdicts 1000`.
 RUNS, FALSE_AT_MOST = 30, 0.01
 RNG = np.random.default_rng
 
@@ -96,7 +96,7 @@ def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
 
 
 def test_one_side_of_a_wave_is_not_falling_behind() -> None:
-    """60 s up at 3 %, 60 s down."""
+    """Lag rises by 3 % for 60 s, then falls for 60 s."""
     wave = SyntheticRun(waves=line([-5, 0, 60, 120], [0, 0, 1_800, 0]), noise_ms=10)
     for seconds in (30, 45, 60, 120):
         assert verdict(wave, seconds).kind is VerdictKind.UNDECIDED
@@ -142,7 +142,7 @@ def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
 
 
 def recorded_until(recorded: Curves, at_ms: float) -> Curves:
-    """What stood in the file at a time."""
+    """Return the rows that the file had at a time."""
 
     def cut(curve: Curve) -> Curve:
         return Curve(curve.at_ms[curve.at_ms <= at_ms], curve.count[curve.at_ms <= at_ms])
@@ -152,7 +152,7 @@ def recorded_until(recorded: Curves, at_ms: float) -> Curves:
 
 @pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])
 def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
-    """Whoever looks live does so when the rows up to the look are there; here: a second later."""
+    """A live look happens as soon as the rows up to it are written; here, a second later."""
     rng = RNG(3)
     for _ in range(3):
         _, found = KINDS[name].make(rng)
@@ -161,7 +161,7 @@ def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
             live = decide(recorded_until(found, at_ms + 1_000), START_MS, at_ms, RATE_PER_S)
             if live.kind is not VerdictKind.UNDECIDED:
                 break
-        # Only the next update may not have come yet.
+        # Only this may differ: when looking live, the next update may not have come yet.
         unknown = {"next_update_s": None}
         assert live.model_copy(update=unknown) == afterwards.model_copy(update=unknown)
 

@@ -1,4 +1,4 @@
-"""From raw lines to figures: what is in the window counts, and what was not measured is None."""
+"""Tests of figures from raw lines: only the window counts, and unmeasured values are None."""
 
 import csv
 import json
@@ -93,7 +93,7 @@ def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
 def test_costs_are_the_kernels_over_the_judged_window(folder: Path) -> None:
     results = figures.results(folder)
     steadyd, broker = results.processes["steadyd"], results.processes["broker"]
-    # Between two readings, CPU is taken to be even: half of the first second and of the last.
+    # CPU use is taken as constant between two readings: half of the first second and of the last.
     assert (steadyd.cpu_s, steadyd.cpu_user_s, steadyd.cpu_system_s) == (8.5, 4.75, 3.75)
     assert steadyd.cpu_mean_pct == pytest.approx(100 * 8.5 / 30, abs=0.01)
     assert broker.cpu_s == pytest.approx(3.0)
@@ -104,7 +104,7 @@ def test_costs_are_the_kernels_over_the_judged_window(folder: Path) -> None:
 
 
 def test_the_maximum_of_memory_is_that_of_the_run_under_load_with_its_time(folder: Path) -> None:
-    """Also before the window; but not after the load was paused."""
+    """The maximum may lie before the window, but not after the load was paused."""
     most = figures.results(folder).processes["steadyd"].rss_max
     assert most and (most.gib, most.at_s) == (9.0, 4.0)
 
@@ -114,7 +114,7 @@ def test_top_is_kept_beside_the_kernels_account_of_the_same_seconds(folder: Path
     assert steadyd.cpu_pct.mean == 60
     assert steadyd.cpu_pct.sd == pytest.approx(14.1421, abs=1e-4)
     assert steadyd.cpu_pct.sem == pytest.approx(10)
-    assert steadyd.rss_gib.samples == (1.523456, 2.523456)  # not rounded as top's is
+    assert steadyd.rss_gib.samples == (1.523456, 2.523456)  # unlike top's
     assert steadyd.kernel_cpu_pct == pytest.approx(100 * 1.25 / 30, abs=0.01)
 
 
@@ -125,7 +125,7 @@ def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) ->
     results = figures.results(folder)
     engine = results.engine
     assert engine and engine.rss_max
-    # Both were read 1 s before the window and 1 s after it.
+    # The readings are from 1 s before the window and 1 s after it.
     assert engine.cpu_s == pytest.approx((11.0 + 3.7 - 1.0 - 0.5) * 30 / 32, abs=0.001)
     assert engine.rss_max.gib == 9.25
 
@@ -179,8 +179,7 @@ def test_a_few_events_have_no_cost_of_each(folder: Path) -> None:
 
 
 def test_every_figure_is_of_the_window_that_was_judged(tmp_path: Path) -> None:
-    """A run that was watched on beyond its samples: the kernel's account and the lag, computed once
-    more from the raw files."""
+    """Recompute CPU use and lag of a run that continued after its samples, from the raw files."""
     path = folders.run(
         tmp_path, RunSpec(window_s=10, recorded_after_s=121, arguments={"decide_within_s": 120.0})
     )
@@ -241,7 +240,7 @@ def test_totals_are_those_of_the_whole_run(folder: Path) -> None:
 def test_a_run_in_which_littles_law_does_not_hold_warns_of_it(folder: Path) -> None:
     results = figures.results(folder)
     assert results.littles_law
-    assert not results.littles_law.holds  # the fixture's totals are not those of the curves
+    assert not results.littles_law.holds  # the fixture's totals do not match the curves
     assert [w for w in results.verdict.warnings if w.startswith("Little's law does not hold")]
 
 

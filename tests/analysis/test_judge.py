@@ -1,4 +1,4 @@
-"""`judge` on runs with a known truth: error rates, and reasons."""
+"""Tests of `judge` on runs whose truth is known: error rates, and reasons."""
 
 import re
 from collections import Counter
@@ -22,8 +22,8 @@ Make = Callable[[Generator], tuple[SyntheticRun, Curves]]
 
 @dataclass(frozen=True)
 class Truth:
-    """A kind of run: how one is made, which verdicts are right, how many must be decided at least
-    or at most (as shares)."""
+    """A kind of run: a function that makes one, the right verdicts, and the shares that must be
+    decided at least and at most."""
 
     make: Make
     right: frozenset[VerdictKind]
@@ -36,14 +36,14 @@ def always(run: SyntheticRun) -> Make:
 
 
 def pause_and_catch_up(rng: Generator) -> tuple[SyntheticRun, Curves]:
-    """2 to 5 s of pause anywhere in 30 s, made good within the window."""
+    """Make a run with a pause of 2 to 5 s and no backlog left at the window's end."""
     pause_ms = rng.uniform(2_000, 5_000)
     run = SyntheticRun(pause_at_ms=rng.uniform(0, 29_000 - 2 * pause_ms), pause_ms=pause_ms)
     return run, synthetic.curves(run, rng)
 
 
 def pause_cut_off(rng: Generator) -> tuple[SyntheticRun, Curves]:
-    """The window ends in a pause of 5 s: the later course is unknown."""
+    """Make a run that ends in a pause of 5 s: the engine's later course is unknown."""
     run = SyntheticRun(pause_at_ms=rng.uniform(25_500, 27_500), pause_ms=5_000)
     return run, synthetic.curves(run, rng)
 
@@ -60,7 +60,7 @@ def slow_cycle(window_s: float) -> Make:
 
 
 def silent_throughout(rng: Generator) -> tuple[SyntheticRun, Curves]:
-    """Nothing from shortly before the window until up to 5 s after it."""
+    """Make a run without updates from shortly before the window until up to 5 s after it."""
     before_ms, after_ms = rng.uniform(0, 5_000, 2)
     run = SyntheticRun(
         warm_up_ms=30_000,
@@ -82,7 +82,7 @@ def stalled(latest_ms: float) -> Make:
 
 
 def late(which: str) -> Make:
-    """Half of the runs: 2 to 10 % too few; the other half: 2 s late, but all."""
+    """Make runs that either lose 2 to 10 %, or lose nothing but are 2 s late."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         leak, delay = (rng.uniform(0.02, 0.1), 2.0) if rng.random() < 0.5 else (0.0, 2_000.0)
@@ -96,7 +96,7 @@ def late(which: str) -> Make:
 
 
 def clock_set_back(run: SyntheticRun) -> Make:
-    """By 0.15 to 5 s, somewhere from 4 s before the window to its end."""
+    """Make runs whose clock is set back by 0.15 to 5 s, in the window or up to 4 s before."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         at_ms = START_MS + rng.uniform(-4_000, 30_000)
@@ -135,7 +135,7 @@ KINDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_false_verdicts(name: str) -> None:
-    """At most 1 % of the runs of each kind are judged falsely; `pytest -s` prints the counts."""
+    """Fail if more than 1 % of a kind's verdicts are false; `pytest -s` prints the counts."""
     truth, rng = KINDS[name], np.random.default_rng(SEED)
     found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
@@ -183,7 +183,7 @@ def test_the_numbers_of_a_leak() -> None:
 
 
 def test_a_pause_is_in_the_worst_that_a_reader_saw() -> None:
-    # Made good at once: at no update is there a lag to be seen.
+    # The backlog is worked off at once, so no update shows a lag.
     found = verdict(SyntheticRun(pause_at_ms=10_000, pause_ms=1_500, catch_up_factor=1_000))
     assert found.measured
     assert found.measured.processing_lag_max_ms < 1_000
@@ -225,13 +225,13 @@ def test_no_update_in_the_window_but_one_later_is_falling_behind() -> None:
     assert "Fell behind: no update of the engine in 30 s" in found.reason
     assert re.search(r"oldest uncounted pageview was 3[2-4]\.\d s old", found.reason)
     assert f"its next update came {found.next_update_s:.1f} s later" in found.reason
-    # Its count at that time is unknown.
+    # The engine's count at the window's end is unknown.
     assert found.throughput.processed_per_s is None
     assert found.measured and found.measured.lag_max_ms > 30_000
 
 
 def test_no_update_in_the_window_is_falling_behind_if_the_recording_ends_there() -> None:
-    """The search for the limit judges at the end of the window."""
+    """The capacity search judges at the end of the window."""
     found = verdict(replace(SILENT, recorded_after_ms=100))
     assert (found.kind, found.next_update_s) == (VerdictKind.FELL_BEHIND, None)
     assert found.reason.endswith("s old")
@@ -251,12 +251,12 @@ def test_a_long_update_interval_is_not_falling_behind(window_s: float, delay_ms:
     for seed in range(20):
         found = verdict(run, seed=seed)
         assert found.kind is VerdictKind.UNDECIDED
-        # Eight of its cycles.
+        # The shortest window has eight update intervals.
         assert found.shortest_window_s in range(124, 134)
 
 
 def test_a_long_update_interval_does_not_explain_a_lag_of_many_cycles() -> None:
-    """An update every 8 s, and none in a window of 12 s in which it is 40 s behind."""
+    """The engine updates every 8 s, but not in a window of 12 s, and is 40 s behind."""
     run = SyntheticRun(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
     silent = replace(run, pause_at_ms=-500, pause_ms=14_000, recorded_after_ms=5_000)
     found = verdict(silent)

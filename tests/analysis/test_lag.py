@@ -1,4 +1,4 @@
-"""Lag: parts that add up, gaps that count, partitions that cannot hide, exact quantiles."""
+"""Tests of lag: its parts add up, gaps count, no partition is hidden, and quantiles are exact."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def curve(*rows: tuple[float, float]) -> Curve:
 
 
 def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
-    """One pageview per ms, handed over 20 ms late and published another 30 ms later."""
+    """Return curves of one pageview per ms, handed over 20 ms late and published 30 ms later."""
     at = np.arange(0, until_ms + 1, 100.0)
     late = [Curve(at, np.maximum(at - delay, 0)) for delay in (0, 20, 50)]
     return Curves((0,), (late[0],), (late[1],), (late[2],), (processed,))
@@ -46,12 +46,12 @@ def test_a_programmed_delay_is_measured(delay_ms: int) -> None:
 def test_by_hand() -> None:
     series = lag_series(one_partition(curve((3_000, 2_000), (4_000, 4_000))), 1_500, 4_500)
     assert series.at_ms.tolist() == [3_000, 4_000]
-    # Number 2,001 was due at 2,001 (give or take the half of a pageview), and at 4,000 none is.
+    # Pageview 2,001 was due at 2,001 (± half a pageview). At 4,000 none is missing.
     assert series.lag_ms == pytest.approx([999.5, 0], abs=0.01)
     assert series.generator_ms == pytest.approx([20, 0], abs=0.01)
     assert series.broker_ms == pytest.approx([30, 0], abs=0.01)
     assert series.engine_ms == pytest.approx([949.5, 0], abs=0.01)
-    # Just before 4,000 the oldest was still number 2,001.
+    # Just before 4,000, the oldest missing one was still number 2,001.
     assert series.stale_ms[1] == pytest.approx(1_999.5, abs=0.01)
     assert not series.silent.any()
 
@@ -95,15 +95,15 @@ def test_what_is_not_known_is_not_zero() -> None:
 def test_counts_before_the_due_time_are_detected() -> None:
     assert lag_series(one_partition(curve((1_000, 1_000))), 0, 5_000).early_ms == 0
     early = lag_series(one_partition(curve((1_000, 1_800), (2_000, 2_800))), 0, 5_000)
-    assert early.early_ms == 700  # at 1,700 not yet 1,800 were due
+    assert early.early_ms == 700  # at 1,700 fewer than 1,800 were due
 
 
-# What holds for any curves.
+# Properties of any curves.
 
 
 @st.composite
 def any_curves(draw: st.DrawFn) -> Curves:
-    """A few partitions with any counts that grow, sampled and recorded at any times."""
+    """Generate curves with any growing counts and any times, in a few partitions."""
 
     def growing(most: int) -> Curve:
         size = draw(st.integers(1, most))
@@ -128,7 +128,7 @@ def test_parts_add_up_and_nothing_is_negative(recorded: Curves) -> None:
     assert np.allclose(sum(parts)[known], series.lag_ms[known])
     for values in (series.lag_ms, series.stale_ms, *parts):
         assert np.all(values >= -1e-6)
-    # Who counts can't make a view staler. (A count never falls here.)
+    # A view is at least as stale as the last count's lag. (Counts never fall here.)
     assert np.all(series.stale_ms[known] >= series.lag_ms[known] - 1e-6)
 
 
@@ -138,7 +138,8 @@ def test_no_partition_lags_more_than_the_lag(recorded: Curves) -> None:
     whole = lag_series(recorded, 0, 5_000)
     largest = np.zeros(len(whole.at_ms))
     for p in recorded.partitions:
-        # The others count all at once, so that only this one can decide, at the same times.
+        # The other partitions count everything at once, at the same times, so only this one
+        # matters.
         done = tuple(
             c if row == p else Curve(c.at_ms, np.full(len(c.at_ms), 1e9))
             for row, c in enumerate(recorded.processed)
@@ -159,7 +160,7 @@ SHARES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
 def looked_at(recorded: Age, every_ms: float) -> Floats:
-    """The age at instants so far apart, without any of what `quantiles_ms` does."""
+    """Return the age at regular instants, computed without the code of `quantiles_ms`."""
     at_ms = np.arange(recorded.from_ms[0] + every_ms / 2, recorded.until_ms[-1], every_ms)
     row = np.searchsorted(recorded.from_ms, at_ms, "right") - 1
     return np.maximum(at_ms - recorded.oldest_ms[row], 0)
@@ -207,7 +208,7 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
 
 @pytest.mark.parametrize("apart_ms", [1, 2, 3, 4])
 def test_rows_that_are_a_few_milliseconds_apart_are_one_update(apart_ms: int) -> None:
-    """Were each row an update, the first would find the other partitions a cycle old."""
+    """If each row were an update, the first would show the other partitions a cycle too old."""
     whole = curves_of(SAWTOOTH)
     stamped = (
         Curve(curve.at_ms + row * apart_ms, curve.count)

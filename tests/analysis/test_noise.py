@@ -1,4 +1,4 @@
-"""Noise figures of synthetic series: the means are those that were put in."""
+"""Tests of the noise figures of synthetic series: the means are the programmed ones."""
 
 import itertools
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def rows(
     kernel: float = 0.0,
     core: Sequence[float] | None = None,
 ) -> list[NoiseRow]:
-    """A row per second; shares of a core. `core` is how fast one is, by turns."""
+    """Return a row per second, with shares of a core. `core` has the core's speeds in turn."""
     return [
         NoiseRow(
             at_ms=START_MS + 1000 * s,
@@ -71,12 +71,12 @@ def test_the_means_are_those_that_were_put_in(
     assert found.kernel_cpu_pct == pytest.approx(100 * kernel, abs=0.02)
     assert found.seconds == pytest.approx(until_s - from_s, abs=0.002)
     assert (found.waited_for_cpu_pct, found.waited_for_memory_pct) == (25.0, 0.0)
-    assert found.waited_for_io_pct is None  # where the kernel does not account for it
+    assert found.waited_for_io_pct is None  # None if the kernel does not account for it
     assert found.mhz and 2_000 <= found.mhz <= 2_100
 
 
 def test_core_speed_is_relative_to_the_fastest_second_of_the_run() -> None:
-    """Which may be outside the time in question."""
+    """That second may be outside the judged interval."""
     shared = rows(core=[500.0, 700.0], seconds=29)
     found = over([replace(shared[0], core_mib_per_s=800.0), *shared[1:]], 10, 29)
     assert found
@@ -95,7 +95,7 @@ def test_shared_cores_give_a_warning(mib_per_s: float | None, warns: bool) -> No
 
 
 def test_what_the_kernel_does_for_an_engine_is_no_other_program() -> None:
-    """Some engines wake up twenty thousand times a second, which costs a tenth of a core."""
+    """Some engines wake up 20,000 times a second, which costs the kernel a tenth of a core."""
     found = over(rows(foreign=0.01, kernel=0.12), 0, 30)
     assert found
     assert found.foreign_cpu_pct == pytest.approx(1.0, abs=0.02)
@@ -113,7 +113,7 @@ def _spoilt(how: str, second: int, told_s: float) -> float | None:
 
 @pytest.mark.parametrize("spoil", ["unseen", "more than the cores were busy", "lost"])
 def test_without_an_account_of_programs_busy_cores_count(spoil: str) -> None:
-    """In a container they are not seen; a process may take its account with it."""
+    """A container hides other programs; CPU time of ended processes may be lost."""
     spoilt = [
         replace(row, programs_s=_spoilt(spoil, s, row.programs_s or 0.0))
         for s, row in enumerate(rows(foreign=0.2))
@@ -127,7 +127,7 @@ def test_without_an_account_of_programs_busy_cores_count(spoil: str) -> None:
 def test_unknown_values_are_none() -> None:
     assert over([], 0, 10) is None
     assert over(rows()[:1], 0, 10) is None
-    assert over(rows(seconds=10), 5, 20) is None  # it broke off
+    assert over(rows(seconds=10), 5, 20) is None  # the recording ended early
     unknown = [replace(row, services_s=None) for row in rows(1.0)]
     found = over(unknown, 0, 10)
     assert found and found.foreign_cpu_pct is None

@@ -1,4 +1,5 @@
-"""The outcome is `ok` only if the figures can be trusted; Little's law shows wrong records."""
+"""Tests that the outcome is `ok` only for figures to be trusted, and Little's law finds wrong
+records."""
 
 from dataclasses import replace
 from typing import Any
@@ -133,7 +134,7 @@ def checked(
     totals_of: Curves | None = None,
     summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
-    """The law on these curves; the totals are those of a good record of the same run."""
+    """Check the law on these curves. The totals are those of a good record of the same run."""
     true = totals_of or recorded
     due = [sum(row) for row in zip(*(c.count for c in true.due), strict=True)]
     arrivals = [
@@ -170,14 +171,14 @@ def test_both_sides_are_the_truth() -> None:
     run = replace(LATE, cycle_ms=50, delay_ms=500, noise_ms=0)
     found = checked(curves(run), run)
     assert found
-    # From the delay to a cycle more, and what the engine was late by itself: 1 % of a cycle.
+    # The age is the delay plus up to one cycle, and 1 % of a cycle for the engine's own time.
     assert found.rate_times_age == pytest.approx(4 * (500 + 25.5), rel=0.01)
     assert found.waiting == pytest.approx(4 * (500 + 25.5), rel=0.01)
 
 
 @pytest.mark.parametrize("by_ms", [-100.0, -20.0, 20.0, 100.0])
 def test_rows_with_wrong_times_break_it(by_ms: float) -> None:
-    """At this rate and age, 2 times whole milliseconds and 1 % make a tolerance of 16 ms."""
+    """At this rate and age, two rounded milliseconds and 1 % make a tolerance of 16 ms."""
     recorded = curves(LATE)
     found = checked(later(recorded, by_ms), LATE, totals_of=recorded)
     assert found

@@ -1,5 +1,4 @@
-"""Answers: how long they took and how old they were, against reads whose truth is known, in the
-files as a run writes them."""
+"""Tests of the duration and age of answers, with files of reads whose truth is known."""
 
 from pathlib import Path
 
@@ -22,7 +21,7 @@ WINDOW = Window(start_ms=START_MS + 20_000, end_ms=START_MS + 80_000)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A view 1.25 s late, whose answers take 300 ms."""
+    """Write a view that is 1.25 s late and whose answers take 300 ms."""
     write(tmp_path, [PRODUCTS, PROFILES], 1_250)
     write_reads(tmp_path, ASKED, 1_250, 300, PER_S)
     run = {
@@ -42,14 +41,14 @@ def answers(folder: Path, window: Window = WINDOW) -> dict[str, Answers]:
 
 
 def due_in_window(folder: Path, query: str) -> int:
-    """By the rows of the file."""
+    """Return the number of reads that were due in the window, from the file's rows."""
     rows = [line.split(",") for line in (folder / "reads.csv").read_text().splitlines()[1:]]
     times_ms = [int(row[0]) for row in rows if row[3] == query]
     return sum(WINDOW.start_ms <= due_ms < WINDOW.end_ms for due_ms in times_ms)
 
 
 def replace_lines(folder: Path, query: str, old: str, new: str) -> None:
-    """In the reads of one query."""
+    """Replace text in the reads of one query."""
     file = folder / "reads.csv"
     lines = file.read_text().splitlines()
     changed = [line.replace(old, new) if query in line else line for line in lines]
@@ -71,7 +70,7 @@ def test_each_query_has_its_response_times(folder: Path) -> None:
 def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
     folder: Path, query: str
 ) -> None:
-    """Between two tracer events the lower age is measured: never more than the true one."""
+    """Between two tracer events, the lower age is taken: never more than the true one."""
     age = answers(folder)[query].age
     assert age
     for ms in (age.p50_ms, age.p99_ms):
@@ -83,7 +82,7 @@ def test_answers_of_an_untraced_view_have_no_age(folder: Path) -> None:
 
 
 def test_reads_that_were_due_and_never_answered_take_without_end(folder: Path) -> None:
-    """The last of a client that still waits when the run ends."""
+    """The client may still be waiting for its last answers when the run ends."""
     due, file = due_in_window(folder, SOME), folder / "reads.csv"
     header, *rows = file.read_text().splitlines()
     file.write_text("\n".join([header, *rows[:100]]) + "\n")

@@ -1,4 +1,4 @@
-"""Recent counts of a session: rates and lag as of now, in bounded memory."""
+"""Tests of a session's recent counts: current rates and lag, in bounded memory."""
 
 import pytest
 
@@ -8,7 +8,7 @@ START_MS = 1_700_000_000_000
 
 
 def steady(until_s: int = 10, counted_until_s: float = 9.0) -> RecentCurves:
-    """Two partitions with 100/s each, of which an engine has counted those of the first seconds."""
+    """Return two partitions with 100/s each; the engine counted those of the first seconds."""
     recent = RecentCurves()
     for second in range(until_s + 1):
         at_ms = START_MS + 1000 * second

@@ -1,4 +1,4 @@
-"""When lag was back to normal: series made by hand, whose answer is known."""
+"""Tests of recovery times, on series made by hand whose answer is known."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ CALM_MS = 900.0
 
 
 def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> LagHistory:
-    """A point a second with a calm lag, but for episodes (from_ms, to_ms without it, lag_ms)."""
+    """Return one point per second: a calm lag, except in episodes (from_ms, to_ms, lag_ms)."""
     at_ms = np.arange(0.0, until_ms + 1, 1000.0)
     lag_ms = np.full(len(at_ms), CALM_MS)
     for from_ms, to_ms, value in episodes:
@@ -42,7 +42,7 @@ def test_an_episode_ends_at_the_first_normal_point() -> None:
 
 def test_a_calm_of_less_than_five_seconds_is_none() -> None:
     assert after_s(series((22_000, 25_000, 8_000), (29_000, 33_000, 8_000))) == pytest.approx(13.0)
-    # Six seconds are one.
+    # A calm of six seconds ends the episode.
     assert after_s(series((22_000, 25_000, 8_000), (32_000, 33_000, 8_000))) == pytest.approx(5.0)
 
 
@@ -74,7 +74,8 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
 
 
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
-    # 1,000 are from before the run; the topic stands still at the third row and is up at the last.
+    # 1,000 rows are older than the run. The topic has no new row from the third row on, and has
+    # caught up at the last.
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
     rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
     header = "at_ms,due,refused,done,captured,sent_ms"
@@ -106,14 +107,14 @@ def test_a_lag_of_unknown_length_before_a_fault_is_not_what_is_normal() -> None:
     assert (found.normal_ms, found.after_s) == (2_000, 0.0)
 
 
-# A spike from the 20th to the 30th second, 1,000/s with 5,000/s in between, on two partitions; the
-# engine counts 2,000/s at most, every 100 ms.
+# A spike from the 20th to the 30th second, from 1,000/s to 5,000/s, on two partitions. The engine
+# counts at most 2,000/s, every 100 ms.
 PEAK_MS, PEAK_END_MS, BASE_PER_S, PEAK_PER_S, CAPACITY_PER_S = 20_000, 30_000, 1_000, 5_000, 2_000
-BACK_S = (PEAK_PER_S - CAPACITY_PER_S) * 10 / (CAPACITY_PER_S - BASE_PER_S)  # after the end
+BACK_S = (PEAK_PER_S - CAPACITY_PER_S) * 10 / (CAPACITY_PER_S - BASE_PER_S)  # after the peak
 
 
 def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
-    """Write the curves of such a run; return its load as in `run.json`."""
+    """Write the curves of this run; return its load as in `run.json`."""
     rows, due, processed = ["at_ms,curve,partition,count"], 0.0, 0.0
     for at_ms in range(0, 1000 * until_s, 100):
         for partition in (0, 1):
@@ -134,7 +135,7 @@ def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
 ) -> None:
     found = recovery.load_effect(tmp_path, write_spike(tmp_path))
     assert found.recovery and found.recovery.after_s
-    # The lag is normal once it is within 2 s: that many of the base rate are still waiting.
+    # Lag is normal within 2 s, that is, with 2 s of the base rate waiting.
     normal_s = BACK_S - 2 * BASE_PER_S / (CAPACITY_PER_S - BASE_PER_S)
     assert found.after_peak_s == pytest.approx(normal_s, abs=0.5)
     assert found.recovery.after_s == pytest.approx(10 + normal_s, abs=0.5)
@@ -143,7 +144,7 @@ def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
     assert found.max_backlog_before_events == pytest.approx(
         2 * BASE_PER_S / 10, abs=BASE_PER_S / 10
     )
-    # The last pageview of the peak is the oldest.
+    # The peak's last pageview waits longest.
     worst_s = 10 * PEAK_PER_S / CAPACITY_PER_S - 10
     assert found.recovery.worst_ms == pytest.approx(1000 * worst_s, rel=0.03)
 

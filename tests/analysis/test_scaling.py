@@ -1,5 +1,5 @@
-"""Scaling: the factors cover the truth as often as they should, and the least number of replicas
-that holds a rate is named only if the runs decide it."""
+"""Tests of scaling: intervals of factors cover the truth as often as stated, and the least number
+of replicas for a rate is named only if the runs decide it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def record(
     held: Mapping[int, Sequence[str]] | None = None,
     bounds: Sequence[int] = (),
 ) -> ScaleRecord:
-    """A record with these capacities, and these verdicts at 50,000/s."""
+    """Return a record with these capacities, and these verdicts at 50,000/s."""
     pieces = [
         Piece(
             engine="flink",

@@ -1,4 +1,4 @@
-"""View lag by tracer events: views with a known age, in the files that a run writes."""
+"""Tests of view lag from tracer events, with files of views whose age is known."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_the_tracer_events_of_a_partition_are_numbered_as_they_come(
 def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     tmp_path: Path, view: TracedViewRecord, delay_ms: int
 ) -> None:
-    """Its age rises to the delay, then falls by the interval between tracer events."""
+    """The age rises to the delay, and then falls by the interval between tracer events."""
     write(tmp_path, [view], delay_ms)
     between_ms = EVERY_MS * (1 if view.parity is None else 2)
     recorded = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
@@ -100,7 +100,7 @@ def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedV
 def test_a_view_processes_the_pageviews_due_before_its_oldest_missing_event(
     tmp_path: Path, view: TracedViewRecord, growing: float
 ) -> None:
-    """Of 3,000/s it does all but as its lag grows."""
+    """The view processes 3,000/s, minus the rate at which its lag grows."""
     write(tmp_path, [view], 10_000, growing=growing)
     at_ms = np.arange(0.0, 150_000, 100.0)
     due = (Curve(START_MS + at_ms, at_ms),) * PARTITIONS  # 1,000/s each

@@ -1,4 +1,4 @@
-"""`tracer_events.csv` and `views.csv` as a run writes them, of views whose truth is known."""
+"""Files like a run's `tracer_events.csv` and `views.csv`, of views whose truth is known."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ def write_reads(
     partitions: int = PARTITIONS,
     count: int = 240,
 ) -> None:
-    """`reads.csv` of a client that asks these queries by turns, and gets each answer so much
-    later; the views of the queries hold each mark `delay_ms` after it was due."""
+    """Write the `reads.csv` of a client that sends these queries in turn and gets each answer
+    `took_ms` later. The queries' views show each tracer event `delay_ms` late."""
     lines = ["due_ms,sent_ms,answered_ms,query,rows,tracer_values,error"]
     times_s = itertools.islice(poisson.due_s(per_s), count)
     for since_s, (query, view) in zip(times_s, itertools.cycle(queries.items()), strict=False):

@@ -1,4 +1,4 @@
-"""The images that `./race images` builds, looked into and run by themselves."""
+"""Tests of the images that `./race images` builds: their content, and each running alone."""
 
 import subprocess
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def docker(*arguments: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def _built(airgap_images: None) -> None:
-    """All tests here need them."""
+    """Build the images for all tests here."""
 
 
 def test_a_second_call_builds_nothing(docker_engine: Engine) -> None:
@@ -71,7 +71,7 @@ def test_an_image_is_pushed_and_its_digest_reported(tmp_path: Path) -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Redpanda's stand-in by itself: its container, and where its registry answers."""
+    """Run Redpanda's stand-in alone; return its container, and the address of its registry."""
     (tmp_path / "env").write_text(
         "BIND_ADDRESS=0.0.0.0\nSTACK_NAME=in-a-test\nKAFKA_PORT=9092\nSCHEMA_REGISTRY_PORT=8081\n"
     )

@@ -1,4 +1,4 @@
-"""The comparison of the files in the harness's image with those of the checkout."""
+"""Tests of the comparison of the files in the harness's image with those of the checkout."""
 
 from pathlib import Path
 

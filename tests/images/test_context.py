@@ -1,4 +1,4 @@
-"""What a build is given, and when that is something else."""
+"""Tests of the files that a build gets, and of changes in them."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ from tests import compose_files
 
 pytestmark = pytest.mark.slow
 
-SHARED = "shared"  # the folder of what engines have in common
+SHARED = "shared"  # the folder that engines share
 PYTHON = "python -m "
 PROGRAMS = [image.name for image in images.IMAGES.values() if image.command.startswith(PYTHON)]
 RUN_SERVICES = [image.name for image in images.IMAGES.values() if image.runs]
@@ -122,7 +122,7 @@ def test_a_container_gets_all_settings_that_its_code_asks_for(name: str, tmp_pat
 
 
 def engine_of(image: str) -> list[str]:
-    """The engine whose folder an image comes from, if it does."""
+    """Return the engine whose folder defines an image, if any."""
     return [
         engine
         for engine, brought in images.OF_ENGINES.items()
@@ -131,7 +131,7 @@ def engine_of(image: str) -> list[str]:
 
 
 def code_of(image: str, folder: Path) -> Path:
-    """The code that an image gets, unpacked."""
+    """Unpack the code that an image gets; return the folder."""
     made = BuildContext(REPO / "images/service.Dockerfile")
     contexts.Contexts(load(), {}, {}).add_code(made, "".join(engine_of(image)))
     made.files(REPO, images.IMAGES[image].files, "code/")

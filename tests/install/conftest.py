@@ -1,4 +1,4 @@
-"""A cache folder of the test's own, and small recipes that go through the real mechanism."""
+"""Fixtures: a cache folder for each test, and small recipes that use the real mechanism."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """A folder for building with a real runner; `site.say.__self__` has the printed lines."""
+    """Return a folder for building, with a real runner; `site.say.__self__` has its output."""
     folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
     for path in (folder, scratch):
         path.mkdir()
@@ -37,5 +37,5 @@ def site(tmp_path: Path) -> Site:
 
 
 def small_recipe(build: Callable[[Site], str], content: bytes = b"1") -> Recipe:
-    """A recipe named `small` that needs nothing from anywhere."""
+    """Return a recipe named `small` that downloads nothing."""
     return Recipe("small", "1.0", "for tests", 0, (), (content,), build)

@@ -1,4 +1,4 @@
-"""The bootstrap in bash: its messages and actions where something is missing."""
+"""Tests of the bootstrap in bash: its messages and actions if something is missing."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ BASICS = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A folder to be the whole PATH: the basics of a bare system, and what the test adds."""
+    """Return a folder to be the whole PATH, with the programs of a bare system. Tests add more."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in BASICS:
@@ -55,7 +55,7 @@ def call(path: Path, script: str, **environ: str) -> subprocess.CompletedProcess
 
 
 def as_user(uid: int) -> str:
-    """EUID can't be set in bash: the functions that ask for it are given another name for it."""
+    """Return a command that makes a function believe this EUID, which bash can't set."""
     return f'eval "$(declare -f install_packages | sed s/EUID/{uid}/)"; '
 
 
@@ -105,7 +105,7 @@ def test_a_failure_of_apt_is_reported_and_resumed(path: Path) -> None:
     assert done.returncode == 3
     assert "E: Could not resolve the mirror" in done.stderr
     assert "apt-get install --no-install-recommends pypy3" in done.stderr
-    # What apt may have left half-way counts as missing, though its programs are there.
+    # Packages that apt may have left half-installed count as missing, even if programs exist.
     present = call(path, "is_present command:bash && echo there || echo missing")
     assert present.stdout == "missing\n"
 
@@ -123,7 +123,7 @@ def test_a_java_that_is_too_old_does_not_count(path: Path) -> None:
 
 
 def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
-    # In the environment that these tests run in, all is installed: apt must not even be called.
+    # Everything is installed where these tests run: apt must not be called at all.
     path = tmp_path / "first-on-path"
     path.mkdir()
     add(path, "apt-get", "echo apt-get was called >&2; exit 99")
@@ -142,7 +142,7 @@ def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def mac(path: Path) -> dict[str, str]:
-    """Variables of bash on a Mac, where no program of Debian's may be called."""
+    """Return bash's variables as on a Mac, where no program of Debian may be called."""
     for name in ("apt-get", "sudo", "dpkg", "flock", "getent"):
         (path / name).unlink(missing_ok=True)
         add(path, name, f"echo {name} was called >&2; exit 99")

@@ -1,4 +1,4 @@
-"""What comes from Maven Central is compared with the committed lists."""
+"""Tests that downloads from Maven Central are checked against the committed lists."""
 
 import hashlib
 from pathlib import Path

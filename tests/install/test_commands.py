@@ -1,4 +1,4 @@
-"""Commands are retried where that may help; a failure is reported with its cause."""
+"""Tests that commands are retried where this may help, and failures reported with causes."""
 
 from pathlib import Path
 

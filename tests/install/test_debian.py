@@ -1,4 +1,4 @@
-"""Packages of Debian: which of them, from where, and that they are still what was downloaded."""
+"""Tests of Debian's packages: the choice, the source, and whether downloads are unchanged."""
 
 import re
 from pathlib import Path

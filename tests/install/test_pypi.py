@@ -1,4 +1,5 @@
-"""Packages from PyPI are checked by hash, downloaded as pip is configured, and can be imported."""
+"""Tests that packages from PyPI are checked by hash, downloaded by pip's configuration, and
+usable."""
 
 import hashlib
 import re
@@ -50,8 +51,8 @@ def shelf(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def python_site(site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A building site with the real uv, for which the shelf is the only index, by a configuration
-    file of pip. Pip ignores a folder that is missing."""
+    """Return a site with the real uv. By pip's configuration, the shelf is the only index; pip
+    ignores a missing folder."""
     uv = ensure_recipes([pypi.uv()], print, keep_packages=True)["uv"]
     configuration = tmp_path / "pip.conf"
     configuration.write_text(
@@ -89,7 +90,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
     site.folder.rename(site.final)
     tiny = subprocess.run([site.final / "bin" / "tiny"], capture_output=True, text=True, check=True)
     assert tiny.stdout == "tiny works\n"
-    # What programs never read is not there, and the rest is on disk once.
+    # Files that programs never read are removed; the others are hard links.
     (package,) = site.final.glob("lib/*/site-packages/tiny")
     assert {path.name for path in package.iterdir() if path.is_dir()} <= {"__pycache__"}
     assert (package / "__init__.py").stat().st_nlink == 2
@@ -130,7 +131,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
             {},
             {"UV_HTTP_TIMEOUT": "180", "UV_HTTP_RETRIES": "9"},
         ),
-        # Of uv's own variables, only those for reaching packages are used.
+        # Of uv's own variables, use only those for reaching packages.
         (
             {"index-url": "https://a.example"},
             {"UV_DEFAULT_INDEX": "https://uv.example", "UV_INDEX_ME_PASSWORD": "secret"},

@@ -1,4 +1,4 @@
-"""Reading versions out of .env without any library."""
+"""Tests of reading versions from .env without any library."""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ from racetrack.config import REPO
 
 UID = "0b1c-77"
 CONTAINER = "c0ffee"
-# Taken from nodes: the files of the pod's group and of its container's, as far as they are read.
+# Files of the control groups of a pod and its container that the agent reads, taken from nodes.
 V1 = {
     "cpuacct/POD/cpuacct.usage": "2500000000\n",
     "cpuacct/POD/cpuacct.stat": "user 150\nsystem 50\n",
@@ -32,7 +32,7 @@ V2 = {
     "throttled_usec 500000\n",
     "POD/pause/cgroup.procs": "40\n",
 }
-# Where the drivers `cgroupfs` and `systemd` put a pod.
+# Paths of a pod's group with the drivers `cgroupfs` and `systemd`.
 CGROUPFS = f"kubepods/burstable/pod{UID}"
 SYSTEMD = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b1c_77.slice"
 
@@ -70,7 +70,7 @@ MOUNTS = (  # mount point, options, file system
 
 
 def with_volumes(proc: Path, pid: int) -> None:
-    """Let a process see a volume in memory at `/data`, which is on this machine's file system."""
+    """Let a process see an in-memory volume at `/data`, which this machine has on its disk."""
     (proc / str(pid) / "root" / "data").mkdir(parents=True)
     lines = (
         f"30 20 0:{at} / {point} {options} master:1 - {of}\n"

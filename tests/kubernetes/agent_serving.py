@@ -1,4 +1,4 @@
-"""Serves samples of an agent in a thread of the test."""
+"""An agent's samples, served by a thread of the test."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ PROGRAM = agent()
 
 @contextmanager
 def served(sampler: Any, port: int = 0) -> Iterator[int]:
-    """Serve at this port of all addresses, or a free one; provide the port."""
+    """Serve at this port, or a free one, on all addresses; yield the port."""
     with PROGRAM.serve(sampler, port) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
         thread.start()

@@ -1,6 +1,6 @@
-"""Compiles the programs of the test cluster (rig.sh): Kubernetes, etcd and CoreDNS.
+"""The programs of the test cluster (rig.sh), compiled: Kubernetes, etcd and CoreDNS.
 
-    python3 -m tests.kubernetes.programs    # compile them if need be; print their folder
+    python3 -m tests.kubernetes.programs    # compile them if needed; print their folder
 
 They are kept in the cache folder. Compiling takes about 15 minutes of CPU time.
 """
@@ -17,7 +17,7 @@ KUBERNETES = "1.34.4"
 SOURCES = Path(__file__).parent
 # Module → the program that it becomes.
 PROGRAMS = {"components": "kubernetes", "dns": "coredns", "pod": "pod"}
-# `kubernetes` is all of these, chosen by the name it is called by.
+# The program `kubernetes` contains all of these, and acts by the name it is called by.
 COMPONENTS = (
     "etcd",
     "kube-apiserver",
@@ -74,7 +74,7 @@ def _build(site: Site) -> str:
 
 
 def _flags() -> str:
-    """Return Go's flags: the user's, and those that make the programs the same on each machine."""
+    """Return the user's Go flags, and those for identical programs on each machine."""
     return " ".join((os.environ.get("GOFLAGS", ""), "-trimpath", "-buildvcs=false")).strip()
 
 

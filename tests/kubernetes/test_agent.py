@@ -1,4 +1,4 @@
-"""The agent reads both versions of control groups, and keeps samples until they are fetched."""
+"""Tests that the agent reads both versions of control groups, and keeps samples until fetched."""
 
 import os
 import signal
@@ -160,7 +160,7 @@ def test_a_lost_connection_costs_no_sample(tmp_path: Path) -> None:
         wait_until(lambda: len(reader.after(0)) == 3, "samples")
         first = reader.after(0)
         assert not reader.after(first[-1].number)
-        reader.close()  # as a network does
+        reader.close()  # as if the network failed
     with pytest.raises(OSError, match="refused"):
         reader.after(first[-1].number)
     turns.release(2)
@@ -203,7 +203,7 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
         (folder,) = reader.folders()
     assert folder.name == "/data of the pod kstreams-0"
     assert folder.space and 0 < folder.space[0] <= folder.space[1]
-    assert [each.name for each in reader.folders()] == [folder.name]  # the last that are known
+    assert [each.name for each in reader.folders()] == [folder.name]  # the last known
 
 
 def test_a_machine_of_its_own(tmp_path: Path) -> None:

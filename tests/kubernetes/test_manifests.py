@@ -1,4 +1,4 @@
-"""The manifests are valid for three versions of Kubernetes, and as their comments say."""
+"""Tests that the manifests are valid in three versions of Kubernetes, and match their comments."""
 
 import shutil
 import subprocess
@@ -33,7 +33,7 @@ every_folder = pytest.mark.parametrize("folder", [*FULL, *SMALL], ids=name_of)
 
 @cache
 def rendered(folder: Path) -> list[Object]:
-    """What `kubectl apply -k` would create."""
+    """Return the objects that `kubectl apply -k` would create."""
     if shutil.which("kubectl") is None:
         pytest.skip("there is no `kubectl` on PATH")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Takes the place of a worker: counts what it is ordered, sends nothing.
+"""A stand-in for a worker: counts what it is told to send, but sends nothing.
 
 python -m tests.loadgen.fake_worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS
 """
@@ -14,7 +14,8 @@ from loadgen.control_link import ControlLink
 
 
 def main(argv: list[str]) -> int:
-    """Return 3, as a worker does that was stopped before all was sent; 0 if the pool ended."""
+    """Run the worker. Return 3 if stopped before all was sent, as a real one does; 0 if the pool
+    ended."""
     control_fd, counters_fd, number, workers, offset_ns = map(int, argv)
     control = socket.socket(fileno=control_fd)
     link = ControlLink(control)

@@ -1,4 +1,4 @@
-"""Messages that a renderer has made: librdkafka's structs, without librdkafka."""
+"""Messages that a renderer made, read through librdkafka's structs without librdkafka."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from racetrack.config import REPO
 
 
 def message_ffi() -> FFI:
-    """Return an FFI that knows librdkafka's structs."""
+    """Return an FFI with librdkafka's structs."""
     ffi = FFI()
     ffi.cdef((REPO / "loadgen" / "rdkafka_abi.h").read_text())
     return ffi

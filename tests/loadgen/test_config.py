@@ -1,4 +1,4 @@
-"""Settings of the load generator: defaults, and one clear line for each that can't be used."""
+"""Tests of the load generator's settings: defaults, and one clear line for each unusable value."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The control socket against real clients: people, programs, and those that mean no good."""
+"""Tests of the control socket with real clients: people, programs, and hostile ones."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 class FakeLoad(Load):
-    """Rates in a dictionary; the test decides when a flush is answered."""
+    """Keeps rates in a dictionary; the test decides when a flush is answered."""
 
     def __init__(self) -> None:
         self.milli = {"pageviews_per_second": 50_000, "purchases_per_second": 3_000}
@@ -101,7 +101,7 @@ def serving(**limits: Any) -> Iterator[Server]:
 
 
 def line_from(client: socket.socket) -> str:
-    """One line; "" at the end."""
+    """Return one line; "" at the end."""
     line = b""
     while not line.endswith(b"\n"):
         byte = client.recv(1)
@@ -112,7 +112,7 @@ def line_from(client: socket.socket) -> str:
 
 
 def all_from(client: socket.socket) -> str:
-    """Everything until the server closes."""
+    """Return everything until the server closes."""
     text = b""
     while part := client.recv(65536):
         text += part
@@ -120,7 +120,7 @@ def all_from(client: socket.socket) -> str:
 
 
 def all_until_hung_up(client: socket.socket) -> bytes:
-    """The same, where the server closes with input unread: that resets the connection."""
+    """Return everything until the server closes with unread input, which resets the connection."""
     heard = b""
     with contextlib.suppress(ConnectionError):
         while part := client.recv(65536):

@@ -1,4 +1,4 @@
-"""The process of the control port: clients speak to it, and only it to the generator."""
+"""Tests of the control port's process: clients connect to it, and only it to the generator."""
 
 import contextlib
 import selectors
@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 
 class CountingLoad(FakeLoad):
-    """Counts requests of its statistics."""
+    """Counts the requests for its statistics."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class CountingLoad(FakeLoad):
 
 
 class Generator:
-    """The generator's loop in a thread."""
+    """The generator's loop, in a thread."""
 
     def __init__(self) -> None:
         self.load = CountingLoad()
@@ -134,7 +134,7 @@ def test_a_process_that_dies_is_replaced_and_has_the_rates(generator: Generator)
         with contextlib.suppress(ConnectionError):
             assert client.recv(1) == b""
     with generator.connect() as client:
-        generator.load.flushes[0]("Flushed 7 messages")  # nobody waits for it any more
+        generator.load.flushes[0]("Flushed 7 messages")  # no client waits any more
         assert ask(client, "get pageviews_per_second") == "pageviews_per_second 9"
     assert any("died (exit code -9)" in line for line in generator.logged)
 

@@ -1,4 +1,4 @@
-"""Shared counters and the histogram of lateness."""
+"""Tests of the shared counters and the histogram of lateness."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PARTITIONS, WORKERS = 3, 2
 
 @pytest.fixture
 def shared() -> Iterator[tuple[c.Counters, c.Counters]]:
-    """The same memory, opened twice."""
+    """Open the same memory twice."""
     fd = c.create_fd(PARTITIONS, WORKERS)
     yield c.Counters(fd, PARTITIONS, WORKERS), c.Counters(fd, PARTITIONS, WORKERS)
     os.close(fd)

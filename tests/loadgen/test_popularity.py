@@ -1,4 +1,4 @@
-"""Draws follow Zipf's law, and with the exponent 0 are as even as without one."""
+"""Tests that draws follow Zipf's law, and that exponent 0 is as even as no exponent."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def test_draws_follow_zipf_s_law(exponent: float) -> None:
     count = 500
     shares = [(number + 1) ** -exponent for number in range(count)]
     expected = [DRAWS * share / sum(shares) for share in shares]
-    # The chi-square test takes cells of at least five; rarer numbers share one.
+    # The chi-square test needs cells of at least five, so rarer numbers share one.
     often = sum(n >= 5 for n in expected)
 
     def cells(of: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Workers of other pods: the pool's orders reach them, their reports and counters come back."""
+"""Tests of workers in other pods: the pool's orders reach them, reports and counters come back."""
 
 import os
 import selectors
@@ -21,7 +21,7 @@ FAKE = ("tests.loadgen.fake_worker",)
 
 
 class Pool:
-    """A pool with one worker: its counters, and the reports of the worker."""
+    """A pool with one worker: its counters, and the worker's reports."""
 
     def __init__(self, address: str) -> None:
         self.fd = c.create_fd(PARTITIONS, WORKERS)

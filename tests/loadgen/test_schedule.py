@@ -1,4 +1,4 @@
-"""The schedule: exact counts and due times, whatever the rates and whenever they change."""
+"""Tests of the schedule: exact counts and due times, whatever the rates and their changes."""
 
 from fractions import Fraction
 
@@ -20,7 +20,7 @@ phases = st.integers(min_value=0, max_value=PER_SECOND - 1)
 
 
 def built(first: int, later: list[tuple[int, int]], part: int = 0) -> tuple[Schedule, int]:
-    """A schedule with changes at the given distances, and the time of the last one."""
+    """Return a schedule with changes at the given distances, and the time of the last one."""
     schedule = Schedule.starting(START_NS, first, PER_SECOND, part)
     at_ns = START_NS
     for gap, rate in later:
@@ -30,7 +30,7 @@ def built(first: int, later: list[tuple[int, int]], part: int = 0) -> tuple[Sche
 
 
 def reference(first: int, later: list[tuple[int, int]], part: int, t_ns: int) -> int:
-    """The definition, in exact fractions: the integral of the rate, and the phase."""
+    """Return the number by definition, in exact fractions: the rate's integral, and the phase."""
     total = Fraction(part, PER_SECOND)
     at_ns, rate = START_NS, first
     for gap, next_rate in later:

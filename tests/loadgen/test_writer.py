@@ -1,5 +1,4 @@
-"""Purchases and changes: each written once, in the order of their due times, with MySQL there or
-not."""
+"""Tests of the writer: purchases and changes are written once, in order, with or without MySQL."""
 
 import threading
 import time
@@ -20,7 +19,7 @@ Row = tuple[int, int, int]
 
 
 class FakeShop:
-    """Keeps what is written; away while `away` is set, and stuck while `stuck` is."""
+    """Keeps written rows; unreachable while `away`, and blocked while `stuck`."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -48,7 +47,7 @@ class FakeShop:
 
 
 class Bench:
-    """Purchases at ten a second, with the time in the test's hands."""
+    """Purchases at ten a second, with a clock that the test sets."""
 
     def __init__(self, backlog: int = 1000) -> None:
         self.config: Config = load(
@@ -105,7 +104,7 @@ def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
     bench.writer.start()
     bench.tick(0.55)
     wait_until(lambda: bool(bench.shop.tried), "the first attempt")
-    bench.tick(5.05)  # more wait now, but what failed may have been committed: it stays one piece
+    bench.tick(5.05)  # later ones must not join a transaction that may have been committed
     wait_until(lambda: len(bench.shop.tried) >= 2, "the second attempt")
     bench.shop.away = False
     bench.writer.stop(TIMEOUT_S)

@@ -1,5 +1,5 @@
-"""End offsets of a topic, and answers of the broker without them. The client is fake, since a real
-broker gives such answers too rarely."""
+"""Tests of a topic's end offsets, and of answers without them. The client is fake, because real
+brokers give such answers too rarely."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -14,26 +14,26 @@ from racetrack.probes import broker
 NOT_TOLD, REFUSED, FENCED = -1001, -1, -2
 ERRORS = {
     REFUSED: KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART),
-    # What a broker answers that was paused for so long that it fenced itself.
+    # Answer of a broker that was paused so long that it fenced itself.
     FENCED: KafkaError(KafkaError.FENCED_LEADER_EPOCH),
 }
 
 
 class Client:
-    """Tells the offsets of a topic of two partitions: those of `answers`, the last one again."""
+    """Reports `answers` in turn, then the last one again: offsets of a topic's two partitions."""
 
     def __init__(self, answers: Sequence[Sequence[int]]) -> None:
         self._answers = list(answers)
 
     def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
-        """Its two partitions."""
+        """Return a topic with two partitions."""
         found = SimpleNamespace(error=None, partitions={1: None, 0: None})
         return SimpleNamespace(topics={topic: found})
 
     def offsets_for_times(
         self, wanted: list[TopicPartition], timeout: float
     ) -> list[SimpleNamespace]:
-        """The next answer, with the last partition first."""
+        """Return the next answer, with the last partition first."""
         assert timeout >= 0
         assert {each.offset for each in wanted} == {OFFSET_END}
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -49,7 +49,7 @@ class Client:
 
 
 def topic(*answers: Sequence[int]) -> broker.TopicOffsets:
-    """Return the offsets of a topic with these answers of the client."""
+    """Return a topic's offsets, as read from these answers."""
     client = cast(Consumer, Client(answers))
     return broker.TopicOffsets(KafkaEndpoint("here:9092"), "pageviews", lambda _settings: client)
 

@@ -1,4 +1,4 @@
-"""The account of each container, a row at a time, while containers come and go."""
+"""Tests of the accounts of containers, one row at a time, while containers come and go."""
 
 import csv
 from pathlib import Path
@@ -41,6 +41,6 @@ def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     broker = [row for row in rows if row["service"] == "broker"]
     assert [float(row["cpu_s"]) for row in broker[:3]] == [0.25, 0.5, 0.75]
     assert {float(row["memory_gib"]) for row in rows} == {1.5}
-    # The one that was down is written from when it is up again.
+    # The service that was down has rows from when it was up again.
     assert [row["service"] for row in rows[:3]] == ["broker"] * 3
     assert "steadyd" in {row["service"] for row in rows}

@@ -1,4 +1,4 @@
-"""A connector that fails ends the run with its reason; Connect that is busy does not."""
+"""Tests that a failed connector ends the run with its reason, and a busy Connect does not."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ WITHIN_S = 10.0
 
 
 class Connect:
-    """Answers with one status."""
+    """Always answers with the same status."""
 
     url = ""
 

@@ -1,4 +1,4 @@
-"""Known work takes the same CPU time, whatever else runs on the core."""
+"""Tests that fixed work takes the same CPU time, whatever else runs on the core."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 
 
 def best() -> float:
-    """Of twenty looks: a core that another machine shares for a while is slower then."""
+    """Return the highest of twenty speeds, as another machine may share the core for a while."""
     return max(core_mib_per_s() for _ in range(20))
 
 
 def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
-    """It takes half of the time, but none of this thread's own."""
+    """The other program takes half of the time, but none of this thread's CPU time."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:

@@ -1,4 +1,4 @@
-"""The live heap of a JVM with known live objects; other processes are not harmed."""
+"""Tests of the live heap of a JVM whose live objects are known; other processes are not harmed."""
 
 import base64
 import os
@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 LIVE_MIB, GARBAGE_MIB = 96, 300
-# Where a run has Java, it may have no compiler. `javac --release 8 -g:none` made CLASS of this.
+# The machine may have Java without a compiler, so CLASS is SOURCE compiled by `javac --release 8
+# -g:none`.
 SOURCE = """
 public class Live {
     public static void main(String[] mib) throws Exception {
@@ -52,7 +53,7 @@ Java = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def java(tmp_path: Path) -> Iterator[Java]:
-    """Starts it with options; it holds LIVE_MIB until it is ended."""
+    """Return a function that starts a JVM with options. It holds LIVE_MIB until it is stopped."""
     if not shutil.which("java"):
         pytest.skip("there is no Java here")
     (tmp_path / "Live.class").write_bytes(base64.b64decode(CLASS))
@@ -82,7 +83,7 @@ def test_what_is_live_is_reported_and_garbage_is_not(java: Java, collector: str)
     running = java(f"-XX:+Use{collector}GC")
     assert is_jvm(running.pid)
     assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8
-    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # it answers again
+    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # the JVM answers again
     out, _ = running.communicate("\n")
     assert (out, running.returncode) == (f"{LIVE_MIB}\n", 0)
 

@@ -1,4 +1,4 @@
-"""A load profile drives the rate: each is set at its time, and the peak is recorded."""
+"""Tests that a load profile sets each rate at its time, and that the peak is recorded."""
 
 import csv
 import threading
@@ -12,7 +12,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.workloads.load_profile import LoadProfile, Spike, Steps
 
 WITHIN_S = 10.0
-EARLY_MS = 10  # the two clocks, and whole milliseconds
+EARLY_MS = 10  # difference of the two clocks, and rounding to milliseconds
 
 
 class QuickSpike(Spike):
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDriver, list[int]]:
-    """A driver that was stopped once it had set so many rates, and the rates."""
+    """Return a driver that was stopped after so many rates, and the rates."""
     offered: list[int] = []
     enough = threading.Event()
 

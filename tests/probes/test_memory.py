@@ -1,4 +1,4 @@
-"""Memory compared with what is known: shared pages count once, and files on tmpfs once."""
+"""Tests of memory against known use: shared pages, and files on tmpfs, count once."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from racetrack.stack import resources
 
 MIB = 1 << 20
 BIG_MIB = 64
-# Holds so much memory, forks, and prints the child's number; both wait.
+# Allocates memory, forks, and prints the child's number; both wait.
 SHARING = f"""
 import os, sys
 kept = b"x" * ({BIG_MIB} << 20)
@@ -40,7 +40,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def in_memory() -> Iterator[Path]:
-    """A folder on tmpfs."""
+    """Return a folder on tmpfs."""
     if not resources.is_on_tmpfs(Path("/dev/shm")):
         pytest.skip("/dev/shm is no tmpfs here")
     with TemporaryDirectory(dir="/dev/shm") as folder:
@@ -85,11 +85,11 @@ def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
         process.stdout.readline()
         with_it, without = memory_of([process.pid], [in_memory]), memory_of([process.pid], [])
         process.communicate()
-    # The kernel maps some pages around the one that is touched, too.
+    # The kernel also maps some pages around each one that is touched.
     assert with_it.tmpfs == pytest.approx(16 * MIB, abs=MIB / 4)
     assert with_it.pss == pytest.approx(without.pss, rel=0.05)
     assert with_it.pss is not None
-    assert with_it.pss > 16 * MIB  # it is there
+    assert with_it.pss > 16 * MIB  # yet the process has it
 
 
 def test_a_process_that_has_ended_holds_nothing() -> None:

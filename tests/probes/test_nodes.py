@@ -1,4 +1,5 @@
-"""Samples of nodes, in the run folder: by the harness's clock, complete, and summed by service."""
+"""Tests of nodes' samples in the run folder: by the harness's clock, complete, summed by
+service."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ def pod(number: int, name: str = "kstreams-0", uid: str = "a", cpu_s: float = 0.
 
 
 class MadeUpAgent:
-    """An agent whose clock is 500 ms ahead. It fails as long as it is `away`."""
+    """An agent whose clock is 500 ms ahead. Requests fail while it is `away`."""
 
     def __init__(self, node: str = "node1", machine: str = "m1", name: str = "kstreams-0") -> None:
         self.node, self._machine, self._name = node, machine, name
@@ -141,7 +142,7 @@ def test_a_pod_that_is_gone_has_no_memory() -> None:
 
 
 def node_rows(node: str, machine: str, services: float, foreign: float, shift_ms: int = 0) -> str:
-    """Rows of `noise_nodes.csv`: a second apart, shares of a core."""
+    """Return rows of `noise_nodes.csv`, one per second, with shares of a core."""
     return "".join(
         f"{1000 * s + shift_ms},{node},{machine},{2 * s},{(services + foreign) * s},0,"
         f"{(services + foreign) * s},{services * s},0,1,,,,,\n"

@@ -1,4 +1,4 @@
-"""CPU use of other programs, from the kernel's counters; nothing is counted twice."""
+"""Tests of other programs' CPU use, from the kernel's counters; nothing is counted twice."""
 
 import os
 import subprocess
@@ -59,7 +59,7 @@ def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
 
 
 def process(folder: Path, number: int, parent: int, ticks: int, name: str = "(sh) (1)") -> None:
-    """A process as `/proc` has it, with so many hundredths of a second in each of its accounts."""
+    """Write a process's files in `/proc`, with so many hundredths of a second in each counter."""
     (folder / str(number)).mkdir(parents=True)
     times = f"{ticks} {ticks} {ticks} {ticks}"
     stat = f"{number} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {times} 20 0 1 0 7 8 9\n"
@@ -72,7 +72,7 @@ def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
     process(tmp_path, 2, 0, 5_000, "kthreadd")
     process(tmp_path, 9, 2, 5_000, "kworker/0:1-events")
     process(tmp_path, 4711, 1, 25)
-    (tmp_path / "4712").mkdir()  # it ended while it was looked at
+    (tmp_path / "4712").mkdir()  # the process ended during the look
     (tmp_path / "self").mkdir()
     meter = ProgramsMeter(tmp_path)
     assert meter.cpu_s() == 5.0
@@ -80,7 +80,7 @@ def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
 
 
 def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:
-    """A container has its own processes only; a user may be shown only his."""
+    """A container shows only its own processes, and a user may see only their own."""
     process(tmp_path, 1, 0, 100, "init")
     assert ProgramsMeter(tmp_path).cpu_s() is None
     process(tmp_path, 2, 1, 100, "sh")
@@ -154,7 +154,7 @@ def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
     seconds = (rows[-1].at_ms - rows[0].at_ms) / 1000
     assert rows[-1].services_s is not None and rows[0].services_s is not None
     used_s = rows[-1].services_s - rows[0].services_s
-    # On a busy machine it does not get a whole core; the machine was at least as busy as it.
+    # On a busy machine the program does not get a whole core, but the machine was at least as busy.
     assert 0 < used_s <= seconds + 0.1
     assert rows[-1].busy_s - rows[0].busy_s >= used_s - 0.1
     found = noise.over(rows, rows[0].at_ms, rows[-1].at_ms)

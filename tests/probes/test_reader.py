@@ -1,4 +1,4 @@
-"""The reader of views: its job, what it reads off an answer, and that it begins anew."""
+"""Tests of the view reader: its instructions, the values it reports, and its restarts."""
 
 import json
 import os
@@ -36,7 +36,7 @@ ENDPOINTS = Endpoints(
 
 
 class OneTable:
-    """A reader with two views, which raises these failures first."""
+    """A reader with two views, which first raises these failures."""
 
     def __init__(self, failures: list[str]) -> None:
         self._failures = failures
@@ -50,7 +50,7 @@ class OneTable:
 
 
 class OneEngine:
-    """Its readers, and how many are open."""
+    """An engine that opens such readers, and counts the open ones."""
 
     def __init__(self) -> None:
         self.failures: list[str] = []

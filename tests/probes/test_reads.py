@@ -1,4 +1,4 @@
-"""The view reader is a process of its own; when it ends, the run ends with the reason."""
+"""Tests that the view reader is a process of its own, and its end ends the run with the reason."""
 
 import time
 from pathlib import Path

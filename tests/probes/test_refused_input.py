@@ -1,4 +1,4 @@
-"""Which message made an engine fail: named by the engine, or found in its input."""
+"""Tests of finding the message at which an engine failed: in its log, or in its input."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ WRONG_FIELDS = {
 
 
 class Topics:
-    """Topics whose messages are given."""
+    """Topics with the given messages."""
 
     def __init__(self, *messages: Message) -> None:
         self._messages = messages
@@ -50,7 +50,7 @@ class Topics:
 
 
 class PlainAvro:
-    """JSON in Avro's place."""
+    """JSON in place of Avro."""
 
     def decode(self, message: bytes) -> Any:
         return json.loads(message, parse_float=Decimal)
@@ -136,7 +136,7 @@ def test_a_value_of_a_table_that_the_engine_names_is_shown() -> None:
     ("named", "other", "field"),
     [
         ("item_id", pageview(0, 0), "item_id"),
-        ("id", change("users", 1, id=3), "user_id"),  # as the engine calls its own column
+        ("id", change("users", 1, id=3), "user_id"),  # an engine's own name for the column
     ],
 )
 def test_a_change_with_the_value_that_the_engine_complains_of_is_found(
@@ -177,7 +177,7 @@ def test_it_is_one_short_line_whatever_the_reason() -> None:
 
 @pytest.mark.slow
 def test_messages_are_read_from_kafka(tmp_path: Path) -> None:
-    # librdkafka brings a broker of its own for tests; it lives as long as this producer.
+    # librdkafka has a mock broker for tests, which lives as long as this producer.
     producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = producer.list_topics(timeout=10).brokers.values()
     kafka, log = KafkaEndpoint(f"{broker.host}:{broker.port}"), tmp_path / "engine.log"

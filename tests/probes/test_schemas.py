@@ -1,4 +1,4 @@
-"""A column whose type is changed while an engine runs that reads by the first schema."""
+"""Tests of a column whose type changes while a running engine uses the first schema."""
 
 import json
 import struct
@@ -19,7 +19,7 @@ TOPIC = "mysql.shop.items"
 
 
 def envelope(scale: int, **further: object) -> str:
-    """As Debezium has it: the row's type stands in `before`, and `after` names it."""
+    """Return Debezium's schema: `before` has the row's type, and `after` refers to it by name."""
     price = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": scale}
     fields = [
         {"name": "id", "type": {"type": "long", "connect.default": 0}},
@@ -32,7 +32,7 @@ def envelope(scale: int, **further: object) -> str:
 
 
 class FakeRegistry(JsonHandler):
-    """Confluent's API, as far as it is used; all subjects have the same schemas."""
+    """The part of Confluent's API that we use; all subjects have the same schemas."""
 
     schemas: list[str]
     answered: threading.Semaphore
@@ -59,7 +59,7 @@ def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> Non
 
 
 def test_the_first_message_of_another_type_is_named(registry: str) -> None:
-    # librdkafka brings a broker of its own for tests; it lives as long as this producer.
+    # librdkafka has a mock broker for tests, which lives as long as this producer.
     producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = producer.list_topics(timeout=10).brokers.values()
     for topic in ("users", "items", "purchases"):
@@ -73,7 +73,7 @@ def test_the_first_message_of_another_type_is_named(registry: str) -> None:
     probe = SchemasProbe(FakeEngine(), stack.as_stack(), 0.01)
     probe.start()
     try:
-        for _ in range(3):  # its first look at each of three tables
+        for _ in range(3):  # the first look at each of three tables
             assert FakeRegistry.answered.acquire(timeout=10)
         FakeRegistry.schemas.append(envelope(4))
         with pytest.raises(EngineFailed) as failed:

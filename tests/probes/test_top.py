@@ -1,4 +1,4 @@
-"""top's screens: read as printed, added up by service, the first one left out."""
+"""Tests of top's screens: read as printed, added up by service, without the first one."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernel's accounts: what a process truly used, and its children after it."""
+"""Tests of the kernel's accounts: true use of a process, with that of its ended children."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
     before = cpu_times(meter)["tests"]
     subprocess.run([sys.executable, "-c", BURN], check=True)
     used = cpu_times(meter)["tests"].since(before)
-    assert used.user + used.system >= 0.28  # ticks
+    assert used.user + used.system >= 0.28  # rounded to ticks
 
 
 def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
@@ -36,7 +36,7 @@ def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
             first.kill()
             running.clear()
     dead = meter.read()["engine"]
-    assert dead.cpu_s >= 0.28  # ticks
+    assert dead.cpu_s >= 0.28  # rounded to ticks
     assert dead.rss_gib == 0
     with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as second:
         assert second.stdout

@@ -1,5 +1,4 @@
-"""Updates of an engine's views are recorded as they arrive, and again after the engine was
-killed."""
+"""Tests that updates of an engine's views are recorded as they arrive, also after a kill."""
 
 import threading
 import time
@@ -19,7 +18,7 @@ AT_MS = 1_795_000_000_000
 
 
 class Telling:
-    """An engine that reports this, one answer after the other; an error ends it."""
+    """An engine that reports these answers in turn; an error ends the reports."""
 
     title = "Teller"
 
@@ -41,7 +40,7 @@ class Telling:
 
 
 class Shop:
-    """A stack, as far as it is looked at."""
+    """The part of a stack that the probe uses."""
 
     class settings:  # noqa: N801
         workload = "shop"

@@ -1,4 +1,4 @@
-"""Pages in a real browser: `look` loads one in Chromium and returns what a probe saw in it."""
+"""Pages in a real browser: `look` loads one in Chromium and returns the result of a probe."""
 
 import html
 import json
@@ -15,8 +15,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
 )
-# Chromium's own window is never narrower than 500 pixels; a frame can be. `probe` is an async
-# function of the page's document and window; what it returns is left in the page.
+# Chromium's window is at least 500 pixels wide, but a frame may be narrower. `probe` is an async
+# function of the page's document and window; its result is stored in the page.
 FRAME = """<!doctype html><meta name="color-scheme" content="light dark">
 <iframe id="page" width="{width}" height="900" style="border:0" src="{page}"></iframe>
 <script>
@@ -82,7 +82,7 @@ def look(page: str, probe: str, tmp_path: Path, width: int, *options: str) -> Se
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2's contrast ratio of two `rgb(r, g, b)`."""
+    """Return WCAG 2's contrast ratio of two `rgb(r, g, b)`."""
 
     def luminance(colour: str) -> float:
         parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]

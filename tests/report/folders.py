@@ -1,5 +1,5 @@
-"""Run folders as the harness itself writes them: a real Experiment whose track plays back synthetic
-curves instead of running an engine. So what the tests read is always today's format."""
+"""Run folders as the harness itself writes them: a real Experiment, whose session plays back
+synthetic curves instead of running an engine. So tests always read the current format."""
 
 import json
 from collections.abc import Mapping
@@ -64,23 +64,23 @@ class RunSpec:
     seed: int = 1
     recorded_after_s: float = 1.0
     lost: int = 0
-    silent: bool = False  # no update in the window, all of them after it
+    silent: bool = False  # all updates come after the window
     foreign_pct: float | None = None  # None: the runtime can't measure it
-    busy_cores: float = 1.0  # of two
-    top_share: float = 1.0  # what top shows of the CPU
+    busy_cores: float = 1.0  # out of two
+    top_share: float = 1.0  # share of the CPU that top shows
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     view_delay_ms: float | None = None  # None: no tracer events
     view_leak: float = 0.0
-    read_ms: float | None = None  # how long answers take; None: nobody read
+    read_ms: float | None = None  # duration of answers; None: no reads
     caveats: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()  # the views that the engine can't express
-    verified: dict[str, Any] | None = None  # what a verification found, if there was one
+    verified: dict[str, Any] | None = None  # a verification's result, if any
     settings: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 class PlayedBack:
-    """Stands in for `racetrack.run.session.Session`: writes and returns what that does."""
+    """A stand-in for `racetrack.run.session.Session` that writes and returns the same things."""
 
     def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
         self._spec, self._folder, self._recording = spec, folder.path, folder.recording
@@ -123,7 +123,7 @@ class PlayedBack:
         return int(self._race.window[0] - synthetic.WARM_UP_MS)
 
     def begin_faults(self) -> None:
-        """The faults, ten seconds into the window and five seconds long each."""
+        """Record the faults, from the tenth second of the window on, five seconds long each."""
         from_ms = int(self._race.window[0]) - 5_000
         done = tuple(
             DoneFault(
@@ -142,10 +142,10 @@ class PlayedBack:
                 run.faults = FaultLog(from_ms=from_ms, done=done)
 
             def captured(tick: int) -> int:
-                """None comes out of Debezium while it is away."""
+                """Return the captured purchases: none while Debezium is down."""
                 return 150 if 150 < tick < 200 else tick
 
-            # A purchase every three ticks of 100 ms.
+            # One purchase every three ticks of 100 ms.
             rows = [
                 f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured(n) // 3},0"
                 for n in range(350)
@@ -245,7 +245,7 @@ class PlayedBack:
 
 @dataclass(frozen=True)
 class NoStack:
-    """What an Experiment asks of a stack when its track is played back."""
+    """The part of a stack that an Experiment uses when it plays back a run."""
 
     runtime: str
     settings: Any
@@ -257,12 +257,12 @@ class NoStack:
         return []
 
     def speed_up_next_start(self, say: object) -> None:
-        """There is nothing to make."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
 class NamedEngine:
-    """What it asks of an engine."""
+    """The part of an engine that an Experiment uses when it plays back a run."""
 
     name: str
     own_caveats: tuple[str, ...] = ()
@@ -324,7 +324,7 @@ UNREADABLE = {"status": "unreadable", "reason": "it is gone"}
 
 
 def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
-    """A run folder under `logs`, written by the code that writes real ones."""
+    """Write a run folder under `logs` with the harness's own code; return it."""
     number = len(list(logs.iterdir())) if logs.is_dir() else 0
     path = logs / (tag or f"2026.03.22.05.{number // 60:02}.{number % 60:02}_UTC_run")
     (path / "stack").mkdir(parents=True)
@@ -354,14 +354,14 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> None:
-    """Change `run.json` as an older version, or a hostile hand, would have written it."""
+    """Change `run.json`, as an older version or an attacker would have written it."""
     record = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**record, **changes}))
 
 
 def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
-    """The folder of a capacity search under `logs`, beside those of its two runs. Its sustainable
-    rate within 2 s is 0.9 of the capacity; `changes` replace values of the record."""
+    """Write the folder of a capacity search under `logs`, and those of its two runs. The
+    sustainable rate within 2 s is 0.9 of the capacity; `changes` replace values of the record."""
     window = Window(start_ms=int(synthetic.START_MS), end_ms=int(synthetic.START_MS) + 150_000)
     tags = []
     for _ in range(2):

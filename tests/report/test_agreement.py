@@ -1,4 +1,4 @@
-"""How far several capacity searches of one engine agree."""
+"""Tests of the agreement of several capacity searches of one engine."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ def search(
     spent_s: float | None = None,
     **changed: Any,
 ) -> LimitRecord:
-    """A search that found this capacity, and this rate within 2 s; `core` is how fast one was, and
-    in its fastest second, `spent_s` what the generator took for a million."""
+    """Return a search that found this capacity and this rate within 2 s. `core` has the core's mean
+    and highest speed, `spent_s` the generator's CPU time per million."""
     overloaded = {
         "window": {"start_ms": 0, "end_ms": 120_000},
         "counted_before": 9,
@@ -90,7 +90,7 @@ def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
 
 
 def test_searches_with_other_settings_stand_apart_and_are_named() -> None:
-    """Settings that only name places make no difference."""
+    """Settings that only name places do not matter."""
 
     def at(heap: str, per_s: float) -> LimitRecord:
         return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})

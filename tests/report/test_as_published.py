@@ -1,4 +1,5 @@
-"""The published experiment run again: its table, our own beside it, what was not offered."""
+"""Tests of the published experiment run again: its table, our results beside it, rates not
+offered."""
 
 import re
 from pathlib import Path
@@ -53,7 +54,7 @@ def row(lines: list[str], rate: str, engine: str) -> str:
 
 def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) -> None:
     assert "33.1" in row(lines, "1,000", "steady")
-    assert re.search(r" (39|40)\.\d", row(lines, "1,000", "steady"))  # made of random samples
+    assert re.search(r" (39|40)\.\d", row(lines, "1,000", "steady"))  # computed from random samples
     assert row(lines, "1,000", "steady").rstrip(" │").endswith("kept up")
     assert row(lines, "4,000", "steady").rstrip(" │").endswith("fell behind")
 

@@ -1,5 +1,6 @@
-"""The report's page in a real browser: no error, no scrolling sideways on a phone, values under the
-pointer and in tables, both themes. Needs Chromium (Debian: `apt-get install chromium`)."""
+"""Tests of the report's page in a real browser: no error, no sideways scrolling on a phone, values
+under the pointer and in tables, both themes. Needs Chromium (Debian: `apt-get install
+chromium`)."""
 
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RunSpec, run, search
 
 pytestmark = [pytest.mark.slow, needs_chromium]
-# Opens all, and points at the middle of each chart.
+# Opens all details, and points at the middle of each chart.
 PROBE = """async (page, view) => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   page.querySelectorAll("details").forEach((part) => { part.open = true; });
@@ -55,7 +56,7 @@ PROBE = """async (page, view) => {
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Two engines, a long label, two rates."""
+    """Return the page of two engines, one with a long label, at two rates."""
     logs = tmp_path_factory.mktemp("logs")
     for spec in (
         RunSpec(rate=100),

@@ -1,4 +1,4 @@
-"""The sentences and the table of a comparison."""
+"""Tests of the sentences and the table of a comparison."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is drawn are measured points, and no peak is lost."""
+"""Tests that charts show only measured points, and every peak."""
 
 from dataclasses import replace
 from xml.etree import ElementTree as ET

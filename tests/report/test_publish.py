@@ -1,5 +1,5 @@
-"""Results data from run folders: its figures are those of the runs, and what does not belong
-together is refused."""
+"""Tests of results data from run folders: figures are those of the runs; unrelated runs are
+refused."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.slow
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "result.schema.json").read_text())
-# Synthetic runs record the versions of the harness only.
+# Synthetic runs record only the versions of the harness.
 ENGINES = {
     "steady": EngineName("Steady Stream", "racetrack"),
     "swift": EngineName("Swift", "racetrack"),
@@ -48,7 +48,7 @@ def published(root: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One engine at two rates, twice each, and two searches; and a run that lost pageviews."""
+    """Write one engine's runs, twice at two rates, two searches, and a run that lost pageviews."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
         for rate in (1_000, 4_000):
@@ -67,7 +67,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The folder of results, and the file in it."""
+    """Publish the runs; return the folder of results, and its file."""
     root = tmp_path_factory.mktemp("results")
     (file,) = publish([logs], root, ENGINES)
     return root, file
@@ -135,7 +135,7 @@ def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:
 
 
 def test_cpu_is_split_into_base_and_work(result: dict[str, Any]) -> None:
-    """Made-up CPU is 20 % and 1 % of a core for each 100/s: 100 CPU-s per million."""
+    """The synthetic CPU use is 20 % and 1 % of a core for each 100/s: 100 CPU-s per million."""
     line = result["cpu_line"]
     assert line["base_pct"]["low"] <= 21.5 <= line["base_pct"]["high"]
     assert line["s_per_million"]["low"] <= 100 <= line["s_per_million"]["high"]
@@ -225,8 +225,8 @@ def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
 
 
 def compared(logs: Path, **of_pieces: Any) -> Path:
-    """A comparison of one engine at two rates and at saturation, twice; `of_pieces` are values of
-    the second repeat's pieces."""
+    """Write a comparison of one engine at two rates and at saturation, twice. `of_pieces` are
+    values of the pieces in the second repeat."""
     logs.mkdir(exist_ok=True)
     pieces = []
     for repeat in (1, 2):

@@ -1,5 +1,5 @@
-"""The page that ranks engines, in a real browser: order, factors, intervals and marks; on a phone,
-in both themes, by keyboard, and without any other file."""
+"""Tests of the page that ranks engines, in a real browser: order, factors, intervals and marks; on
+a phone, in both themes, with the keyboard, and without any other file."""
 
 import json
 import re
@@ -76,8 +76,7 @@ RANKS = """async (page) => ({ rows: [...page.querySelectorAll("#ranking tbody tr
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two engines: one uses less CPU and has a shorter lag, the other is verified and goes
-    further."""
+    """Write results of two engines: one has less CPU and lag, the other is verified and faster."""
     logs = tmp_path_factory.mktemp("logs")
     check = verified(users=RIGHT, items=RIGHT)
     for seed in (1, 2, 3):
@@ -99,7 +98,7 @@ def page(root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wide(page: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The page in the light theme, at the width of a desk."""
+    """Look at the page in the light theme, at the width of a desktop screen."""
     return look(page, PROBE, tmp_path_factory.mktemp("wide"), 1200, LIGHT).result
 
 

@@ -1,4 +1,4 @@
-"""A session and its replay are laid over each other in one report."""
+"""Tests that one report overlays a session and its replay."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""A report of many runs: its numbers are those of the run folders, and what does not belong
-together is kept apart."""
+"""Tests of a report on many runs: numbers are those of the run folders; unrelated runs are kept
+apart."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def words(self) -> str:
-        """The visible text of the page, without charts and script."""
+        """The visible text of the page, without charts and scripts."""
         body = re.sub(r"<(script|svg|style).*?</\1>", " ", self.html, flags=re.DOTALL)
         return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
 
@@ -84,7 +84,7 @@ def report_on(folders: Path | Sequence[Path], out: Path) -> Report:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two engines, two rates, two repeats; and one run that lost pageviews."""
+    """Write two engines' runs, twice at two rates, and one run that lost pageviews."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
         for spec in (STEADY, SWIFT):
@@ -119,7 +119,7 @@ def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
 
 
 def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
-    """Computed once more from the kernel's account, without the code that the report uses."""
+    """Compute the means again from the kernel's account, without the report's code."""
     means = []
     for folder in sorted(logs.iterdir()):
         record = read_run(folder)
@@ -170,7 +170,7 @@ def test_a_failed_run_is_listed_with_its_reason_and_in_no_mean(report: Report) -
 
 
 def test_cpu_is_split_into_base_and_work(report: Report) -> None:
-    """These engines use the same CPU at every rate: all of it is base load."""
+    """These engines use the same CPU at every rate, so all of it is base load."""
     for label, cpu_pct in (("steady", STEADY.cpu_pct), ("swift", SWIFT.cpu_pct)):
         cost = report.tables[0].costs[label]
         assert abs(cost.base_pct - cpu_pct) <= cost.base_half_pct
@@ -241,7 +241,7 @@ def test_engines_that_shared_the_machine_have_a_table_of_their_own(tmp_path: Pat
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
     tmp_path: Path,
 ) -> None:
-    """Ports make no difference, nor do the windows of other rates."""
+    """Neither ports nor the windows of other rates matter."""
     run(tmp_path, RunSpec())
     run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
     run(tmp_path, RunSpec(settings={"CONNECT_PORT": "10001"}))
@@ -464,7 +464,7 @@ def test_top_is_compared_with_the_kernels_account(
 
 
 def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
-    """Unknown values are left blank, and the engine is not compared by them."""
+    """Unknown values are blank, and the engine is not compared by them."""
     logs = tmp_path / "logs"
     for seed in (1, 2):
         run(logs, RunSpec(seed=seed))
@@ -514,7 +514,7 @@ def test_view_lags_and_answers_to_reads_are_shown(tmp_path: Path) -> None:
 
 
 def test_the_page_needs_no_other_file(report: Report) -> None:
-    own = re.sub(r"/\*!.*?\*/", "", report.html)  # uPlot says where it comes from
+    own = re.sub(r"/\*!.*?\*/", "", report.html)  # uPlot's licence has a URL
     assert re.findall(r"https?://|@import|<link|<img|<iframe|\ssrc=|fetch\(", own) == []
     links = set(re.findall(r'href="([^"#]+)"', report.html))
     assert all((report.folder / link).is_file() for link in links)

@@ -1,4 +1,4 @@
-"""`docs/run.schema.json` against what the code writes: every key is described."""
+"""Tests of `docs/run.schema.json` against records that the code writes: every key is described."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
 def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
     record = read_run(run(tmp_path, spec))
     VALIDATOR.validate(record)
-    assert "results" in record  # the whole of it was looked at
+    assert "results" in record  # a complete record
 
 
 def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a verification found, on the terminal, on the page and in the table of runs."""
+"""Tests of a verification's findings on the terminal, on the page and in the table of runs."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> Non
     report = report_on([folder], tmp_path)
     assert "item_summary ✗ wrong 7 1 different" in report.words
     assert "source 12.5 , engine <b>13</b>" in report.words
-    assert "<b>13</b></b>" not in report.html  # an engine's values are text, not markup
+    assert "<b>13</b></b>" not in report.html  # values are shown as text, not as markup
     (row,) = report.rows.values()
     assert (row["views_there"], row["views_of_workload"]) == ("3", "4")
     assert row["views_right"] == "1"

@@ -1,4 +1,4 @@
-"""Verification is tested on the sources of a synthetic shop."""
+"""Fixtures for tests of verification, from a synthetic shop."""
 
 from racetrack.workloads.shop.tests.conftest import db
 

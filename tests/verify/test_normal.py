@@ -1,4 +1,4 @@
-"""Every engine's types in one form: what may be lost, and what is refused."""
+"""Tests of converting every engine's types to one form: accepted losses, and refused values."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal

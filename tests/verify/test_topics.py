@@ -1,5 +1,5 @@
-"""Topics are taken whole or not at all: what goes wrong between kcat and DuckDB is said. kcat is
-played by a script; the real one reads in the end-to-end tests."""
+"""Tests that a topic is read completely or not at all, and that problems between kcat and DuckDB
+are reported. kcat is simulated by a script; the end-to-end tests use the real one."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at":
 
 
 class Broker:
-    """A broker that has all of the topic, or lost its beginning."""
+    """A broker that has the whole topic, or has lost its beginning."""
 
     def __init__(self, begin: list[int]) -> None:
         self.begin = begin
@@ -37,14 +37,15 @@ class Broker:
 def kafka(
     begin: Sequence[int] = (0, 0), values: Sequence[bytes | None] = (), within_s: float = 60.0
 ) -> sources.KafkaAccess:
-    """A broker whose topic begins at these offsets, and has these messages in its partition."""
+    """Return a broker whose topic begins at these offsets, with these messages in each
+    partition."""
     broker, consumer = cast(TopicOffsets, Broker([*begin])), cast(Consumer, OneByOne(values))
     return sources.KafkaAccess(lambda *_: broker, lambda _: consumer, within_s)
 
 
 @pytest.fixture
 def kcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The script that plays kcat; it sees the partition as `partition`, the count as `count`."""
+    """Return the path for a script in kcat's place, with variables `partition` and `count`."""
     script = tmp_path / "kcat"
     monkeypatch.setenv("PATH", str(tmp_path))
     return script
@@ -112,7 +113,7 @@ def test_a_topic_that_has_lost_its_beginning_is_refused(
 
 
 class OneByOne:
-    """A consumer of a partition whose messages are these."""
+    """A consumer of a partition with these messages."""
 
     def __init__(self, messages: Sequence[bytes | None]) -> None:
         self.messages = messages

@@ -1,5 +1,5 @@
-"""The whole verification, with a fake engine and fake sources: waiting, late views, and
-what is recorded of each kind of view."""
+"""Tests of the whole verification with a fake engine and fake sources: waiting, late views, and the
+records of views."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ EDGE_MS = 20_000
 
 
 class Fakes:
-    """What a verification asks of an engine."""
+    """The part of an engine that a verification uses."""
 
     def __init__(self, read_view: ReadView, needs: Sequence[str] = ()) -> None:
         self._read_view, self.needs = read_view, needs
@@ -50,7 +50,7 @@ class Fakes:
 
 
 class Place:
-    """What it asks of a stack."""
+    """The part of a stack that a verification uses."""
 
     settings = load()
 
@@ -60,11 +60,11 @@ class Place:
 
 @pytest.fixture
 def truth() -> Shop:
-    """A shop with pageviews inside and outside of the window."""
+    """Return a shop with pageviews inside and outside of the window."""
     made = shop.make()
     made.now_ms = now_ms()
-    # The last ones now, so that some are in the window, none within 20 s of its edge: it moves on
-    # while a test runs.
+    # Pageviews are recent, so that some are in the window, but none within 20 s of the window's
+    # edge, which moves while a test runs.
     for row in made.pageviews:
         age_ms = shop.START_MS + 900_600 - row["received_at"]
         if abs(age_ms - shop.WINDOW_MS) < EDGE_MS:
@@ -75,14 +75,14 @@ def truth() -> Shop:
 
 
 def rows_of(made: Shop) -> dict[str, Any]:
-    """The rows of its tables as MySQL has them."""
+    """Return the rows of the shop's tables as MySQL returns them."""
     return {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
 
 
 def inputs(
     made: Shop, in_mysql: dict[str, Any] | None, delivered: "Delivered | None"
 ) -> verification.Inputs:
-    """This shop's tables and topics."""
+    """Return the inputs of a verification from this shop."""
 
     def take(
         db: duckdb.DuckDBPyConnection, where: object, topic: object, ends: object
@@ -100,21 +100,21 @@ def inputs(
 
 
 class Delivered:
-    """The topics of CDC: at every look one more of these shops, the last one again."""
+    """Topics of CDC: each look shows the next of these shops, and then the last one again."""
 
     def __init__(self, *shops: Shop, altered: Callable[[str, list[dict[str, Any]]], None]) -> None:
         self._shops, self._altered = list(shops), altered
         self.unfit: dict[str, list[str]] = {}
 
     def read_on(self) -> int:
-        """More has come until the last of them."""
+        """Move to the next shop; return 0 if there is none."""
         if len(self._shops) == 1:
             return 0
         self._shops.pop(0)
         return 1
 
     def table(self, view: View) -> pa.Table:
-        """A table as it is in its topic."""
+        """Return a table as its topic has it."""
         rows = [dict(row) for row in getattr(self._shops[0], view.name)]
         self._altered(view.name, rows)
         return pa.Table.from_pylist([{name: row[name] for name in view.columns} for row in rows])
@@ -131,8 +131,8 @@ def verification_of(
     delivered: Delivered | None = None,
     in_mysql: dict[str, Any] | None = None,
 ) -> Verification:
-    """`patience_s` is how long a view may be wrong: long where it comes right. `delivered` is what
-    CDC did; without it the engine reads none. `in_mysql` are other rows than those of the truth."""
+    """Return a verification. `patience_s` is the time for a view to become right. `delivered` are
+    the topics of CDC; without them the engine uses no CDC. `in_mysql` replaces the tables' rows."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     needs = ("debezium",) if delivered else ()
@@ -150,7 +150,7 @@ def verification_of(
 
 
 def verify(*given: Any, **more: Any) -> dict[str, Any]:
-    """Verify one engine; see `verification_of`."""
+    """Verify one engine; return the record. See `verification_of` for the arguments."""
     return verification_of(*given, **more).run().model_dump(mode="json", exclude_unset=True)
 
 
@@ -229,7 +229,7 @@ def test_an_engine_that_never_drains_is_compared_as_it_is(truth: Shop, tmp_path:
 
 
 def counting(truth: Shop, more: int) -> dict[str, pa.Table]:
-    """What an engine holds that counted so many pageviews of partition 1 too often, or too few."""
+    """Return views of an engine that counted `more` pageviews too many in partition 1."""
     content = shop.views(truth)
     for view, of in (
         ("pageviews_progress", lambda row: row["partition"] == 1),
@@ -268,7 +268,7 @@ def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> Non
 
 
 def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) -> None:
-    """One pageview more at every look, and never in time."""
+    """Each look shows one pageview more, but never all in time."""
     missing = [1_000]
 
     def read_view(view: str) -> pa.Table:
@@ -322,7 +322,7 @@ def test_a_count_may_be_that_of_any_time_in_the_interval(
 
 
 def as_sent(_table: str, _rows: list[dict[str, Any]]) -> None:
-    """Nothing is altered on the way."""
+    """Alter nothing."""
 
 
 def test_what_cdc_delivers_late_is_waited_for(truth: Shop, tmp_path: Path) -> None:
@@ -365,9 +365,9 @@ def test_what_cdc_delivers_wrong_is_not_the_engine_s_fault(truth: Shop, tmp_path
 
 
 def test_hostile_values_are_compared(truth: Shop, tmp_path: Path) -> None:
-    """As PyMySQL gives them on one side, as fastavro on the other."""
+    """PyMySQL returns one side, fastavro the other."""
     many = Decimal("-99999.9999")
-    last = datetime(9999, 12, 31, 23, 59, 59)  # as PyMySQL has it
+    last = datetime(9999, 12, 31, 23, 59, 59)  # as PyMySQL returns it
     name = "🦓 \"'<b>&\n\0"
     of_items: dict[str, list[Any]] = {
         "id": [2**64 - 1, 2**63, 1],
@@ -416,7 +416,7 @@ def test_what_is_beyond_the_verifier_is_named_and_the_rest_compared(
 
 
 def earlier(truth: Shop) -> Shop:
-    """The shop before the last pageview and the last purchase."""
+    """Return the shop before the last pageview and the last purchase."""
     before = truth.copy()
     before.purchases.pop()
     before.pageviews.pop()
