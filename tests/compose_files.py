@@ -1,6 +1,5 @@
-"""What `docker compose` understands of our files, for tests of the stack and of engines. It needs
-no Docker engine: it reads files.
-"""
+"""Our files as `docker compose` reads them, for tests of stack and engines. Needs no Docker
+engine."""
 
 import json
 import os
@@ -23,7 +22,7 @@ from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
-# `up` starts those of them only that no profile keeps.
+# `up` starts only those of these services that have no profile.
 ON_REQUEST = ("redis",)
 OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)
 OF_ENGINES = tuple(
@@ -36,8 +35,8 @@ OF_ENGINES = tuple(
 OF_PUBLISHED_ENGINES = tuple(
     service for engine in all_engines() if engine.is_published for service in engine.services
 )
-CLIENTS = "tools"  # the profile of what runs once, for a person
-# What health checks and scripts of ours are answered.
+CLIENTS = "tools"  # the profile of clients that a user runs once
+# Answers to our health checks and scripts.
 ANSWERS = (
     '"tasks":[{"id":0,"state":"RUNNING"}]'
     ' "mysql.shop.users-value" "mysql.shop.items-value" "mysql.shop.purchases-value"'
@@ -47,7 +46,7 @@ _folder = tempfile.TemporaryDirectory(prefix="racetrack-docker-")
 
 @cache
 def plugin() -> Mapping[str, str]:
-    """The environment in which `docker compose` works; skips the test where it can't."""
+    """Return the environment in which `docker compose` works; skip the test if there is none."""
     try:
         if _works(os.environ):
             return dict(os.environ)
@@ -63,7 +62,7 @@ def plugin() -> Mapping[str, str]:
 
 def described(*files: str, profile: str = "*", **variables: str) -> dict[str, Any]:
     """Return the output of `docker compose config` for some files and variables."""
-    # Files beside those of `include` do not take the settings beside them by themselves.
+    # Files outside `include` do not get the settings beside them automatically.
     settings = [REPO / ".env", *plugins.env_files()] if set(files) - set(PUBLISHED) else []
     done = subprocess.run(
         [
@@ -88,24 +87,24 @@ def described(*files: str, profile: str = "*", **variables: str) -> dict[str, An
 
 
 def service(name: str, *files: str, **variables: str) -> dict[str, Any]:
-    """One service of the published files, or of these."""
+    """Return a service of the published files, or of the given ones."""
     found: dict[str, Any] = described(*(files or PUBLISHED), **variables)["services"][name]
     return found
 
 
 def dockerfiles() -> list[Path]:
-    """Those of all images that are built on published ones."""
+    """Return the Dockerfiles of all images that are built on published ones."""
     return [*REPO.glob("*/Dockerfile"), *REPO.glob("racetrack/engines/**/Dockerfile")]
 
 
 def dockerfile_of(service: Mapping[str, Any]) -> Path:
-    """The Dockerfile of a service that is built here."""
+    """Return the Dockerfile of a service that is built here."""
     build: Mapping[str, str] = service["build"]
     return Path(build["context"]) / build.get("dockerfile", "Dockerfile")
 
 
 def image_of(service: Mapping[str, Any]) -> Image:
-    """The facts on a service's image, or on what the one that is built here is built on."""
+    """Return the facts on the service's published image, or on its published base image."""
     if "build" not in service:
         return IMAGES[service["image"].rpartition(":")[0]]
     *_, base = re.findall(r"^FROM ([^\s:]+)", dockerfile_of(service).read_text(), re.MULTILINE)
@@ -113,17 +112,17 @@ def image_of(service: Mapping[str, Any]) -> Image:
 
 
 class Only:
-    """A machine that has the programs of an image, which all succeed, and no others."""
+    """A PATH with only the programs of an image: real shells, and stubs that always succeed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "bin"
         self._folder.mkdir()
 
     def run(self, image: Image, *command: str, **variables: str) -> None:
-        """Fails if the command looks for a program that the image does not have."""
+        """Run a command. Fail if it uses a program that the image does not have."""
         for name in image.programs.value:
             stub = self._folder / Path(name).name
-            # Shells are real, or nothing would run. `curl` answers what a health check wants.
+            # Shells are real, or nothing would run. `curl` returns what health checks expect.
             if name in ("sh", "bash"):
                 stub.symlink_to(f"/bin/{name}")
             else:
@@ -141,7 +140,7 @@ class Only:
 
 
 def java_starts_with(flags: str) -> None:
-    """Fails if the JVM does not start with these flags."""
+    """Fail unless the JVM starts with these flags."""
     done = subprocess.run(
         [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
     )

@@ -1,8 +1,8 @@
-"""A Docker engine for the tests: the one that answers, or one that is started here and ended after.
+"""A Docker engine for the tests: a running one, or one that the tests start and stop.
 
-Packages provide the programs: docker.io (tests/apt-packages.txt), and the compose plugin from a
-private folder where the command line has none. The engine's data is in the cache folder, so that
-layers of images are there the next time.
+Packages provide the programs: docker.io (tests/apt-packages.txt) and, if the command line has no
+compose plugin, that plugin in a private folder. The engine's data is in the cache folder, so that
+later runs find the layers of images.
 """
 
 import contextlib
@@ -35,22 +35,24 @@ class NoEngine(Exception):
 
 @dataclass(frozen=True)
 class Engine:
-    """How to reach an engine: variables for the environment of whatever calls Docker."""
+    """A Docker engine, with the environment variables by which any Docker client reaches it."""
 
     environment: dict[str, str]
     is_ours: bool
 
 
 def home() -> Path:
-    """Where an engine of ours lives."""
+    """Return the folder of an engine that these tests start: its socket, process id, log and
+    data."""
     return cache.root() / "docker"
 
 
 def up() -> Engine:
-    """An engine that answers, with `docker compose`, started if need be.
+    """Return a Docker engine that answers; start one if none does. Install `docker compose` if it
+    is missing.
 
     Raises:
-        NoEngine: there is none, and none can be started.
+        NoEngine: no engine answers and none can be started, or `docker compose` can't be installed.
     """
     if shutil.which("docker") is None:
         raise NoEngine("there is no `docker` on PATH")
@@ -64,7 +66,7 @@ def up() -> Engine:
 
 
 def down() -> bool:
-    """End an engine of ours; False if none runs."""
+    """Stop the engine that these tests started; return False if none runs."""
     process = _ours()
     if process is None:
         return False
@@ -79,7 +81,7 @@ def down() -> bool:
 
 @contextlib.contextmanager
 def running() -> Iterator[Engine]:
-    """An engine for as long as this lasts; one that ran before goes on running.
+    """Yield an engine. Stop it at the end, unless it ran before.
 
     Raises:
         NoEngine: see `up`.
@@ -130,7 +132,8 @@ def _start() -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # A Ctrl-C is for the tests, which end it when their containers are gone.
+            # Ctrl-C must reach the tests only, which stop the engine once their containers are
+            # gone.
             start_new_session=True,
         )
     give_up = time.monotonic() + UP_WITHIN_S
@@ -144,7 +147,7 @@ def _start() -> None:
 
 
 def _ours() -> psutil.Process | None:
-    """The dockerd of the cache folder, if it runs."""
+    """Return the dockerd of the cache folder; None if it does not run."""
     pidfile = home() / "dockerd.pid"
     with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
         process = psutil.Process(int(pidfile.read_text()))
@@ -154,7 +157,7 @@ def _ours() -> psutil.Process | None:
 
 
 def _compose() -> dict[str, str]:
-    """What gives the command line `docker compose`, if it has none of its own."""
+    """Return the environment variables that add `docker compose` to a command line without it."""
     if (
         subprocess.run(
             ["docker", "compose", "version"], capture_output=True, check=False
@@ -180,7 +183,7 @@ def _say(line: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`up` prints shell statements that let Docker's client use the engine; `down` ends ours."""
+    """Run `up` (print shell statements for Docker's client) or `down` (stop our engine)."""
     if arguments == ["up"]:
         for name, value in up().environment.items():
             print(f"export {name}={shlex.quote(value)}")

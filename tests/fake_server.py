@@ -1,4 +1,4 @@
-"""Servers that tests make up, in a thread of their own."""
+"""Fake servers of tests, each in a thread of its own."""
 
 import json
 import socketserver
@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# The default of half a second is how long each `shutdown` would wait.
+# Each `shutdown` waits up to this time; the default is half a second.
 LOOK_EVERY_S = 0.01
 
 
 def serve_in_background(server: socketserver.BaseServer) -> None:
-    """Let it answer until its `shutdown` is called."""
+    """Let the server answer in a thread until its `shutdown` is called."""
     threading.Thread(target=server.serve_forever, args=(LOOK_EVERY_S,), daemon=True).start()
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """Answers in JSON, and logs nothing. A server defines `get`, `post`, `put` and `delete`, as far
-    as it is asked."""
+    """A handler that answers in JSON and logs nothing. A server defines those of `get`, `post`,
+    `put` and `delete` that it needs."""
 
     def __getattr__(self, name: str) -> Any:
         """Return the method that answers requests, for example `get` for `do_GET`."""
@@ -28,7 +28,7 @@ class JsonHandler(BaseHTTPRequestHandler):
         return getattr(self, name.removeprefix("do_").lower())
 
     def answer(self, body: object, status: int = 200) -> None:
-        """Send this body."""
+        """Send this body as JSON."""
         text = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=UTF-8")
@@ -45,7 +45,7 @@ class JsonHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(handler: type[JsonHandler]) -> Iterator[str]:
-    """Let such handlers answer on a free port, at the URL."""
+    """Let a server with this handler answer on a free port; yield its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serve_in_background(server)
         yield f"http://127.0.0.1:{server.server_port}"

@@ -13,18 +13,18 @@ FILE = Path(__file__).with_suffix(".yaml")
 
 @dataclass(frozen=True)
 class Fact(Generic[Value]):
-    """A value, and the file of a public GitHub repository where it was read."""
+    """A value, and the file of a public GitHub repository that states it."""
 
     value: Value
     repository: str
     path: str
     at: str  # a commit or a tag
-    ran: bool  # also seen on a stand-in; else only read
+    ran: bool  # also seen in a stand-in, not only read
 
 
 @dataclass(frozen=True)
 class User:
-    """The user that the image's program runs as. One that starts as root owns its data folder."""
+    """The user of the image's program. A program that starts as root owns its data folder."""
 
     name: str
     uid: int
@@ -33,7 +33,7 @@ class User:
 
 @dataclass(frozen=True)
 class Flags:
-    """Arguments of the JVM: the content of a variable, or else what the start script has."""
+    """Arguments of the JVM: a variable's content, or the start script's default."""
 
     variable: str = ""
     otherwise: str = ""
@@ -41,16 +41,16 @@ class Flags:
 
 @dataclass(frozen=True)
 class Image:
-    """One image, by its name without a tag."""
+    """An image, by its name without a tag."""
 
     name: str
-    holds_for: str  # the beginning of the tags that its facts hold for
-    programs: Fact[frozenset[str]]  # those that this repository calls
+    holds_for: str  # beginning of the tags that its facts hold for
+    programs: Fact[frozenset[str]]  # used by this repository
     user: Fact[User] | None = None
     data: Fact[str] | None = None  # the folder of its data
-    variables: Fact[frozenset[str]] | None = None  # those that it uses; may end in *
-    health: Fact[str] | None = None  # its own health check
-    jvm: Fact[Sequence[Flags]] | None = None  # in the order of its start script
+    variables: Fact[frozenset[str]] | None = None  # used by the image; may end in *
+    health: Fact[str] | None = None  # the image's own health check
+    jvm: Fact[Sequence[Flags]] | None = None  # in the order of the start script
     defaults: Mapping[str, Fact[str]] = field(default_factory=dict)
 
 

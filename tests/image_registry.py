@@ -1,4 +1,4 @@
-"""A real registry of images of the tests' own, from Debian's package, unpacked."""
+"""A real registry of images for tests, from Debian's package, unpacked."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ http: {{addr: "127.0.0.1:{port}"}}
 
 @contextmanager
 def image_registry(folder: Path) -> Iterator[str]:
-    """Start it, return its host and port, and end it at the end."""
+    """Start the registry; yield its host and port; stop it at the end."""
     (part,) = ensure_recipes([_recipe()], print).values()
     (port,) = free_ports(1)
     configuration = folder / "registry.yml"

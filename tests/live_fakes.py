@@ -15,7 +15,7 @@ SERVICES = ("deephaven", "postgres", "broker", "loadgen", "mysql")
 
 
 class FakeSession:
-    """See `racetrack.live.contract.LiveSession`. An engine that is killed counts nothing."""
+    """A fake of `racetrack.live.contract.LiveSession`. A killed engine counts nothing."""
 
     def __init__(self) -> None:
         self.acted: list[Action] = []

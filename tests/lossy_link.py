@@ -1,7 +1,7 @@
-"""A link that delays and loses packets, in a network namespace of its own that ends with it.
+"""A link that delays and loses packets, in its own network namespace, which ends with the link.
 
 The namespace has a loopback interface only. Connections to a port on it go through a relay, which
-adds the delay, and then through a Unix socket, which reaches a port outside.
+adds the delay, and then through a Unix socket to a port outside.
 """
 
 import json
@@ -28,8 +28,8 @@ def clock_over_lossy_link(
     folder: Path, port: int, target: int, prefix: str, delay_s: float, loss: float
 ) -> ServiceClock:
     """Check the Kafka at `target`, which advertises `port`, over a link that delays by `delay_s`
-    each way and loses a share of the packets; return its clock. Skip the test where the kernel or
-    its tools can't do that."""
+    each way and loses a share of the packets; return the clock of the broker. Skip the test if the
+    kernel or its tools can't do this."""
     _require("ip link set lo up && iptables " + " ".join(_rule(port, loss)))
     socket = folder / "link"
     arguments = (str(port), prefix, str(delay_s), str(loss))
@@ -63,7 +63,7 @@ def _require(commands: str) -> None:
 
 
 def main(socket: str, port: str, prefix: str, delay_s: str, loss: str) -> None:
-    """Check from inside the namespace, and print the clock."""
+    """Check the Kafka from inside the namespace, and print the broker's clock."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     rule = _rule(int(port), float(loss))
     back = ["--sport" if word == "--dport" else word for word in rule]

@@ -1,4 +1,4 @@
-"""A real Prometheus of the tests' own, from Debian's package, unpacked. It samples this process."""
+"""A real Prometheus for tests, from Debian's package, unpacked. It samples this process."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ scrape_configs: [{{job_name: tried, static_configs: [{{targets: ["127.0.0.1:{por
 
 
 class Figures(Collector):
-    """CPU time and memory of a process, or what a test sets."""
+    """CPU time and memory of a process, or values that a test sets."""
 
     def __init__(self, pid: int = 0) -> None:
         self.pid, self.cpu_s, self.memory_bytes = pid, 12.5, 3.0 * BYTES_PER_GIB
@@ -45,13 +45,13 @@ class Figures(Collector):
 
 @dataclass(frozen=True)
 class OwnPrometheus:
-    """A Prometheus that runs."""
+    """A running Prometheus."""
 
     port: int
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The server's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def has(self, query: str) -> bool:
@@ -62,7 +62,7 @@ class OwnPrometheus:
 
 @contextmanager
 def own_prometheus(folder: Path, figures: Figures) -> Iterator[OwnPrometheus]:
-    """Start it, and end it at the end."""
+    """Start Prometheus; stop it at the end."""
     (part,) = ensure_recipes([_recipe()], print).values()
     port, figures_port = free_ports(2)
     registry = CollectorRegistry()

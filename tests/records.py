@@ -1,4 +1,4 @@
-"""A whole `run.json` for tests that look at a part of it."""
+"""A complete `run.json` for tests that use only a part."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -100,18 +100,18 @@ RUN: dict[str, Any] = {
 
 
 def run_json(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What `run.json` of a good run holds, but for `changes`: mappings are merged, the rest is
-    replaced."""
+    """Return the content of a good run's `run.json`, with `changes`: mappings merge, other values
+    replace."""
     return merged(RUN, changes or {})
 
 
 def record(changes: Mapping[str, Any] | None = None) -> RunRecord:
-    """The same as `read_run` reads it."""
+    """Return the same as a record, as `read_run` does."""
     return RunRecord.model_validate(run_json(changes))
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `base` with `changes`, level by level."""
+    """Return a copy of `base` with `changes` merged into mappings at all levels."""
     made = dict(base)
     for key, value in changes.items():
         below = made.get(key)
@@ -121,7 +121,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def verified(**views: dict[str, Any]) -> dict[str, Any]:
-    """What a verification of these views found."""
+    """Return the record of a verification of these views."""
     return {
         "drained_after_s": 1.25,
         "drain_within_s": 60.0,

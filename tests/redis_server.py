@@ -1,4 +1,4 @@
-"""A real Redis of the tests' own: the stack's service, on a free port."""
+"""A real Redis for tests: the stack's service, on a free port."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from racetrack.stack.service import Context, find_service, spawn
 
 @dataclass(frozen=True)
 class Server:
-    """A Redis that runs."""
+    """A running Redis."""
 
     port: int
     client: "redis.Redis"
@@ -25,13 +25,13 @@ class Server:
 
     @property
     def endpoint(self) -> str:
-        """`host:port`."""
+        """Host and port, as `host:port`."""
         return f"127.0.0.1:{self.port}"
 
 
 @contextmanager
 def running_redis(work: Path) -> Iterator[Server]:
-    """Start it, and end it at the end."""
+    """Start Redis; stop it at the end."""
     settings = net.elsewhere(load(), "redis_port")
     parts = install.ensure(["redis"], install.read_versions(), print)
     context = Context(settings, work, parts)

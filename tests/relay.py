@@ -1,4 +1,4 @@
-"""A relay of TCP connections that delays what passes, and can be cut."""
+"""A relay of TCP connections that delays data and can be cut."""
 
 import asyncio
 import threading
@@ -10,8 +10,8 @@ CHUNK_BYTES = 1 << 16
 
 
 class Relay:
-    """Passes connections to `port` on to `target`, both on this machine: ports, or files of Unix
-    sockets. `delay_s` is added each way, without limiting how much passes."""
+    """Relays connections from `port` to `target` on this machine; both are ports or files of Unix
+    sockets. `delay_s` is added each way, without limiting the throughput."""
 
     def __init__(self, port: int | Path, target: int | Path, delay_s: float = 0.0) -> None:
         self.delay_s, self.is_cut = delay_s, False
@@ -70,7 +70,7 @@ class Relay:
 
     @contextmanager
     def running(self) -> Iterator["Relay"]:
-        """Relay in a thread, until the end of the context."""
+        """Run the relay in a thread until the block ends."""
         thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         thread.start()
         server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(5)

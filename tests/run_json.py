@@ -1,4 +1,4 @@
-"""`run.json` as it stands in the file, which is what people and their scripts read."""
+"""The content of a `run.json` file, as people and their scripts read it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A real Kafka Connect of the tests' own, behind TLS and a password, with Debezium's plugins."""
+"""A real Kafka Connect for tests, behind TLS and a password, with Debezium's plugins."""
 
 import subprocess
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ READY_WITHIN_S = 90.0
 
 @dataclass(frozen=True)
 class SecuredConnect:
-    """A Kafka Connect that runs."""
+    """A running Kafka Connect."""
 
     port: int
     behind_port: int  # without TLS and password
     folder: Path
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of a run that uses it."""
+        """Return the settings of a run that uses this server."""
         return {
             "CONNECT_URL": f"https://localhost:{self.port}",
             "CONNECT_USERNAME": USER,
@@ -61,7 +61,7 @@ class SecuredConnect:
 def secured_connect(
     folder: Path, kafka: SecuredKafka, registry: SecuredRegistry, mysql: SecuredMysql
 ) -> Iterator[SecuredConnect]:
-    """Start it, and end it at the end. It trusts the certificates of all three services."""
+    """Start Kafka Connect; stop it at the end. It trusts the certificates of all three services."""
     parts = install.ensure(["kafka", "debezium"], install.read_versions(), print)
     port, behind_port = free_ports(2)
     make_certificates(folder)
@@ -113,7 +113,7 @@ def _worker(folder: Path, kafka: SecuredKafka, debezium: Path, port: int) -> dic
 
 
 def _write_secrets(folder: Path) -> None:
-    """Write the passwords, and properties of a connector that refer to them."""
+    """Write the passwords, and a connector's properties that refer to them."""
     passwords = {"mysql": MYSQL_PASSWORD, "registry": REGISTRY_PASSWORD}
     secrets = jvm.properties(folder / "secrets", passwords)
     reference = {name: f"${{file:{secrets}:{name}}}" for name in passwords}
@@ -125,7 +125,7 @@ def _write_secrets(folder: Path) -> None:
 
 
 def _trust(folder: Path, *authorities: Path) -> Path:
-    """Return a file with these authorities in Java's format."""
+    """Return a file with these authorities' certificates in Java's format."""
     store = folder / "authorities.p12"
     keytool = [str(jvm.java().with_name("keytool")), "-importcert", "-noprompt"]
     keytool += ["-keystore", str(store), "-storepass", STORE_PASSWORD]

@@ -1,4 +1,4 @@
-"""A real Kafka of the tests' own, as in a company: TLS, passwords, and rights for each user.
+"""A real Kafka for tests, as in a company: TLS, passwords, and rights for each user.
 
 `python -m tests.secured_kafka [--certificate] [ADDRESS]` starts it at an address of this machine,
 and prints the settings for a run that uses it, with a password or a certificate.
@@ -39,10 +39,10 @@ from tests.servers import print_settings
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
 TOKENS = "TOKENS"  # SASL/OAUTHBEARER with TLS
-# Advertised at the port of a relay, by which clients reach it.
+# Advertised with the port of a relay, through which clients connect.
 FAR, RELAY = "FAR", "RELAY"
 READY_WITHIN_S = 60.0
-# Prints a JSON Web Token for a number of seconds, signed with a key, and counts its calls.
+# Prints a JSON Web Token that is valid for some seconds and signed with a key; counts its calls.
 TOKEN_COMMAND = """#!/bin/sh
 set -e
 cd "$(dirname "$0")"
@@ -65,13 +65,13 @@ class Right:
     operation: AclOperation
 
     def binding(self) -> AclBinding:
-        """Return the ACL that grants it."""
+        """Return the ACL that grants this right."""
         pattern, user = ResourcePatternType.PREFIXED, f"User:{USER}"
         allow = AclPermissionType.ALLOW
         return AclBinding(self.kind, PREFIX, pattern, user, "*", self.operation, allow)
 
 
-# What docs/own-parts.md says a run needs.
+# The rights that a run needs, as in docs/own-parts.md.
 RIGHTS = {
     f"{kind.name}.{operation.name}": Right(kind, operation)
     for kind, operations in {
@@ -84,7 +84,7 @@ RIGHTS = {
 
 @dataclass(frozen=True)
 class SecuredKafka:
-    """A Kafka that runs."""
+    """A running Kafka."""
 
     ports: Mapping[str, int]
     folder: Path
@@ -117,7 +117,7 @@ class SecuredKafka:
         }
 
     def settings_with_tokens(self, lifetime_s: int = 60, key: str = "issuer.key") -> dict[str, str]:
-        """Return the settings of a run whose user has tokens, signed with a file's key."""
+        """Return the settings of a run whose user has tokens, signed with a key from a file."""
         return {
             "KAFKA_BOOTSTRAP_SERVERS": self.address(TOKENS),
             "KAFKA_TOPIC_PREFIX": PREFIX,
@@ -130,7 +130,7 @@ class SecuredKafka:
         }
 
     def issued_tokens(self) -> int:
-        """Return the number of tokens that were issued until now."""
+        """Return the number of tokens issued until now."""
         file = self.folder / "tokens"
         return len(file.read_text().splitlines()) if file.exists() else 0
 
@@ -146,7 +146,7 @@ class SecuredKafka:
         }
 
     def settings_over_relay(self) -> dict[str, str]:
-        """Return the settings of a run that reaches it over a relay, and may do everything."""
+        """Return the settings of a run that connects through a relay, and may do everything."""
         return {
             "KAFKA_BOOTSTRAP_SERVERS": self.address(RELAY),
             "KAFKA_TOPIC_PREFIX": PREFIX,
@@ -155,7 +155,7 @@ class SecuredKafka:
     def allow(self, rights: Mapping[str, Right]) -> None:
         """Give the user these rights and no others."""
         admin = self.admin
-        anyone: Any = None  # as Kafka has it, though not the type in confluent-kafka
+        anyone: Any = None  # Kafka accepts None; confluent-kafka's type does not
         every = AclBindingFilter(
             ResourceType.ANY,
             anyone,
@@ -179,7 +179,7 @@ class SecuredKafka:
 
 @contextmanager
 def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafka]:
-    """Start it with all RIGHTS given, and end it at the end."""
+    """Start Kafka with all RIGHTS granted; stop it at the end."""
     names = (SASL_SSL, SSL, TOKENS, ADMIN, CONTROLLER, FAR, RELAY)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
@@ -304,8 +304,8 @@ def key_set(folder: Path) -> str:
 
 
 def make_issuer(folder: Path) -> None:
-    """Make a key that signs tokens, one that the broker does not know, and the command that prints
-    a token."""
+    """Make a key that signs tokens, a key unknown to the broker, and a command that prints a
+    token."""
 
     def openssl(*arguments: str) -> str:
         return subprocess.run(
@@ -361,7 +361,7 @@ def make_certificates(folder: Path, host: str = "localhost") -> None:
 
 
 def main() -> None:
-    """Start it, print the settings, and end with the input."""
+    """Start Kafka, print the settings, and stop it when the input ends."""
     options = sys.argv[1:]
     has_certificate = "--certificate" in options
     host = next((each for each in options if not each.startswith("-")), "localhost")

@@ -1,4 +1,4 @@
-"""A real MySQL of the tests' own, as in a company: TLS, a user with few rights, another time zone.
+"""A real MySQL for tests, as in a company: TLS, a user with few rights, another time zone.
 
 `python -m tests.secured_mysql` starts it, and prints the settings for a run that uses it.
 """
@@ -21,7 +21,7 @@ from tests.secured_kafka import make_certificates
 from tests.servers import print_settings, running
 
 USER, PASSWORD, ROOT = "race", 'my"sql \\ $secret', "root's"
-# What docs/own-parts.md says a run needs.
+# The rights that a run needs, as in docs/own-parts.md.
 RIGHTS = (
     r"ALL ON `racetrack\_%`.*",
     "RELOAD ON *.*",
@@ -38,13 +38,13 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class SecuredMysql:
-    """A MySQL that runs."""
+    """A running MySQL."""
 
     port: int
     folder: Path
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of a run that uses it."""
+        """Return the settings of a run that uses this server."""
         return {
             "MYSQL_URL": f"mysql://{USER}@localhost:{self.port}",
             "MYSQL_PASSWORD_FILE": str(self.folder / "password"),
@@ -63,7 +63,7 @@ class SecuredMysql:
             return [str(row[0]) for row in cursor.fetchall()]
 
     def databases(self) -> set[str]:
-        """Return the names of the databases of runs."""
+        """Return the names of the databases that runs created."""
         return {name for name in self.execute("SHOW DATABASES") if name.startswith("racetrack")}
 
     def allow(self, rights: Iterable[str]) -> None:
@@ -74,11 +74,11 @@ class SecuredMysql:
 
 @contextmanager
 def secured_mysql() -> Iterator[SecuredMysql]:
-    """Start it with all RIGHTS given, and end it at the end."""
+    """Start MySQL with all RIGHTS granted; stop it at the end."""
     parts = install.ensure(["mysql"], install.read_versions(), print)
     (port,) = free_ports(1)
     top = Path(tempfile.mkdtemp(prefix="racetrack-mysql-"))
-    top.chmod(0o711)  # MySQL drops the rights of root
+    top.chmod(0o711)  # MySQL gives up root's rights
     folder = top / "mysql"
     folder.mkdir()
     make_certificates(folder)
@@ -100,7 +100,7 @@ def secured_mysql() -> Iterator[SecuredMysql]:
 
 
 def main() -> None:
-    """Start it, print the settings, and end with the input."""
+    """Start MySQL, print the settings, and stop it when the input ends."""
     with secured_mysql() as mysql:
         print_settings(mysql.settings())
 

@@ -1,4 +1,4 @@
-"""TLS and a password before a server of the tests, by nginx."""
+"""A proxy (nginx) that adds TLS and a password to a server of the tests."""
 
 import subprocess
 from pathlib import Path
@@ -8,8 +8,8 @@ from racetrack.install.apt import own_loader
 
 
 def proxy(folder: Path, port: int, behind_port: int, user: str, password: str) -> list[str]:
-    """Return the command of a proxy before a server on `behind_port`. Certificate and key are in
-    `folder`, as `make_certificates` of `secured_kafka` makes them."""
+    """Return the command of a proxy for a server on `behind_port`. `folder` contains certificate
+    and key from `make_certificates` in `secured_kafka`."""
     part = install.ensure(["nginx"], install.read_versions(), print)["nginx"]
     hashed = subprocess.run(
         ["openssl", "passwd", "-apr1", "-stdin"],

@@ -1,4 +1,4 @@
-"""A real Apicurio Registry of the tests' own, behind TLS and a password.
+"""A real Apicurio Registry for tests, behind TLS and a password.
 
 `python -m tests.secured_registry` starts it, and prints the settings for a run that uses it.
 """
@@ -22,14 +22,14 @@ API = "/apis/ccompat/v7"
 
 @dataclass(frozen=True)
 class SecuredRegistry:
-    """A registry that runs."""
+    """A running registry."""
 
     port: int
     behind_port: int  # without TLS and password
     folder: Path
 
     def settings(self) -> dict[str, str]:
-        """Return the settings of a run that uses it."""
+        """Return the settings of a run that uses this server."""
         return {
             "REGISTRY_URL": f"https://localhost:{self.port}{API}",
             "REGISTRY_USERNAME": USER,
@@ -52,7 +52,7 @@ class SecuredRegistry:
 
 @contextmanager
 def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
-    """Start it, and end it at the end."""
+    """Start the registry; stop it at the end."""
     parts = install.ensure(["registry"], install.read_versions(), print)
     port, behind_port = free_ports(2)
     make_certificates(folder)
@@ -69,7 +69,7 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
 
 
 def main() -> None:
-    """Start it, print the settings, and end with the input."""
+    """Start the registry, print the settings, and stop it when the input ends."""
     with tempfile.TemporaryDirectory() as name, secured_registry(Path(name)) as registry:
         print_settings(registry.settings())
 

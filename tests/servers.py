@@ -23,9 +23,9 @@ def running(
     environment: Mapping[str, str] | None = None,
     not_ready: type[Exception] = NotReady,
 ) -> Iterator[list[int]]:
-    """Start programs in a folder, and end them and their children at the end. Yield their process
-    ids once `is_ready` returns a true value; until then it may raise `not_ready`. Their output is
-    in the file LOG."""
+    """Start programs in a folder; stop them and their children at the end. Yield their process ids
+    once `is_ready` returns a true value; before that it may raise `not_ready`. Their output is in
+    the file LOG."""
 
     def answers() -> bool:
         with suppress(not_ready):

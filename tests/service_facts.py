@@ -1,5 +1,5 @@
-"""What the tests of all native services have to know of each. The stack's services stand here; what
-an engine brings says it in FACTS of its `racetrack/engines/<engine>/tests/facts.py`."""
+"""Facts about each native service, for the tests of all. The stack's services are here; those of an
+engine are in FACTS of its `racetrack/engines/<engine>/tests/facts.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,29 +16,29 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Facts:
-    """Of some services; settings by their names in `.env`."""
+    """Facts about some services; settings have their names in `.env`."""
 
-    launched: Sequence[str] = ()  # those that can be launched with no more than `files`
-    # Part → the files that a service looks for in it before it starts.
+    launched: Sequence[str] = ()  # services that need only `files` to be launched
+    # Part → files that a service expects in it before it starts.
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)  # the versions that they then report
-    # Setting → another value, where one more, or another word, will not do.
+    versions: Mapping[str, str] = field(default_factory=dict)  # reported for these files
+    # Setting → another value, if an automatically changed one would be invalid.
     other_values: Mapping[str, str] = field(default_factory=dict)
-    # Setting → what it is changed from, where what is delivered would not show it.
+    # Setting → overrides before the change, if the defaults would hide the change.
     changed_from: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Heap → the service whose JVM is started with it, natively and in images that are made here.
+    # Heap setting → the service whose JVM uses it, natively and in images that are built here.
     jvm_of: Mapping[str, str] = field(default_factory=dict)
-    # Heap → the service in docker-compose.yml, and the published image that it is or is made from.
+    # Heap setting → the service in docker-compose.yml, and its published image or base image.
     image_of: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    # Service → the arguments of a JVM that it starts within itself, by its environment.
+    # Service → function from its environment to the arguments of a JVM within the service.
     inner_jvm: Mapping[str, Callable[[Environment], Sequence[str]]] = field(default_factory=dict)
-    # What services that are not among `launched` are configured with.
+    # Configuration of services that are not in `launched`.
     configured: Callable[[Context], Mapping[str, str]] = lambda _: {}
 
 
 CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "b.example:9", "KAFKA_TOPIC_PREFIX": "race-1."}
-# Files with some content.
+# Any files with some content.
 CERTIFICATE = {
     **OUTSIDE,
     "KAFKA_SSL_CERTIFICATE_LOCATION": "LICENSE",
@@ -168,7 +168,7 @@ STACK = Facts(
 
 
 def all_facts() -> list[Facts]:
-    """Those of the stack and of every engine that has some."""
+    """Return the facts of the stack and of every engine that has some."""
     brought = [
         import_module(f"racetrack.engines.{name}.tests.facts").FACTS
         for name in engines.engine_names()
@@ -183,7 +183,7 @@ OTHER_VALUES = {name: value for facts in FACTS for name, value in facts.other_va
 
 
 def another_value(setting: str) -> str:
-    """A good value that is not the one in the files of settings."""
+    """Return a valid value that differs from the one in the settings files."""
     value = in_env_files()[setting]
     if setting in OTHER_VALUES:
         return OTHER_VALUES[setting]

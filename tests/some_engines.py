@@ -1,4 +1,4 @@
-"""Names of engines that there are, for tests that need one and do not care which."""
+"""Names of existing engines, for tests that work with any."""
 
 from racetrack import engines, plugins
 

@@ -1,4 +1,4 @@
-"""The pages keep to their budgets of words, and their links lead somewhere."""
+"""Tests that pages stay within their word budgets, and that links work."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import pytest
 
 from racetrack.config import REPO
 
-# Words at most, without code; README.md without tables, too.
+# Highest number of words, without code; for README.md also without tables.
 BUDGETS = {
     "README.md": 900,
     "docs/adding-a-workload.md": 600,
@@ -36,7 +36,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def without_code(text: str) -> str:
-    """Return a page without fenced and indented blocks of code."""
+    """Return a page without fenced and indented code blocks."""
     unfenced = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"^ {4}.*$", "", unfenced, flags=re.MULTILINE)
 
@@ -50,13 +50,13 @@ def words(text: str) -> int:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the names by which a page's headings are linked, as GitHub makes them."""
+    """Return the names by which links refer to a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def broken(path: Path, links: Iterable[str]) -> list[str]:
-    """Return those links of the page at `path` that lead nowhere."""
+    """Return those links of the page at `path` whose target does not exist."""
     found = []
     for link in links:
         target, _, heading = link.partition("#")

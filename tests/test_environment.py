@@ -1,4 +1,4 @@
-"""The user's environment changes nothing that is measured, and is named where it would have."""
+"""Tests that the user's environment does not change results, and harmful variables are named."""
 
 import json
 import os
@@ -32,7 +32,7 @@ SHOW = "import json, os; print(json.dumps([dict(os.environ), os.umask(0)]))"
 
 @pytest.fixture
 def hostile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A shell with variables that change programs, and a file mode mask that hides all."""
+    """Set variables that change programs' behaviour, and a file mode mask that hides everything."""
     for name in environment.harmful(os.environ):
         monkeypatch.delenv(name)
     for name, value in HOSTILE.items():

@@ -1,4 +1,4 @@
-"""Facts about the machine, and the tree of its processes."""
+"""Tests of facts about the machine, and of the tree of its processes."""
 
 import os
 import subprocess

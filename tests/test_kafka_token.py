@@ -1,4 +1,4 @@
-"""The endpoint from which Kafka's clients get their tokens."""
+"""Tests of the endpoint from which Kafka's clients get their tokens."""
 
 import base64
 import json

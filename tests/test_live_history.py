@@ -1,4 +1,4 @@
-"""The history of a session is bounded and keeps its peaks."""
+"""Tests that a session's history is bounded and keeps its peaks."""
 
 from racetrack.live.history import History
 

@@ -1,4 +1,4 @@
-"""The HTTP interface of a live session: what pages receive, and which actions are accepted."""
+"""Tests of a live session's HTTP interface: data for pages, and accepted actions."""
 
 import json
 import re
@@ -50,7 +50,7 @@ OPEN_METRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain
 
 
 def families_in(text: str) -> dict[str, Any]:
-    """The metrics in OpenMetrics text, by name."""
+    """Return the metrics in OpenMetrics text, by name."""
     families = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
     return {family.name: family for family in families}
 

@@ -1,4 +1,4 @@
-"""Load profiles: their texts, their rates over time, and what is said of those that are none."""
+"""Tests of load profiles: their texts, their rates over time, and errors of invalid texts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ WriteCsv = Callable[[str], str]
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> WriteCsv:
-    """Writes a CSV file; the text of the profile that it is."""
+    """Return a function that writes a CSV file and returns the text of its profile."""
 
     def write(rows: str) -> str:
         (tmp_path / "day of sale.csv").write_text(rows)
@@ -25,7 +25,7 @@ def recorded(tmp_path: Path) -> WriteCsv:
 
 
 def changes(profile: LoadProfile, until_s: float) -> list[tuple[float, int]]:
-    """When rates are set up to a time, and the rates."""
+    """Return the times at which rates are set, up to a time, and the rates."""
     found, at_s = [], 0.0
     while at_s < until_s:
         found.append((at_s, profile.rate_until_next_change(at_s)))
@@ -58,7 +58,7 @@ def test_each_has_its_rates(
 def test_rates_are_set_when_they_change_or_every_second() -> None:
     assert changes(parse("spike 1k 9k 2500ms"), 99) == [(0, 1_000), (10, 9_000), (12.5, 1_000)]
     assert changes(parse("steps 1k,2k 3s"), 99) == [(0, 1_000), (3, 2_000)]
-    # In the middle of each second, so that as many events are due as on the slope.
+    # Each rate is that of the second's middle, so that as many events are due as on the slope.
     assert changes(parse("ramp 0 3k 3s"), 99) == [(0, 500), (1, 1_500), (2, 2_500), (3, 3_000)]
     assert len(changes(parse("sine 1k 2k 20s"), 100)) == 100
     assert parse("constant 5k").next_change_s(0) == NEVER_S

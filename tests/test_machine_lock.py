@@ -1,4 +1,4 @@
-"""One run at a time on a machine, for all users and temporary folders."""
+"""Tests that a machine has only one run at a time, for all users and temporary folders."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NOBODY = "65534"
 
 @pytest.fixture(autouse=True)
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A lock of this test's own, in a folder such as /tmp."""
+    """Return a lock for this test only, in a folder such as /tmp."""
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.getuid() and folder != Path("/tmp"):
             folder.chmod(folder.stat().st_mode | 0o011)
@@ -41,7 +41,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def holding(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the lock until the block ends or it is killed."""
+    """Run another process that holds the lock until the block ends or it is killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, *arguments],
         cwd=REPO,

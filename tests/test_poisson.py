@@ -1,4 +1,4 @@
-"""Reads come at random: at the rate in the settings, and at no point of a cycle more often."""
+"""Tests of random reads: at the rate in the settings, and evenly over an engine's cycle."""
 
 from itertools import islice, pairwise
 
@@ -20,7 +20,7 @@ def test_they_come_at_the_rate(per_s: float) -> None:
 @pytest.mark.parametrize("cycle_s", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("turn", [0, 1, 2])
 def test_every_point_of_an_engine_s_cycle_is_met_as_often(cycle_s: float, turn: int) -> None:
-    """By each of three questions that take turns, two a second."""
+    """This holds for each of three queries that take turns, at two a second."""
     times_s = np.array(list(islice(poisson.due_s(2), 30_000)))[turn::3]
     counts, _ = np.histogram(times_s % cycle_s, bins=10, range=(0, cycle_s))
     assert counts.min() > 0.88 * counts.mean()

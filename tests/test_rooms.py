@@ -1,5 +1,5 @@
-"""Who may know whom: the order of the rooms stands in pyproject.toml, what holds for every engine
-stands here. All of it is looked up in the imports themselves."""
+"""Tests of which package may import which. The order of the packages is in pyproject.toml; rules
+for every engine are here. All are checked in the imports themselves."""
 
 import sys
 
@@ -11,14 +11,14 @@ from racetrack import engines
 from racetrack.config import REPO
 
 NAMES = engines.engine_names()
-# What every engine may use, and all that the harness may know of the folder.
+# Modules that every engine may import, and those that the harness may import from engines.
 SHARED = ("racetrack.engines.contract", "racetrack.engines.shared")
 TO_THE_HARNESS = {"racetrack.engines", "racetrack.engines.contract"}
 
 
 @pytest.fixture(scope="module")
 def imports() -> grimp.ImportGraph:
-    """All imports, also those that stand in functions and those of packages from elsewhere."""
+    """Return all imports, including those in functions and those of external packages."""
     return grimp.build_graph("racetrack", include_external_packages=True)
 
 
@@ -27,7 +27,7 @@ def within(module: str, package: str) -> bool:
 
 
 def imported_by(graph: grimp.ImportGraph, package: str) -> dict[str, set[str]]:
-    """Module of that package → what it imports."""
+    """Return the imports of each module of a package."""
     return {
         module: graph.find_modules_directly_imported_by(module)
         for module in graph.modules
@@ -63,7 +63,7 @@ def test_the_harness_imports_no_engine(imports: grimp.ImportGraph) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_needs_the_standard_library_only(name: str, imports: grimp.ImportGraph) -> None:
-    """It is run before anything is installed."""
+    """Recipes run before anything is installed."""
     for found in imported_by(imports, f"racetrack.engines.{name}.recipe").values():
         elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
         shared = "racetrack.engines.shared.java_program.recipe"

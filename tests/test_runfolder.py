@@ -1,4 +1,4 @@
-"""The run folder: named by time, engine and rate; `run.json` is whole after every change."""
+"""Tests of run folders: named by time, engine and rate; `run.json` is complete at all times."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Settings: `.env` gives the defaults, the environment wins, a bad value is named."""
+"""Tests of settings: `.env` has the defaults, the environment overrides them, errors are named."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -145,7 +145,7 @@ def test_runs_go_to_logs_or_to_the_folder_that_is_set(
     monkeypatch: pytest.MonkeyPatch, value: str | None, folder: Path
 ) -> None:
     if value is None:
-        monkeypatch.delenv("LOGS_FOLDER")  # which the tests set for themselves
+        monkeypatch.delenv("LOGS_FOLDER")  # which the tests set themselves
     else:
         monkeypatch.setenv("LOGS_FOLDER", value)
     loaded = settings.load()

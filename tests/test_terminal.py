@@ -1,4 +1,4 @@
-"""Output survives the terminal, and signals end the work once, never the clean-up."""
+"""Tests that output survives the terminal, and signals end the work once, never the clean-up."""
 
 import contextlib
 import io
@@ -18,12 +18,12 @@ from racetrack.terminal import Screen, patient_console
 
 @pytest.fixture
 def gone() -> Iterator[TextIO]:
-    """A pipe that nobody reads any more."""
+    """Return a pipe whose reader is gone."""
     reader, writer = os.pipe()
     os.close(reader)
     file = os.fdopen(writer, "w", buffering=1)
     yield file
-    with contextlib.suppress(BrokenPipeError):  # what was never written is still tried at the end
+    with contextlib.suppress(BrokenPipeError):  # closing tries again to write the rest
         file.close()
 
 
@@ -90,7 +90,7 @@ def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
 
 
 class Finalized:
-    """While it is finalized a signal comes: whatever is raised there is forgotten."""
+    """Receives a signal in its finalizer, where Python ignores exceptions."""
 
     def __del__(self) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -107,7 +107,7 @@ def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -
 
 def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
     with pytest.raises(terminal.Interrupted, match="SIGTERM"), terminal.guarded(print):
-        # As CPython does where the library goes on and hands over what it made.
+        # CPython does this if a C library ignores the exception and returns a result.
         found = terminal.Interrupted(signal.SIGTERM)
         raise SystemError("returned a result with an exception set") from found
 

@@ -1,4 +1,4 @@
-"""Rates, durations and sizes: accepted forms, and errors of others."""
+"""Tests of rates, durations and sizes: accepted forms, and errors of others."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Every workload has what its contract asks for."""
+"""Tests that every workload has all that its contract requires."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Wait for a condition instead of a fixed time."""
+"""Waiting for a condition instead of a fixed time."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,4 @@
-"""An engine in containers, verified after updates and deletions, and after trouble: what the tests
-of engines share."""
+"""Shared by engines' tests: verification in containers, after updates, deletions and a fault."""
 
 from typing import Any
 
@@ -21,10 +20,10 @@ CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
 def check_every_view(
     engine: str, monkeypatch: pytest.MonkeyPatch, fault: str = "", **settings: str
 ) -> dict[str, Any]:
-    """Check the run's record."""
+    """Run a verified experiment, maybe with a fault; check its record, and return it."""
     for name, value in (CHANGES | settings).items():
         monkeypatch.setenv(name, value)
-    # Long enough for containers to be up again and to report updates.
+    # Long enough for containers to restart and report updates.
     trouble = ("--fault", fault) if fault else ()
     door = Door("run_experiment.sh", engine, "500", "5", "25", "1.0", "--verify", *trouble)
     door.wait(400)
@@ -32,7 +31,7 @@ def check_every_view(
     assert run["runtime"] == "compose"
     check_views_after_a_kill(run, door)
     assert run["verified"]["views"].keys() == {view.name for view in VIEWS}
-    # The shop began with 1,000 purchases, and three a second came.
+    # There were 1,000 purchases at first, and three more in each second.
     assert purchases_without_marks(run, run_folder(door.output)) < 1_000
     services = find_engine(engine).services
     if fault:

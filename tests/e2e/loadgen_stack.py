@@ -1,4 +1,4 @@
-"""MySQL, the broker and the load generator, without an engine, and what tests ask of them."""
+"""MySQL, the broker and the load generator without an engine, and the requests of tests to them."""
 
 import contextlib
 import json
@@ -21,13 +21,13 @@ from tests.e2e.side_by_side import worker_number
 
 TOPIC = "pageviews"
 SERVICES = ("mysql", "broker", "loadgen")
-# Below the ports that the kernel gives to outgoing connections, which could take them first.
+# Lower than the ports that the kernel gives to outgoing connections, which could be in use.
 PORTS_FROM, PORTS_EACH = 26000, 500  # for each worker of xdist
 
 
 @dataclass(frozen=True)
 class Message:
-    """A pageview as the broker keeps it; `at_ms` is when it was handed to the Kafka client."""
+    """A pageview in the broker; `at_ms` is when it was handed to the Kafka client."""
 
     partition: int
     key: str
@@ -36,8 +36,8 @@ class Message:
 
 
 class LoadgenStack:
-    """The three services beside whatever stands: a name and ports of its own. No purchases are made
-    unless a test asks for them."""
+    """The three services beside any running stack, with their own name and ports. No purchases are
+    made unless a test requests them."""
 
     def __init__(self, settings: Settings, logs: Path) -> None:
         names = ("kafka_port", "kafka_controller_port", "mysql_port", "loadgen_port")
@@ -49,9 +49,9 @@ class LoadgenStack:
         self.native = NativeStack(self.settings)
         self._logs = logs
         self.broker = TopicOffsets(self.native.endpoints.kafka, TOPIC)
-        # Whether a batch may have been handed over twice, since a worker was killed.
+        # A killed worker may have handed a batch over twice.
         self.may_repeat = False
-        # End offsets that the counts of the generator that runs now know nothing of.
+        # End offsets that the running generator's counts do not include.
         self.before = [0] * settings.pageviews_partitions
 
     def up(self) -> None:
@@ -60,7 +60,7 @@ class LoadgenStack:
         self.native.start(SERVICES, self._logs, print)
 
     def down(self) -> None:
-        """End them, and see to it that nothing is left."""
+        """Stop all services, and check that nothing is left."""
         self.native.stop(print)
         assert processes.members(self.settings.stack_name) == []
         assert not processes.work_root(self.settings.stack_name).exists()
@@ -77,7 +77,7 @@ class LoadgenStack:
             return control.stats()
 
     def watch(self, seconds: float) -> list[dict[str, Any]]:
-        """The lines of `watch` over a time by the generator's clock."""
+        """Return the lines of `watch` over a time by the generator's clock."""
         with self.control() as control:
             lines = [json.loads(control.ask("watch"))]
             while lines[-1]["now_ms"] - lines[0]["now_ms"] < seconds * 1000:
@@ -89,7 +89,7 @@ class LoadgenStack:
         self.ask(f"set pageviews_per_second {pageviews}")
 
     def pause(self) -> tuple[list[int], list[int]]:
-        """Stop the load: what was handed over, and what the broker has of it, by partition."""
+        """Stop the load; return the counts of pageviews handed over and published, by partition."""
         with self.control() as control:
             control.pause()
             counts = control.settled_counts()
@@ -103,7 +103,7 @@ class LoadgenStack:
         return handed, [b - a for a, b in zip(self.before, end_offsets, strict=True)]
 
     def read(self, since: Sequence[int]) -> list[Message]:
-        """All pageviews from these offsets on, in order within their partitions."""
+        """Return all pageviews from these offsets on, in order within each partition."""
         missing = sum(self.broker.end_offsets()) - sum(since)
         settings = self.native.endpoints.kafka.librdkafka({"group.id": "tests"})
         consumer = Consumer({**settings, "enable.auto.commit": False})
@@ -122,7 +122,7 @@ class LoadgenStack:
         return self.native.log_of("loadgen").read_text()
 
     def kill(self, service: str) -> Callable[[], None]:
-        """Kill all of a service at once; what starts it again."""
+        """Kill all processes of a service at once; return a function that starts it again."""
         self.native.kill([service])
         members = processes.members(self.settings.stack_name)
         assert service not in {member.service for member in members}
@@ -143,7 +143,7 @@ def message_of(message: Any) -> Message:
 
 
 def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
-    """What starts a process once more, as it was started first."""
+    """Return a function that starts a process again as it was started first."""
     argv, environment, folder = process.cmdline(), process.environ(), process.cwd()
 
     def start() -> None:

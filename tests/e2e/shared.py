@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: the front doors run as a user runs them, and what is left."""
+"""Parts that end-to-end tests share: commands as a user runs them, and checks of their results."""
 
 import contextlib
 import os
@@ -33,13 +33,13 @@ from tests.some_engines import EXAMPLE
 EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
 LINE_WITHIN_S = 240.0
 DOOR_MARK = "RACETRACK_TEST_DOOR"
-# Text that is ordinary to people, and has tripped programs.
+# Ordinary text to people that has confused programs.
 ODD_TEXT = "\U0001f642 \"quoted\" 'single' <b>&amp;</b>\r\nnext line\t\\N, \\"
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
 
 
 def write_odd_rows(door: "Door") -> None:
-    """Once the rate is set, give some rows of the shop odd text, NULLs and the largest numbers."""
+    """Once the rate is set, write odd text, NULLs and the largest numbers into some rows."""
     door.until(r"^\[4/")
     settings = load()
     with net.mysql(settings).connect() as connection, connection.cursor() as cursor:
@@ -55,7 +55,7 @@ def write_odd_rows(door: "Door") -> None:
 
 
 def refusal_of(engine: str, value: bytes | None) -> str:
-    """The outcome of a run in which the third partition gets this message once the rate is set."""
+    """Send a message to the third partition once the rate is set; return the run's outcome."""
     door = Door("run_experiment.sh", engine, "1000", "60", "1", "1.0", "--decide-within", "0")
     door.until(r"^\[4/")
     producer = Producer(net.kafka(load()).librdkafka())
@@ -63,14 +63,14 @@ def refusal_of(engine: str, value: bytes | None) -> str:
     assert producer.flush(10) == 0
     sent_s = time.monotonic()
     assert door.wait() == 1, door.output
-    assert time.monotonic() - sent_s < 40, door.output  # not when the minute of settling is over
+    assert time.monotonic() - sent_s < 40, door.output  # before the minute of settling is over
     outcome = str(read_run(run_folder(door.output))["outcome"])
     assert f"The experiment failed: {outcome}" in door.output
     return outcome
 
 
 class Door:
-    """A front door that runs in a process of its own; its lines are read while it runs."""
+    """A user's command in a process of its own; its lines are read while it runs."""
 
     def __init__(self, *argv: str) -> None:
         self.lines: list[str] = []
@@ -90,11 +90,11 @@ class Door:
 
     @property
     def output(self) -> str:
-        """The output so far."""
+        """Output until now."""
         return "\n".join(self.lines)
 
     def until(self, pattern: str) -> str:
-        """Wait for a line that matches; the line."""
+        """Wait for a matching line; return it."""
         give_up = time.monotonic() + LINE_WITHIN_S
         while time.monotonic() < give_up:
             for line in list(self.lines):
@@ -106,12 +106,12 @@ class Door:
         raise AssertionError(f"no {pattern!r} in time:\n{self.output}")
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the runner itself, as kill does."""
+        """Send a signal to the command's own process, as `kill` does."""
         self.process.send_signal(number)
 
     def programs(self) -> list[str]:
-        """The names of all live programs that it has begun, by whatever way and for whatever: found
-        by an environment variable of this door's own, whether or not their parents live."""
+        """Return the names of all live programs that the command started, directly or not. They
+        have an environment variable of this command, even if their parents ended."""
         found: list[str] = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -120,7 +120,7 @@ class Door:
         return found
 
     def kill_with_watchdog(self) -> None:
-        """SIGKILL to the runner and to what would clear up after it."""
+        """Send SIGKILL to the command, and to the watchdog that would clean up after it."""
         (watchdog,) = [
             child
             for child in psutil.Process(self.process.pid).children()
@@ -131,7 +131,7 @@ class Door:
         self.wait()
 
     def wait(self, within_s: float = 240) -> int:
-        """Its exit code."""
+        """Wait for the command's end; return its exit code."""
         try:
             code = self.process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -141,7 +141,7 @@ class Door:
         return code
 
     def _end(self) -> None:
-        """End it, so that the tests after this one find the machine free."""
+        """End the command, so that it does not disturb later tests."""
         self.process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
@@ -156,7 +156,7 @@ class Door:
 
 @contextlib.contextmanager
 def stack_up(engine: str, within_s: float) -> Iterator[Door]:
-    """A stack, put up by hand; the demo is not loaded. It is taken down in the end."""
+    """Start a stack by hand, without the demo; stop it at the end."""
     door = Door("race", "up", engine)
     try:
         assert door.wait(within_s) == 0, door.output
@@ -173,9 +173,9 @@ def settings() -> Settings:
 
 @pytest.fixture(scope="session")
 def experiment() -> Door:
-    """The README's experiment, run to its end as it is printed there."""
+    """Run the README's experiment to its end, as the README shows it."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.delenv("DECIDE_WITHIN")  # it watches on until the verdict is decided
+        environment.delenv("DECIDE_WITHIN")  # continue until the verdict is decided
         door = Door(*shlex.split(EXPERIMENT))
     ended_well(door, within_s=400)
     return door
@@ -183,7 +183,7 @@ def experiment() -> Door:
 
 @pytest.fixture
 def nothing_left(settings: Settings) -> Callable[[], None]:
-    """A check that no process, no port and no data of a stack is left."""
+    """Return a function that fails unless all processes, ports and data of the stack are gone."""
 
     def check() -> None:
         left = processes.members(settings.stack_name)
@@ -202,7 +202,7 @@ def nothing_left(settings: Settings) -> Callable[[], None]:
 
 @pytest.fixture
 def door(settings: Settings) -> Iterator[Callable[..., Door]]:
-    """Opens front doors; what a failed test left running is ended after it."""
+    """Return a function that starts commands; end those that a failed test left running."""
     opened: list[Door] = []
 
     def open_door(*argv: str) -> Door:
@@ -219,7 +219,7 @@ def door(settings: Settings) -> Iterator[Callable[..., Door]]:
 
 @pytest.fixture(scope="module")
 def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadgenStack]:
-    """The load generator with MySQL and the broker, beside whatever stands; one for each file."""
+    """Start the load generator, MySQL and the broker beside any running stack, once per file."""
     stack = LoadgenStack(settings, tmp_path_factory.mktemp("stack"))
     try:
         stack.up()
@@ -230,8 +230,8 @@ def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def contained(settings: Settings, docker_engine: object, airgap_images: None) -> Iterator[Settings]:
-    """Front doors that are opened from now on run the stack in containers. `settings` are those of
-    before, also for tests that come later."""
+    """Let commands run the stack in containers from now on. The fixture `settings` does not
+    change."""
     name = f"{settings.stack_name}-contained"
     with pytest.MonkeyPatch.context() as environment:
         for variable, value in {**CONTAINED, "STACK_NAME": name}.items():
@@ -241,13 +241,13 @@ def contained(settings: Settings, docker_engine: object, airgap_images: None) ->
 
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
-    """Waits for a condition, with a deadline that names what was waited for."""
+    """Return a function that waits for a condition, until a deadline whose error names it."""
     return partial(waiting.wait_until, every_s=0.2)
 
 
 def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
-    """`run.json` of an experiment that came to its end with nothing wrong. A busy machine may have
-    kept the generator from its rate: that is reported, and no test's business."""
+    """Return `run.json` of an experiment; fail unless it ended well. On a busy machine, the
+    generator may have missed its rate: that is reported, and accepted."""
     code = door.wait(within_s)
     folder = run_folder(door.output)
     run = runfolder.read_run(folder)
@@ -258,7 +258,7 @@ def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
 
 
 def rate_missed(run: RunRecord) -> str | None:
-    """How far the generator was from its rate, if it was."""
+    """Return the message if the generator missed its rate; None if it did not."""
     assert run.arguments and run.results
     return outcome.rate_missed(run.arguments, run.results)
 
@@ -273,14 +273,14 @@ def skip_if_busy(*folders: Path) -> None:
 
 
 def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
-    """All right, but for users who ceased to be of high value while the engine was dead: of those
-    nobody takes back what was sent to Kafka (docs/faults.md). The run says so if there are any."""
+    """Fail unless all views are right. Users who ceased to be of high value while the engine was
+    dead may remain in Kafka, as nothing retracts them (docs/faults.md); the run reports them."""
     assert "verified" in run, door.output
     views = run["verified"]["views"]
     assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
     assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output
     is_right = views["hvu_test"]["extra"] == 0
-    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is reported first
+    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # reported first
         assert (run["outcome"] == "ok") is is_right, door.output
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
 
@@ -318,8 +318,8 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per
 
 
 def check_answers(run: Mapping[str, Any]) -> None:
-    """Every query was sent and answered, if the engine makes the view, with a time, and an age
-    where tracer events show one; and what its reader used is nobody else's."""
+    """Fail unless every query on a view of the engine was sent and answered. Answers have a time,
+    and an age if tracer events show one; the reader's CPU time is counted separately."""
     reads = {read["query"]: read for read in run["results"]["reads"]}
     absent = run["absent_views"]
     queries = [query for query in _workload(run).queries if query.view not in absent]
@@ -331,7 +331,7 @@ def check_answers(run: Mapping[str, Any]) -> None:
         assert read["rows_max"] > 0, read
         assert read["service_time"]["p50_ms"] >= 0, read
         assert (read["age"] is None) == (query.by is None), read
-    assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all its ticks may be the kernel's
+    assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all ticks may be system time
     assert "reader" not in run["engine_services"]
 
 
@@ -340,7 +340,7 @@ def _workload(run: Mapping[str, Any]) -> Workload:
 
 
 def _last_row(path: Path) -> list[int]:
-    """Without its time."""
+    """Return the last row's values, without its time."""
     return [int(cell) for cell in path.read_text().splitlines()[-1].split(",")][1:]
 
 
@@ -355,21 +355,21 @@ def _rows_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
 
 
 def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:
-    """How many were there when the views were verified."""
+    """Return the number of purchases, without tracer events, when the views were verified."""
     marks = folder / "tracer_events.csv"
     *_, in_database = _last_row(marks) if marks.exists() else [0]
     return int(run["verified"]["source_rows"]["purchases"]) - in_database
 
 
 def run_folder(output: str) -> Path:
-    """The run folder that a runner's first lines name."""
+    """Return the run folder that the command's first lines name."""
     match = re.search(r"\), into (.+)$", output, re.MULTILINE)
     assert match, output
     return REPO / match[1]
 
 
 def nc(settings: Settings, *commands: str) -> list[str]:
-    """What `nc` shows when the commands are typed."""
+    """Type commands into `nc`; return the lines that it shows."""
     typed = "".join(f"{command}\n" for command in [*commands, "quit"])
     address = [settings.reach_address, str(settings.loadgen_port)]
     done = subprocess.run(

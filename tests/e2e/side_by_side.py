@@ -1,5 +1,5 @@
-"""Two stacks beside each other: what each worker of xdist needs of its own, and which tests share
-one. Most end-to-end tests wait for most of their time, so that two at a time take less."""
+"""Two stacks side by side: each xdist worker's own stack, and the tests that share one. Most
+end-to-end tests mostly wait, so running two at a time takes less time."""
 
 import os
 import re
@@ -14,17 +14,18 @@ from racetrack.config import load
 from racetrack.machine_lock import private_folder
 
 PORTS_APART = 100
-# Files of which all tests use containers.
+# All tests of these files use containers.
 CONTAINERS = re.compile(r"e2e/test_compose\w*\.py|/test_compose_e2e\.py|images/test_built\.py")
 
 
 def worker_number() -> int:
-    """0 for the first worker, and where there is one process only."""
+    """Return the worker's number; 0 for the first worker, or if there is only one process."""
     return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """Tests of one file share what they set up; all in containers share one Docker engine."""
+    """Keeps tests of one file together, as they share fixtures, and all tests in containers, as
+    they share one Docker engine."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -33,19 +34,18 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """`--dist loadfile`, and what is in containers together."""
+    """Let `--dist loadfile` also keep tests in containers together."""
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """The README's experiment is one that measures."""
+    """Run tests of the README's experiment alone, because it measures."""
     if "experiment" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.alone)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """A second worker that runs end-to-end tests only gets a stack name, ports and a machine lock
-    of its own."""
+    """Give a second worker of end-to-end tests its own stack name, ports and machine lock."""
     number = worker_number()
     if number and all(item.get_closest_marker("e2e") for item in session.items):
         settings = load()
@@ -59,8 +59,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _folder_of_its_own(number: int) -> Path:
-    """Beside that of the first worker. A database that runs as another user has to get through it,
-    but can't look into it; where the folder is another user's, this fails."""
+    """Return a folder beside that of the first worker. Databases that run as another user must get
+    through it, but can't list it. Fail if the folder is another user's."""
     folder = private_folder()
     own = folder.with_name(f"{folder.name}-worker-{number}")
     own.mkdir(mode=0o711, exist_ok=True)

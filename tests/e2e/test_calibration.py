@@ -1,5 +1,5 @@
-"""The harness measures a known thing with the real broker and generator: what was programmed into
-the calibration engine is what comes out."""
+"""End-to-end tests of the calibration: with the real broker and generator, the harness measures
+what was programmed into the calibration engine."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def guard() -> Iterator[terminal.Guard]:
 def measured_as_programmed(
     case: Case, find: Callable[[Path, InjectedDefect], calibration.Finding], guard: terminal.Guard
 ) -> Path:
-    """The folder of a run of this case, in which its defect was found."""
+    """Run a case; fail unless its defect is found. Return the run folder."""
     folder = run_case(case, Screen(Console()), guard)
     found = find(folder, case.defect)
     if not found.within:
@@ -63,7 +63,7 @@ def test_a_programmed_delay_is_measured_as_lag(
     run = read_run(folder)
     for name, value in calibration_engine().settings_of(case.defect).items():
         assert str(run["settings"][name.lower()]) == value
-    # It is a delay, not a loss.
+    # The defect delays pageviews, but loses none.
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     nothing_left()
 

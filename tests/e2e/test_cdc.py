@@ -1,4 +1,5 @@
-"""From MySQL through Debezium to the views: NULL, large and odd values, TRUNCATE, and a pause."""
+"""End-to-end tests of CDC, from MySQL to the views: NULL, large and odd values, TRUNCATE, a
+pause."""
 # ruff: noqa: S608 - SQL is put together from numbers only
 
 import re
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.e2e
 MIB = 1 << 20
 SEEDED_WITHIN_S = 60.0
 SEEDED = 1_000
-# Within this time of a change that Debezium can't deliver, the run has ended.
+# Time from a change that Debezium can't deliver until the run ends.
 ENDS_WITHIN_S = 40.0
 NothingLeft = Callable[[], None]
 
@@ -34,7 +35,7 @@ def in_shop(*statements: str) -> None:
 
 
 def as_soon_as_seeded(statement: str) -> None:
-    """Execute a statement once the purchases are there, seconds before Connect has started."""
+    """Execute a statement once the purchases exist, seconds before Connect has started."""
     give_up = time.monotonic() + SEEDED_WITHIN_S
     while time.monotonic() < give_up:
         try:
@@ -44,7 +45,7 @@ def as_soon_as_seeded(statement: str) -> None:
                     cursor.execute(statement)
                     shop.commit()
                     return
-        except pymysql.MySQLError:  # it is starting
+        except pymysql.MySQLError:  # MySQL is still starting
             pass
         time.sleep(0.05)
     raise AssertionError("the tables were not seeded in time")
@@ -52,7 +53,7 @@ def as_soon_as_seeded(statement: str) -> None:
 
 @pytest.fixture(scope="module")
 def changed() -> Iterator[dict[str, Any]]:
-    """The record of a verified run with NULL at the snapshot and later, large and odd values."""
+    """Return a verified run with large and odd values, and NULL before and after the snapshot."""
     door = Door("run_experiment.sh", EXAMPLE, "2000", "20", "3", "1.0", "--verify")
     as_soon_as_seeded("UPDATE purchases SET quantity = NULL, status = NULL WHERE id <= 20")
     write_odd_rows(door)
@@ -63,7 +64,7 @@ def changed() -> Iterator[dict[str, Any]]:
         f"UPDATE users SET email = REPEAT('é', {MIB}) WHERE id = 10",
     )
     ended_well(door, 400)
-    # Long values are cut on the screen.
+    # Long values are shortened on the screen.
     assert max(map(len, door.lines)) < 2_000
     yield read_run(run_folder(door.output))
 

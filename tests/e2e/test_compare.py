@@ -1,4 +1,4 @@
-"""A comparison and a changing load with real parts."""
+"""End-to-end tests of a comparison and of a changing load."""
 
 import csv
 import json

@@ -1,5 +1,5 @@
-"""The experiment in containers, on images built here: its figures, its ports, and both ways to end
-it. The same runs as natively, so only what is different is looked at."""
+"""End-to-end tests of the experiment in containers, on images built here: its figures, its ports,
+and its two kinds of ends. Only the differences from native runs are checked."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ def client(docker_engine: Engine) -> docker.DockerClient:
 
 @pytest.fixture(scope="module")
 def bystander(client: docker.DockerClient, contained: Settings) -> Iterator[Any]:
-    """A container of another project whose name begins like ours."""
+    """Run a container of another project whose name begins like ours."""
     container = client.containers.run(
         client.images.list("racetrack/airgap-loadgen")[0],
         ["sleep", "1000"],
@@ -61,7 +61,7 @@ def bystander(client: docker.DockerClient, contained: Settings) -> Iterator[Any]
 def nothing_left(
     client: docker.DockerClient, contained: Settings, bystander: Any
 ) -> Callable[[], None]:
-    """A check that all of the project is gone, and that nobody else was touched."""
+    """Return a function that fails unless only the bystander is left."""
 
     def check() -> None:
         ours = {"label": f"{LABEL}={contained.stack_name}"}
@@ -77,7 +77,7 @@ def nothing_left(
 
 @pytest.fixture(scope="module")
 def finished(contained: Settings, bystander: Any) -> Door:
-    """One experiment at 1,000/s to its end, after one that was killed with its watchdog."""
+    """Run one experiment at 1,000/s to its end, after one that was killed with its watchdog."""
     killed = Door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     killed.until("ready after")
     killed.kill_with_watchdog()
@@ -131,7 +131,7 @@ def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
     by_group, by_process = used(folder / "cgroup.csv"), used(folder / "usage.csv")
     assert by_group.keys() == by_process.keys() == SERVICES
     for name, cpu_s in by_process.items():
-        # The group also counts health checks, which come and go.
+        # The control group also includes health checks, which come and go.
         assert 0.9 * cpu_s - 0.1 <= by_group[name] <= 1.5 * cpu_s + 3.0, name
 
 
@@ -186,7 +186,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     wait_until: Callable[..., None],
 ) -> None:
     run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
-    run.until("ready after")  # the first of them: `docker compose up` goes on creating the others
+    run.until("ready after")  # the first service; `docker compose up` still starts others
     os.killpg(run.process.pid, signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL
     Watchdog("compose", contained.stack_name).wait_for_last(print)
@@ -202,7 +202,7 @@ def ports(service: str, settings: Settings) -> list[int]:
 
 
 def listening(settings: Settings) -> dict[int, set[str]]:
-    """Which of the stack's ports something listens on, and at what addresses."""
+    """Return the addresses that are listened on, for each of the stack's ports."""
     ours = {port for name, port in settings.model_dump().items() if name.endswith("_port")}
     found: dict[int, set[str]] = {}
     for connection in psutil.net_connections(kind="tcp"):
@@ -213,14 +213,14 @@ def listening(settings: Settings) -> dict[int, set[str]]:
 
 
 def page(url: str) -> str:
-    """What is served there."""
+    """Return the content at a URL."""
     with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  # of this machine
         text: str = answer.read().decode()
         return text
 
 
 def used(path: Path) -> Mapping[str, float]:
-    """CPU seconds between the first and the last row of each service."""
+    """Return CPU seconds between the first and the last row of each service."""
     rows: dict[str, list[float]] = {}
     with path.open() as file:
         for row in csv.DictReader(file):

@@ -1,4 +1,4 @@
-"""Containers as the harness drives them: their processes, their ends, a stack that stands."""
+"""End-to-end tests of containers: their processes, how they end, and a stack that stays up."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def settings() -> Settings:
 def opened(
     docker_engine: Engine, airgap_images: None, settings: Settings
 ) -> Callable[[], ComposeStack]:
-    """A stack as another process would open it."""
+    """Return a function that opens the stack as another process would."""
     return lambda: ComposeStack(settings, find(airgap=True))
 
 
@@ -41,7 +41,7 @@ def opened(
 def stack(
     opened: Callable[[], ComposeStack], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ComposeStack]:
-    """MySQL, the broker and the load generator, up and then taken down."""
+    """Start MySQL, the broker and the load generator; stop them at the end."""
     stack = opened()
     (logs := tmp_path_factory.mktemp("run") / "stack").mkdir()
     stack.prepare(SERVICES, print)
@@ -53,13 +53,13 @@ def stack(
 
 
 def container(stack: ComposeStack, service: str) -> Container:
-    """A container by way of Docker's own client."""
+    """Return a container from Docker's own client."""
     name = f"{stack.settings.stack_name}-{service}-1"
     return docker.from_env().containers.get(name)
 
 
 def pageviews(settings: Settings) -> int:
-    """How many the load generator has handed over."""
+    """Return the number of pageviews that the load generator has handed over."""
     with Control(settings.reach_address, settings.loadgen_port) as control:
         return sum(control.stats()["pageviews"]["handed"])
 
@@ -95,7 +95,7 @@ def test_a_paused_container_stands_still_and_goes_on(
     account = stack.accounting("loadgen")
     assert account
     before = account.cpu_s()
-    time.sleep(0.5)  # the time in which nothing must happen
+    time.sleep(0.5)  # nothing must happen meanwhile
     assert account.cpu_s() == before
     assert stack.died() == {}
     stack.resume("loadgen")
@@ -128,7 +128,7 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     stack: ComposeStack, opened: Callable[[], ComposeStack]
 ) -> None:
     other = opened()
-    assert other.running() is None  # it was not left running on purpose
+    assert other.running() is None  # no user left it running
     stack.leave_running(EXAMPLE)
     standing = other.running()
     assert standing
@@ -154,7 +154,7 @@ def test_one_that_ends_unasked_is_reported_with_its_log_tail(
 def test_a_container_that_does_not_come_up_is_reported_with_its_log_tail(
     opened: Callable[[], ComposeStack], stack: ComposeStack, tmp_path: Path
 ) -> None:
-    """The last test of the file: it ends the stack of the others."""
+    """Run last in this file, because the test ends the stack of the others."""
     stack.stop(print)
     broken = ComposeStack(stack.settings.model_copy(update={"shop_users": 0}), find(airgap=True))
     (logs := tmp_path / "stack").mkdir()

@@ -1,4 +1,5 @@
-"""However a run ends, nothing is left behind, and `run.json` has its steps and outcome."""
+"""End-to-end tests that every run, however it ends, leaves nothing behind but a complete
+`run.json`."""
 
 import contextlib
 import json
@@ -20,8 +21,8 @@ from tests.some_engines import CALIBRATION, EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
-# It is up within seconds. The whole stack, with the JVMs and Debezium, is looked at where a start
-# or the loading of a demo is broken off, and by the Ctrl-C on a pipeline.
+# This engine is up within seconds. The whole stack, with JVMs and Debezium, is used only to
+# interrupt a start or the loading of a demo, and for Ctrl-C on a pipeline.
 LIGHT = CALIBRATION
 NothingLeft = Callable[[], None]
 Open = Callable[..., Door]
@@ -48,7 +49,7 @@ def test_a_signal_in_any_step(
     code = run.wait()
     nothing_left()
     record = read_run(run_folder(run.output))
-    if step == 6:  # it had all been measured: cleaning up is finished, and the run counts
+    if step == 6:  # everything was measured: the clean-up finishes, and the run counts
         assert (code, record["outcome"]) == (0, "ok"), run.output
     else:
         assert (code, record["outcome"]) == (128 + number, f"interrupted by {number.name}")
@@ -59,7 +60,7 @@ def test_a_signal_in_any_step(
 def pipeline(
     settings: Settings, tmp_path: Path
 ) -> Iterator["tuple[subprocess.Popen[bytes], Path]"]:
-    """An experiment whose output `tee` shows, and copies to a file; ended if the test fails."""
+    """Start an experiment with its output piped to `tee`; end it if the test fails."""
     seen = tmp_path / "seen"
     started = subprocess.Popen(
         ["bash", "-c", f"./run_experiment.sh {EXAMPLE} 1000 30 2 1.0 | tee {seen}"],
@@ -83,11 +84,11 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
 ) -> None:
     process, seen = pipeline
     wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4", 2 * LINE_WITHIN_S)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
+    os.killpg(process.pid, signal.SIGINT)  # to every process of the pipeline, as a terminal does
     found = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
 
     def has_cleaned_up() -> bool:
-        """Four steps, and the cleaning up."""
+        """Return whether the four steps and the clean-up have ended."""
         steps = read_run(found)["steps"]
         return len(steps) == 5 and bool(steps[-1]["ended_at"])
 
@@ -117,7 +118,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     assert run.wait() == -signal.SIGKILL
     Watchdog("native", settings.stack_name).wait_for_last(print)
     nothing_left()
-    # The watchdog itself, which has just let go of its lock, is the last.
+    # The watchdog, which has just released its lock, ends last.
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     folder = run_folder(run.output)
     assert read_run(folder)["outcome"] == "the harness was killed"

@@ -1,6 +1,7 @@
-"""Runs in a shell whose settings would change what is measured, and on file systems that are full.
+"""End-to-end tests in a shell whose settings would change results, and on file systems that fill
+up.
 
-They are made in a mount namespace of their own, which takes root.
+Those file systems are in their own mount namespace, which requires root.
 """
 
 import json
@@ -55,12 +56,12 @@ def mounted(door: Callable[..., Door]) -> Mounted:
 
 
 def seen_inside(run: Door, folder: Path) -> Path:
-    """A folder as the run's mount namespace has it."""
+    """Return a folder's path as seen from the run's mount namespace."""
     return Path(f"/proc/{run.process.pid}/root") / folder.relative_to("/")
 
 
 def fill(file: Path, bytes_most: int) -> None:
-    """Write until there is no room."""
+    """Write until the file system is full."""
     block = bytes(1 << 20)
     with file.open("wb", buffering=0) as full:
         try:
@@ -89,7 +90,7 @@ def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_reported(
         given = member.process.environ()
         assert not given.keys() & HOSTILE.keys(), member.service
         assert given["LC_ALL"] == "C.UTF-8"
-        # The database runs as another user, whose limits psutil may not read.
+        # The database runs as another user, whose limits psutil can't read.
         limits = Path(f"/proc/{member.process.pid}/limits").read_text()
         soft = re.search(r"^Max open files +(\d+)", limits, re.MULTILINE)
         assert soft and int(soft[1]) > 256, member.service
@@ -139,7 +140,7 @@ def test_a_full_disk_of_run_folders_ends_the_run(
 
 
 def ends_by_itself(run: Door, why: str) -> None:
-    """Check that a run ends within seconds with only the reason."""
+    """Fail unless the run ends within seconds, with only the reason."""
     began_s = time.monotonic()
     assert run.wait() == 1, run.output
     assert time.monotonic() - began_s < ENDS_WITHIN_S

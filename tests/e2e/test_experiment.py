@@ -1,4 +1,4 @@
-"""The whole experiment on the real stack: its figures are right, and nothing is left behind."""
+"""End-to-end test of the whole experiment: its figures are right, and nothing is left behind."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from tests.some_engines import EXAMPLE
 pytestmark = pytest.mark.e2e
 
 OWN = find_engine(EXAMPLE).services
-# Percent of a core. The same code used 1.9 to 3.7 % on a machine whose cores change their speed.
+# Percent of a core. The same code used 1.9 to 3.7 % on a machine whose core speed varies.
 HARNESS_MOST_PCT = 4
 
 
@@ -61,8 +61,8 @@ def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
     run = read_run(folder)
     results = run["results"]
     assert run["arguments"]["pageviews_per_s"] == 5000
-    # Three purchases a second bring a pageview each. How many of all were handed over in time
-    # depends on what else the machine does; how late the engine was, too.
+    # Three purchases a second cause one pageview each. The number handed over in time, and the
+    # engine's delay, depend on the machine's other programs.
     assert results["offered_pageviews_per_s"] == pytest.approx(5003, rel=0.005)
     assert results["achieved_pageviews_per_s"] > 0
     assert 0 < results["dt_ms"]["p50"] < 60_000
@@ -71,7 +71,7 @@ def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
         assert len(of["cpu_pct"]["samples"]) == 10
         assert len(of["rss_gib"]["samples"]) in (9, 10, 11)
         assert results["processes"][name]["rss_max"]["gib"] >= of["rss_gib"]["max"] > 0.1
-        # top and the kernel's own account must agree on the ten seconds.
+        # top and the kernel's own account must agree over ten seconds.
         assert of["kernel_cpu_pct"] == pytest.approx(of["cpu_pct"]["mean"], rel=0.35, abs=4)
 
 
@@ -87,7 +87,7 @@ def test_top_s_samples_stand_in_a_file_and_not_on_the_screen(
 def test_the_summary_is_short_and_computed_from_the_raw_files(
     folder: Path, experiment: Door
 ) -> None:
-    """Past all code of the analysis, once more."""
+    """Recompute the summary without the code of the analysis."""
     lines = experiment.lines
     (first,) = [n for n, line in enumerate(lines) if line.startswith(f"{EXAMPLE} at ")]
     summary = lines[first:]
@@ -120,7 +120,7 @@ def test_it_decides_whether_the_engine_kept_up(folder: Path) -> None:
 def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
     used_pct = read_run(folder)["results"]["noise"]["harness_cpu_pct"]
     if used_pct >= HARNESS_MOST_PCT:
-        skip_if_busy(folder)  # where all is slow since the cores are taken, so is the harness
+        skip_if_busy(folder)  # busy cores also slow the harness down
     assert used_pct < HARNESS_MOST_PCT
 
 

@@ -1,4 +1,4 @@
-"""Trouble on purpose, done to the real stack: it is recorded, it passes, the views are right."""
+"""End-to-end tests of faults on the real stack: recorded, ended, and views right."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ FAULTS = ("kill:debezium@2s", "pause:broker@12s+2s", "kill:mysql@16s", "kill:eng
 
 @pytest.fixture(scope="module")
 def changing() -> Iterator[None]:
-    """With updates and deletions: what is lost or counted twice then shows. And somebody reads."""
+    """Add updates and deletions, which reveal lost and repeated events, and reads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("READS_PER_SECOND", "2")
         patch.setenv("UPDATES_PER_SECOND", "10")
@@ -31,7 +31,7 @@ def changing() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def finished(changing: None) -> Door:
-    """One experiment at 500/s under all the trouble there is, verified at its end."""
+    """Run one experiment at 500/s with all kinds of faults, verified at its end."""
     faults = [word for fault in FAULTS for word in ("--fault", fault)]
     door = Door("run_experiment.sh", EXAMPLE, "500", "5", "25", "1.0", "--verify", *faults)
     door.wait(within_s=600)
@@ -62,7 +62,7 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
         list(find_engine(EXAMPLE).services),
     ]
     first, pause, _, engine = done
-    # Never too early; how late, depends on what else the machine does.
+    # Faults never begin too early; their delay depends on the machine's other programs.
     assert 1_950 < first["at_ms"] - run["faults"]["from_ms"] < 12_000
     assert 1_950 < pause["until_ms"] - pause["at_ms"] < 12_000
     assert pause["restart_s"] is None
@@ -99,7 +99,7 @@ def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> 
     killed = run["faults"]["done"][3]
     dead_ms = killed["until_ms"] - 1_000 * (killed["restart_s"] + killed["reload_s"])
     for curve in curves.read(folder).processed:
-        # Until it was dead it may have counted on.
+        # The engine may have counted until it was dead.
         assert curve.count[curve.at_ms <= dead_ms][-1] == 0
         after = curve.count[curve.at_ms >= killed["at_ms"]]
         assert 0 in after

@@ -1,4 +1,4 @@
-"""The search for the limit, on an engine whose limit is known, with real broker and generator."""
+"""End-to-end test of the capacity search, on an engine whose capacity is known."""
 
 import json
 import tempfile
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 CAPACITY_PER_S = 8_000
 
 
-# The calibration engine compiles nothing and has no noise: less will do.
+# Shorter times are enough, because the calibration engine compiles nothing and has no noise.
 QUICK = replace(
     DURATIONS,
     look_s=3,
@@ -60,8 +60,8 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
 
 
 def is_found(found: LimitRecord) -> bool:
-    """Whether both numbers are as programmed: capacity to 3 %, and the lag within both bounds at
-    0.90 of it at least."""
+    """Return whether capacity is right within 3 %, and 0.87 of it sustainable within both
+    bounds."""
     if not found.capacity:
         return False
     right = found.capacity.per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)

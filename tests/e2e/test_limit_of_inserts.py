@@ -1,4 +1,4 @@
-"""The search raises what comes by CDC, on a real way from the database to an engine's view."""
+"""End-to-end test that a search raises the rate of inserts through CDC to an engine's view."""
 
 import tempfile
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.some_engines import EXAMPLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-# How fast it is, is not tested here.
+# The capacity itself is not tested here.
 QUICK = replace(
     DURATIONS,
     look_s=3,

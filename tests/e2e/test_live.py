@@ -1,4 +1,4 @@
-"""Several engines on one input, on the real stack: a run, and a session that is steered by HTTP."""
+"""End-to-end tests of several engines on one input: a run, and a session controlled by HTTP."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ WITHIN_S = 120.0
 
 
 class Steered:
-    """A session, and what its page receives."""
+    """A session, and the data that its page receives."""
 
     def __init__(self, door: Door) -> None:
         self.door = door

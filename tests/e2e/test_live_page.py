@@ -1,6 +1,7 @@
-"""`./race live` with two engines, steered in a real browser as a user does it: the curves follow
-the rate, a killed engine is said, a page survives a reload and a lost server, two pages agree, all
-works by keyboard and on a phone. Needs Chromium (Debian: `apt-get install chromium`)."""
+"""End-to-end tests of `./race live` with two engines, used in a real browser: curves follow the
+rate, a killed engine is reported, the page survives a reload and a lost server, two pages agree,
+and the page works with the keyboard and on a phone. Needs Chromium (Debian: `apt-get install
+chromium`)."""
 
 import csv
 import re
@@ -29,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[Door]:
-    """A session of both engines. The last test ends it."""
+    """Start a session of both engines. The last test ends it."""
     live = Door("race", "live", *ENGINES, "--rate", "500", "--port", "0")
     yield live
     if live.process.poll() is None:
@@ -46,7 +47,7 @@ def url(live: Door) -> str:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser, url: str) -> Tab:
-    """A page of the running session, from the start of the stack."""
+    """Open a page of the session, and wait until the stack is up."""
     tab = Tab(browser, WIDE).open(url)
     tab.until(
         "document.querySelector('[data-control=rate]').getAttribute('aria-disabled') === 'false'",
@@ -56,7 +57,7 @@ def tab(browser: Browser, url: str) -> Tab:
 
 
 def wait_for_rates(tab: Tab, per_s: int) -> None:
-    """Wait until offered, published and counted rates of all engines are near a rate."""
+    """Wait until the offered, published and counted rates of all engines are near a rate."""
     tab.until(
         """(perS) => {
           const shown = [...document.querySelectorAll(".chart.rate .legend .value")]

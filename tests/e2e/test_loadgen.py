@@ -1,5 +1,5 @@
-"""What the load generator does on a real broker and a real MySQL. The tests share one, and go on
-from each other's load."""
+"""End-to-end tests of the load generator with a real broker and a real MySQL, which all tests
+share, including the load of earlier tests."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ CHANNELS = {"organic search", "paid search", "referral", "social", "display"}
 
 @pytest.fixture(scope="module")
 def first_second(loadgen: LoadgenStack) -> list[Message]:
-    """All the pageviews since the generator's start, a thousand at least of every partition."""
+    """Return all pageviews since the generator's start: at least a thousand in every partition."""
     loadgen.rates(20_000)
     loadgen.watch(0.5)
     handed, published = loadgen.pause()
@@ -81,7 +81,7 @@ def test_order_and_users_belong_to_partitions(first_second: list[Message]) -> No
     assert in_order(first_second)
     for message in first_second:
         assert home.setdefault(message.key, message.partition) == message.partition
-    # As many different users as that many draws among all of them give.
+    # The number of different users that so many draws are expected to give.
     users = 10_000
     expected = users * (1 - (1 - 1 / users) ** len(first_second))
     assert len(home) == pytest.approx(expected, rel=0.03)
@@ -128,7 +128,7 @@ def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their
 
 
 def in_order(messages: list[Message]) -> bool:
-    """Whether within each partition none was due before the one that comes before it."""
+    """Return whether due times never decrease within a partition."""
     newest: dict[int, int] = {}
     for message in messages:
         if message.value["received_at"] < newest.get(message.partition, 0):
@@ -138,21 +138,21 @@ def in_order(messages: list[Message]) -> bool:
 
 
 def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
-    """However busy the machine is: what is due follows the clock, and all of it goes out with the
-    times at which it was due. How late it does is for bench/loadgen.sh."""
+    """On any machine, due pageviews follow the clock, and all are sent with their due times.
+    bench/loadgen.sh measures how late they are sent."""
     _, since = loadgen.pause()
     loadgen.rates(20_000)
     lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
     first_ms, last_ms = lines[0]["now_ms"], lines[-1]["now_ms"]
     due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
-    # Times are in whole milliseconds: one of 2,800 is 0.04 %.
+    # Times are in whole milliseconds, and 1 of 2,800 is 0.04 %.
     assert due / (last_ms - first_ms) * 1000 == pytest.approx(20_000, rel=0.001)
     handed, published = loadgen.pause()
     assert handed == published
     assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
     window = range(first_ms, last_ms)
     stamped = sum(message.value["received_at"] in window for message in loadgen.read(since))
-    # The fraction of a pageview of each partition, and of a millisecond, at either end.
+    # Allow for a fraction of a pageview per partition, and of a millisecond, at either end.
     assert stamped == pytest.approx(due, abs=40)
 
 
@@ -173,7 +173,7 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
         mine = [m for m in messages if partition in (None, m.partition)]
         return sum(m.value["received_at"] in window for m in mine)
 
-    # The fraction of a pageview of each partition at either end, and a millisecond of clocks.
+    # Allow for a fraction of a pageview per partition at either end, and a millisecond of clocks.
     assert due_in(sent_ms - 300, 300) == pytest.approx(300, abs=13)
     assert due_in(answered_ms + 50, 300) == pytest.approx(6_000, abs=32)
     for partition in range(len(handed)):
@@ -218,7 +218,7 @@ def test_updates_and_deletions_change_what_is_there(
     rows = loadgen.sql("SELECT id, status, purchase_price FROM purchases")
     assert len(rows) == rows_before - counts["deletes"]["done"]
     assert {2, 1} <= {status for _, status, _ in rows}
-    # A purchase costs what it did, whatever its item costs now.
+    # A purchase keeps its price when the item's price changes.
     assert all(price == paid[row] for row, _, price in rows)
     users = loadgen.sql("SELECT id, is_vip, email FROM users")
     assert [row for row, is_vip, _ in users if is_vip != vips[row]]
@@ -234,7 +234,7 @@ def test_updates_and_deletions_change_what_is_there(
 def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
-    """How late they make it is for bench/loadgen.sh --only clients."""
+    """bench/loadgen.sh --only clients measures how late such clients make the load."""
     address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
     loadgen.rates(10_000)
     loadgen.watch(0.3)
@@ -249,7 +249,7 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
         junk, long_line, deaf, page = join(), join(), join(), join()
         junk.sendall(os.urandom(64) + b"\n\0\xff\xfe\n")
         long_line.sendall(b"x" * 1_000_000)
-        with contextlib.suppress(OSError):  # it is dropped before it has sent all of them
+        with contextlib.suppress(OSError):  # the server disconnects before all is sent
             deaf.sendall(b"stats\n" * 100_000)
         page.sendall(b"POST / HTTP/1.1\r\nHost: shop\r\n\r\nset pageviews_per_second 9\r\n")
         lines = loadgen.watch(2)
@@ -268,7 +268,7 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
 
 
 def waiting(loadgen: LoadgenStack) -> int:
-    """Pageviews that are due and neither handed over nor refused."""
+    """Return the number of pageviews that are due but neither handed over nor refused."""
     counts = loadgen.stats()["pageviews"]
     return int(sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"]))
 

@@ -1,5 +1,5 @@
-"""The load generator ends in order, and outlives what dies around it. The tests share one, and go
-on from each other's load."""
+"""End-to-end tests that the load generator ends in order, and survives the death of other
+processes. All tests share one, including the load of earlier tests."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     lines = loadgen.watch(2)
     counts = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
     seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
-    # Purchases' pageviews go on too, and are handed over.
+    # Pageviews of purchases also continue, and are handed over.
     assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.002)
     wait_until(lambda: handed(loadgen) >= counts[1], "pageviews without MySQL")
     stats = loadgen.stats()
@@ -69,7 +69,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     purchases, deletes = loadgen.stats()["purchases"], loadgen.stats()["deletes"]
     assert purchases["due"] == purchases["done"]
     assert deletes["due"] == deletes["done"] > 0
-    # None is lost, and none comes twice, though the connection broke in mid-work.
+    # None is lost or repeated, although the connection broke in the middle of a transaction.
     rows = loadgen.sql("SELECT COUNT(*) FROM purchases")
     assert rows == [(rows_before + purchases["done"] - deletes["done"],)]
 
@@ -86,8 +86,8 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_reported(
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
     (message,) = re.findall(death, loadgen.log())
-    # What the worker handed over in its last turn may not have been noted; on a busy machine that
-    # is a batch of each partition, and half a second's worth.
+    # Counts of the worker's last turn may be missing. On a busy machine, that is one batch per
+    # partition, and half a second of pageviews.
     assert -6_000 < loss(loadgen) <= int(message) + 20_000 * 0.5
     nothing_is_lost_from_now_on(loadgen)
 
@@ -103,14 +103,14 @@ def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: W
     start_broker()
     wait_until(lambda: "Kafka: no more errors" in loadgen.log(), "return of the broker")
     wait_until(lambda: tells_offsets(loadgen), "leaders of the partitions")
-    # With acks=0 what was under way is gone, but not what waited in the queue.
+    # With acks=0, messages under way are lost, but not those in the queue.
     assert 0 <= loss(loadgen) < 5_000
     assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
     nothing_is_lost_from_now_on(loadgen)
 
 
 def loss(loadgen: LoadgenStack) -> int:
-    """Pause the load: how many were handed over that the broker does not have."""
+    """Pause the load; return the number of pageviews handed over that are not in the broker."""
     handed, published = loadgen.pause()
     lost = [a - b for a, b in zip(handed, published, strict=True)]
     loadgen.before = [a - b for a, b in zip(loadgen.before, lost, strict=True)]
@@ -142,7 +142,7 @@ def answers(loadgen: LoadgenStack) -> bool:
 
 
 def tells_offsets(loadgen: LoadgenStack) -> bool:
-    """A broker that is back may have no leader for a partition yet."""
+    """Return whether the broker reports offsets. After a restart, partitions may lack a leader."""
     try:
         loadgen.broker.end_offsets()
     except RacetrackError:
@@ -151,7 +151,7 @@ def tells_offsets(loadgen: LoadgenStack) -> bool:
 
 
 def works(loadgen: LoadgenStack, other_than: int) -> bool:
-    """Whether another worker has all partitions and is up to date."""
+    """Return whether another worker has all partitions and is up to date."""
     stats = loadgen.stats()
     (worker,) = stats["workers"]
     pageviews = stats["pageviews"]

@@ -1,4 +1,4 @@
-"""A run beside which another program works is void, and how much that program used is measured."""
+"""End-to-end test that another program makes a run void, and that its CPU use is measured."""
 
 import shlex
 from collections.abc import Callable
@@ -36,11 +36,11 @@ def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
     assert record["outcome"].startswith("Void: in the measured window other programs used")
     assert f": {record['outcome']}" in run.output
     assert "NOISE_GATE=false" in run.output
-    # The figures are there all the same.
+    # The figures are recorded nevertheless.
     assert record["results"]["verdict"]["kind"]
     verdict = record["results"]["verdict"]
     burnt = burnt_pct(file, verdict["from_ms"], verdict["until_ms"])
-    assert burnt > 10  # twice what makes a run void, also where it did not get all it wanted
+    assert burnt > 10  # twice the permitted use, even if that program did not get all it wanted
     foreign = record["results"]["noise"]["foreign_cpu_pct"]
     assert foreign > burnt - WITHIN_PCT, record["results"]["noise"]
     core = record["results"]["noise"]["core"]

@@ -1,5 +1,5 @@
-"""Runs against a Kafka that the user provides, with TLS, a password, and rights on a prefix; and
-against a registry behind TLS and a password."""
+"""End-to-end tests with a Kafka that the user provides, with TLS, a password, and rights on a
+prefix; and with a registry behind TLS and a password."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.e2e
 
 TOKEN = re.compile(r"eyJ[\w-]+\.eyJ")  # beginning of header and claims
-SECRET = re.compile(r'a \\*"secret')  # in whatever way quotation marks are escaped
+SECRET = re.compile(r'a \\*"secret')  # whatever the escape of quotation marks
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
-"""Runs against a MySQL that the user provides, with TLS, a password and rights on own databases;
-and against a Kafka Connect behind TLS and a password."""
+"""End-to-end tests with a MySQL that the user provides, with TLS, a password and rights on own
+databases; and with a Kafka Connect behind TLS and a password."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Site:
         return {name: value for each in services for name, value in each.settings().items()}
 
     def left(self) -> set[str]:
-        """Return the names of what runs created."""
+        """Return the names of everything that runs created."""
         theirs = (self.kafka.topics(), self.registry.subjects(), self.mysql.databases())
         return set().union(*theirs, self.connect.connectors())
 

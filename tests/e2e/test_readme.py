@@ -1,4 +1,4 @@
-"""The README's commands run, and their output looks as it is printed there."""
+"""End-to-end tests that the README's commands run, and that their output looks as in the README."""
 
 import json
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 README = (REPO / "README.md").read_text()
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NC = "nc localhost 8090"
-# Lines that only some runs print.
+# Beginnings of lines that only some runs print.
 DEPENDS_ON_FIGURES = ("  lag ", "  warning ")
 STEP = re.compile(r"\[[1-6]/6\] ")
 
@@ -37,11 +37,11 @@ def transcripts() -> dict[str, list[str]]:
 
 
 def shape(line: str) -> str:
-    """Return a line without what changes from run to run."""
+    """Return a line without the parts that differ between runs."""
     line = re.sub(r"\S*logs/\S+", "FOLDER", line)
     line = re.sub(r"(the data in) \S+", r"\1 FOLDER", line)
     line = re.sub(r"samples=\[.*\]", "samples=[N]", line)
-    # The wording of outcome and verdict depends on their figures.
+    # The wording of outcome and verdict depends on the figures.
     line = re.sub(r"^(\w+ at \S+ pageviews/s \(\w+\):) .*", r"\1 WORDS", line)
     line = re.sub(r"^(  verdict) .*", r"\1 WORDS", line)
     step = STEP.match(line)
@@ -54,7 +54,7 @@ def test_every_command_is_run_by_a_test() -> None:
     tests = "".join(path.read_text() for path in files)
     run_here = {EXPERIMENT, NC}
     for command in transcripts().keys() - run_here:
-        if command == "./run_tests.sh":  # which runs this
+        if command == "./run_tests.sh":  # which runs this test
             assert command.removeprefix("./") in (REPO / ".ci/run").read_text()
             continue
         words = [json.dumps(word) for word in shlex.split(command.removeprefix("./"))]
@@ -64,7 +64,7 @@ def test_every_command_is_run_by_a_test() -> None:
 
 
 def test_the_experiment_prints_what_the_readme_shows(experiment: Door) -> None:
-    """The README leaves lines out, and services get ready in any order."""
+    """The README leaves out lines, and services become ready in any order."""
     shown = [line for line in transcripts()[EXPERIMENT] if not line.startswith(DEPENDS_ON_FIGURES)]
     not_printed = Counter(map(shape, shown)) - Counter(map(shape, experiment.lines))
     assert list(not_printed) == []

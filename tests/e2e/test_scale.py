@@ -1,4 +1,4 @@
-"""Scaling with real parts: the calibration engine's programmed factor is found."""
+"""End-to-end test that scaling finds the calibration engine's programmed factor."""
 
 import json
 import re

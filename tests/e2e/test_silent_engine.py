@@ -1,5 +1,5 @@
-"""An engine that tells nothing in the whole window: behind if it counts on later, and a failed run
-if nobody ever hears of it again."""
+"""End-to-end tests of an engine without updates in the whole window: it fell behind if it counts
+later, and the run fails if it never does."""
 
 import csv
 import re
@@ -21,8 +21,7 @@ from tests.some_engines import CALIBRATION
 pytestmark = pytest.mark.e2e
 
 Open = Callable[..., Door]
-# Its only partition stands still from before the rate has settled; the window is over long before
-# it goes on.
+# The only partition is not counted from before the rate has settled until long after the window.
 STALLED = InjectedDefect(stalled_partition=0, stall_after_s=4)
 
 
@@ -66,8 +65,8 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     )
     assert stood_still
     stood_still_ms = record["measured"]["window"]["end_ms"] - int(stood_still[1])
-    assert stood_still_ms > 8_000  # all of the window
-    # On a busy machine it trailed before it stood still.
+    assert stood_still_ms > 8_000  # the whole window
+    # On a busy machine, the engine lagged before it stopped.
     assert -250 <= float(row["lag_max_ms"]) - stood_still_ms < 2_000
 
 
@@ -75,7 +74,7 @@ def test_one_that_is_never_heard_of_again_may_have_counted_all(
     stall_for_s: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stall_for_s(0)
-    # It never drains, however long that is waited for.
+    # The backlog never drains, however long the run waits.
     monkeypatch.setattr(session, "DRAIN_WITHIN_S", 12.0)
     typed = f"run {CALIBRATION} --rate 1k --settle 5 --samples 10"
     run = CliRunner().invoke(cli.race, typed.split())

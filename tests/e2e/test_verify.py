@@ -1,5 +1,5 @@
-"""The views against their sources on the real stack: right after rows have changed and gone. On a
-stack that was put up by hand: the engines' tests."""
+"""End-to-end tests of views against their sources, after rows were updated and deleted. Tests of
+the engines verify stacks that were started by hand."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ NAMES = {view.name for view in VIEWS}
 
 @pytest.fixture(scope="module")
 def finished() -> Iterator[Door]:
-    """A verified experiment in which prices, flags and purchases change, and purchases go."""
+    """Run a verified experiment with updated prices, flags and purchases, and deleted purchases."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in CHANGES.items():
             patch.setenv(name, value)
@@ -55,7 +55,7 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
     assert verified["source_rows"]["pageviews"] == sum(verified["end_offsets"]) > 40_000
     for name, view in verified["views"].items():
         assert view["compared"] > 0, name
-    # The shop began with 1,000 purchases, and three a second came.
+    # There were 1,000 purchases at first, and three more in each second.
     assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
     assert "views       17 of 17 right" in finished.output
 

@@ -1,5 +1,5 @@
-"""A real broker that refuses writes, or drops what acks=0 sends, ends a run at once and says why;
-one that is slow does not."""
+"""End-to-end tests that a run ends at once, with the reason, if the broker refuses writes or drops
+what acks=0 sends, but not if the broker is slow."""
 
 import threading
 import time
@@ -37,8 +37,8 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.e2e
 
 RATE = 5_000
-# A batch has 61 bytes before its first record: none fits. One pageview alone takes about 170, and
-# what 5 ms of RATE bring to a partition more than twice as much.
+# A batch has 61 bytes before its first record, so that 60 permits none. A pageview alone takes
+# about 170; the pageviews that RATE brings to a partition in 5 ms take over twice as much.
 NONE_FITS, ONE_FITS = "60", "250"
 
 
@@ -54,7 +54,7 @@ def limited_topic(limit: str) -> ConfigResource:
 
 
 def tampering(limit: str) -> Engine:
-    """An engine while whose demo is loaded the topic gets a limit."""
+    """Return an engine that sets a message limit on the topic while its demo is loaded."""
 
     def load_demo(stack: Stack) -> None:
         limit_messages(stack, limited_topic(limit))
@@ -65,7 +65,7 @@ def tampering(limit: str) -> Engine:
 
 
 class Refusing(NativeStack):
-    """As soon as it is up, its broker takes no record any more."""
+    """A stack whose broker accepts no records as soon as it is up."""
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
@@ -105,7 +105,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
 ) -> None:
     stack = NativeStack(load())
     run, message = outcome(tampering(limit), stack, tmp_path, guard)
-    # It neither settled nor took samples.
+    # The run neither settled nor took samples.
     assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
     assert message == run["outcome"]
     assert message.startswith(f"The broker at {stack.endpoints.kafka} does not keep the pageviews")

@@ -1,5 +1,5 @@
-"""A fake engine and a fake stack, for tests of what drives them: nothing is started, and
-the stack notes what is done to both."""
+"""A fake engine and a fake stack for tests of the code that uses them. Nothing is started; the
+stack records the actions on both."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ MakeReady = Callable[..., bool]
 
 
 class FakeStack:
-    """As much of a stack as is needed without containers or processes of its own."""
+    """The part of a stack that needs no containers or processes."""
 
     endpoints = Endpoints(
         KafkaEndpoint("127.0.0.1:0"),
@@ -60,7 +60,7 @@ class FakeStack:
         self.start_s = 0.0
         self.folders: list[DataFolder] = []
         self.refuses = False
-        self.ready_after: dict[str, threading.Event] = {}  # service → what happens before
+        self.ready_after: dict[str, threading.Event] = {}  # service → event to wait for
 
     def as_stack(self) -> Stack:
         return cast(Stack, self)
@@ -139,8 +139,8 @@ class FakeStack:
 
 
 class FakeEngine(Engine):
-    """Two services of its own; tells again and again that it has counted `counted` pageviews, and
-    nothing if that is None."""
+    """An engine with two services. It keeps reporting that it has counted `counted` pageviews, or,
+    if that is None, reports nothing."""
 
     name, title = "fake", "Fake"
     services: tuple[str, ...] = ("manager", "worker")
@@ -176,7 +176,7 @@ def _noted(stack: Stack) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
-    """Whether a stack is prepared for an engine, with these variables in the environment."""
+    """Return a function that tells if a stack is prepared, given these environment variables."""
     for name in applicability.affected_services():
         monkeypatch.delenv(name, raising=False)
 
@@ -192,6 +192,6 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
 
 
 def refusal_of(setting: str, runtime: str) -> str:
-    """Return a pattern of the error where this setting has no effect in this runtime."""
+    """Return a pattern of the error if this setting has no effect in this runtime."""
     where = "natively" if runtime == "native" else "in containers"
     return rf"^{setting.upper()} has no effect .* runs {where}: .+\. Unset it .*\(RUNTIME"

@@ -1,5 +1,5 @@
-"""A session on a fake clock, whose inserts go through a database, CDC and an engine of
-known capacities: a run of minutes at once."""
+"""A session on a fake clock, whose inserts go through a database, CDC and an engine with known
+capacities: simulates minutes at once."""
 
 import math
 from contextlib import ExitStack
@@ -23,7 +23,7 @@ VIEW = "item_summary.orders"
 
 
 class FluidInserts(OnClock):
-    """A fake session for the search. Capacities are inserts per second; the view is updated
+    """A fake session for the search. Capacities are in inserts per second; the view is updated
     every `cycle_s`."""
 
     def __init__(
@@ -31,7 +31,7 @@ class FluidInserts(OnClock):
     ) -> None:
         super().__init__(clock)
         self._stages_per_s = stages_per_s
-        self._come = np.zeros(4)  # due, in the database, in the topic, in the view
+        self._come = np.zeros(4)  # due, in the database, the topic, the view
         self._per_s = 0.0
         self._due = [(0.0, 0.0)]
         self._seen: dict[tuple[str, int], int] = {}
@@ -103,7 +103,7 @@ class FluidInserts(OnClock):
             self._tell_views(at_ms)
 
     def _tell_views(self, at_ms: int) -> None:
-        """Write the tracer events that were due by the newest insert in the view."""
+        """Write the tracer events that were due by the time of the newest insert in the view."""
         times_s, due = zip(*self._due, strict=True)
         rows = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
         for partition in range(self._partitions):

@@ -1,4 +1,4 @@
-"""A session on a fake clock whose engine is a fluid queue: minutes of a run in no time."""
+"""A session on a fake clock, whose engine is a fluid queue: simulates minutes in no time."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -62,17 +62,18 @@ class OnClock:
 
 
 class FluidSession(OnClock):
-    """What the search asks of a session; leaves `curves.csv` and `usage.csv` as one would.
+    """The part of a session that the search uses; writes `curves.csv` and `usage.csv` as a real
+    one.
 
-    At most `most_per_s` are ever due, and `hands_over_per_s` reach the engine; it compiles for
-    `cold_s`, and each pageview costs it more then.
+    At most `most_per_s` become due, and `hands_over_per_s` reach the engine. It compiles for
+    `cold_s`, which raises the cost of each pageview.
     """
 
     most_per_s = 1e9
     hands_over_per_s = 1e9
     cold_s = 0.0
     dies_at_s = float("inf")
-    # Until then, other programs use a third of a core.
+    # Until this time, other programs use a third of a core.
     disturbed_until_s = 0.0
 
     def __init__(
@@ -103,11 +104,11 @@ class FluidSession(OnClock):
         self.stopped = False
 
     def start_stack(self) -> None:
-        """Takes a while."""
+        """Let some time pass."""
         self._clock.now_s += 10
 
     def run_demo(self) -> None:
-        """Nothing is due yet."""
+        """Record that nothing is due yet."""
         self._write("processed", 0)
 
     def offer(self, per_s: int, of: str) -> None:
@@ -124,7 +125,7 @@ class FluidSession(OnClock):
         return LoadSample(queue.now_s, int(queue.due), int(queue.reported), self._cpu_s)
 
     def sample_memory(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
     def stop(self) -> None:
         self._closing.close()
@@ -168,7 +169,7 @@ class FluidSession(OnClock):
 
 
 class FluidRuns:
-    """Opens sessions on one fake clock; `change` is called with each of them."""
+    """Opens sessions on one fake clock, and calls `change` with each of them."""
 
     def __init__(self) -> None:
         self.clock, self.sessions = FakeClock(), list[FluidSession]()

@@ -1,5 +1,5 @@
-"""The search for a limit, whole, on a fake engine and a fake clock; `limit.json` says what
-was found, and how far it came if a run failed."""
+"""Tests of the whole capacity search, on a fake engine and a fake clock; `limit.json` records what
+was found, also if a run failed."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ Search = Callable[[], LimitRecord]
 
 
 class Fakes(FluidRuns):
-    """Where the search runs."""
+    """The environment of a search."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def test_every_run_is_fresh_and_leaves_a_folder(
     for run in found.runs:
         assert run.saturation[0].idle_share == 0
         assert run.saturation[0].cpu_s_per_million == {"fake": pytest.approx(10, rel=0.03)}
-    assert found.runs[0].update_interval_ms is None  # it was to hold no rate
+    assert found.runs[0].update_interval_ms is None  # this run held no rate
     assert found.runs[1].update_interval_ms == pytest.approx(1_000, abs=250)
 
 
@@ -125,7 +125,7 @@ def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
     search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
     def dies(session: FluidSession) -> None:
-        session.dies_at_s = 150  # before its work is measured to the end
+        session.dies_at_s = 150  # before its throughput is fully measured
 
     fakes.change = dies
     with pytest.raises(RacetrackError, match="out of memory"):
@@ -139,7 +139,7 @@ def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
 def test_a_search_that_is_interrupted_before_it_saw_anything_leaves_a_record(
     search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
-    """Or the report on all folders would refuse its."""
+    """Without a record, a report on all folders would refuse the search's folder."""
 
     def interrupted(_: FluidSession) -> None:
         raise terminal.Interrupted(signal.SIGINT)
@@ -155,7 +155,7 @@ def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
 ) -> None:
     def dies(session: FluidSession) -> None:
         if len(fakes.sessions) == 1:
-            session.dies_at_s = 150  # while a rate is watched
+            session.dies_at_s = 150  # while a rate is tried
 
     fakes.change = dies
     found = search()

@@ -1,4 +1,4 @@
-"""A comparison, whole, on fake engines and a fake clock: its plan, its pieces, engines that
+"""Tests of a whole comparison, on fake engines and a fake clock: its plan, its pieces, engines that
 fail, and resumption."""
 
 import signal
@@ -32,7 +32,7 @@ class Named(FakeEngine):
 
 
 class Fakes(FluidRuns):
-    """Where comparisons run."""
+    """The environment of comparisons."""
 
     def __init__(self, logs: Path) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_each_engine_is_measured_at_every_rate_and_at_saturation(fakes: Fakes) -
             assert piece.verdict != "fell behind"
             assert piece.figures["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
             assert (piece.figures["lag_p99_ms"] or 0) > 0
-    # In an order of its own for each run, after a warm-up at the lowest and the highest.
+    # Each run warms up at the lowest and highest rate, and then uses an order of its own.
     orders = [session.set_to for session in fakes.sessions]
     assert all(order[:2] == [2_000, 5_000] for order in orders)
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)

@@ -1,5 +1,4 @@
-"""One experiment: its steps in their order, each recorded, and an orderly end whatever happens in
-one of them."""
+"""Tests of one experiment: steps in order, each recorded, and an orderly end whatever happens."""
 
 import signal
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from tests.records import verified
 from tests.report.folders import RIGHT, PlayedBack, RunSpec
 from tests.run.fakes import FakeEngine, FakeStack
 
-# The calls to the session, from its start to its end.
+# Calls to the session from its start to its end.
 WHOLE = [
     "start_stack",
     "run_demo",
@@ -35,7 +34,7 @@ SPIKE = "spike 2k 20k 10s"
 
 
 class Observed:
-    """A session that is played back: it keeps the calls to it, and raises `failures` by call."""
+    """A played-back session. It records the calls to it, and raises the `failures` of calls."""
 
     def __init__(self, session: PlayedBack, failures: dict[str, BaseException]) -> None:
         self._session, self._failures = session, failures

@@ -1,4 +1,4 @@
-"""`--fault`: its syntax, what is done and when, and what is recorded."""
+"""Tests of `--fault`: its syntax, the actions and their times, and the record."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -108,7 +108,7 @@ def test_a_pause_lasts_as_long_as_it_promises_and_begins_when_it_says() -> None:
     bench = Bench("pause:broker@0.2s+0.1s")
     [done] = bench.run()
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
-    # Never too early; how late, depends on what else the machine does.
+    # Faults never begin too early; their delay depends on the machine's other programs.
     assert 190 <= done.at_ms - bench.faults.began_ms < 10_000
     assert done.until_ms is not None
     assert 90 <= done.until_ms - done.at_ms < 10_000

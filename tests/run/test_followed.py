@@ -1,4 +1,4 @@
-"""The probes of a run depend on the settings and on the engine."""
+"""Tests that a run's probes depend on the settings and on the engine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def names(
     *,
     has_faults: bool = False,
 ) -> list[str]:
-    """The probes' classes."""
+    """Return the names of the probes' classes."""
     stack, run = (
         FakeStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),

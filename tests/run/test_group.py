@@ -1,4 +1,4 @@
-"""Several engines on one input: which can be together, and what is kept apart."""
+"""Tests of several engines on one input: valid groups, and data kept apart."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A live session: actions are carried out, recorded, and begin new segments; it ends in good
+"""Tests of a live session: actions are executed, recorded, and begin new segments; it ends in good
 order."""
 
 import csv
@@ -43,7 +43,7 @@ class Run:
 
 
 class Control:
-    """Kills, pauses and restarts in no time."""
+    """Kills, pauses and restarts immediately."""
 
     def __init__(self, did: list[str]) -> None:
         self._did = did
@@ -65,7 +65,7 @@ class Control:
 
 
 class Session:
-    """What a live session asks of the stack, its load and its probes."""
+    """The stack, load and probes of a live session."""
 
     def __init__(self, engine: EngineGroup) -> None:
         self.did: list[str] = []
@@ -131,7 +131,7 @@ class Session:
 
 
 class Drive:
-    """A session that runs in a thread, as its main thread does."""
+    """A session that runs in a thread as in the main thread."""
 
     def __init__(self, logs: Path, arguments: LiveArguments) -> None:
         engine = EngineGroup([FakeEngine(), SecondEngine()])
@@ -179,7 +179,7 @@ class Drive:
 
 @pytest.fixture
 def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
-    """Starts sessions at 1,000/s; each is ended."""
+    """Return a function that starts sessions at 1,000/s; end each of them."""
     made: list[Drive] = []
 
     def make(arguments: LiveArguments | None = None) -> Drive:

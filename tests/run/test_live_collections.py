@@ -1,4 +1,4 @@
-"""Long garbage collections become events."""
+"""Tests that long garbage collections become events."""
 
 from pathlib import Path
 

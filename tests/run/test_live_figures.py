@@ -1,4 +1,4 @@
-"""Current lag of traced views, and the CPU time of browsers."""
+"""Tests of the current lag of traced views, and of the CPU time of browsers."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from racetrack.run.loads import oldest_missing_ms
 from racetrack.workloads.contract import TracedView
 
 PARTITIONS = 3
-# The newest of 1,000 tracer events was due at 100 s; ten a second.
+# The newest of 1,000 tracer events was due at 100 s; there are ten a second.
 MARKS = {"newest": [1_000, 100_000], "rate": 10}
 
 
@@ -19,7 +19,7 @@ def view(parity: int | None, *, is_time: bool = False) -> TracedView:
 
 
 def numbers_in(parity: int | None, partition: int, until: int) -> list[int]:
-    """Numbers of the tracer events up to `until` that are in a partition of the view."""
+    """Return the numbers of the tracer events up to `until` that are in a partition of the view."""
     return [
         n
         for n in range(until)

@@ -1,4 +1,4 @@
-"""The load of a session stops before memory runs out, and says so."""
+"""Tests that a session's load stops before memory runs out, with a message."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +13,7 @@ from racetrack.run.session import Session
 
 
 class Generator:
-    """A session whose load is only noted."""
+    """A session that only records its load."""
 
     def __init__(self) -> None:
         self.rates = {"pageviews": 5_000, "purchases": 10, "tracer_events": 24}
@@ -34,7 +34,7 @@ class Generator:
 
 
 class Memory:
-    """Memory that lasts as long as a test sets."""
+    """Memory that lasts for a time that the test sets."""
 
     left_s: float | None = None
 
@@ -79,7 +79,7 @@ def test_memory_that_lasts_less_than_five_minutes_is_warned_of_once(bench: Bench
 def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
     bench.memory.left_s = 15
     bench.load.watch_memory()
-    bench.load.watch_memory()  # it has stopped already
+    bench.load.watch_memory()  # the load has stopped already
     assert bench.generator.rates == {"pageviews": 0, "purchases": 0, "tracer_events": 24}
     assert "the session set the rate to 0" in bench.now.load_stopped
     assert bench.texts_of("load_stopped") == [bench.now.load_stopped]

@@ -1,4 +1,4 @@
-"""How long memory lasts, and when the load has to stop."""
+"""Tests of the time until memory is used up, and of the time when the load must stop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,8 @@ from racetrack.run.live.load import GIB, Forecast, Outlook
 
 
 def outlook_of(used: Callable[[float], float]) -> Outlook:
-    """The outlook after five minutes of a memory of 10 GiB with this use in GiB over seconds."""
+    """Return the outlook after five minutes for 10 GiB of memory, with this use in GiB over
+    seconds."""
     now_s = 0.0
     forecast = Forecast("heap", lambda: (int(used(now_s) * GIB), 10 * GIB))
     found = None
@@ -40,7 +41,7 @@ def test_memory_that_grows_lasts_so_long_and_warns_in_time() -> None:
 
 def test_the_load_stops_before_memory_is_used_up() -> None:
     assert outlook_of(lambda s: 6.9 + s / 100).is_ending
-    assert outlook_of(lambda s: 9.3 + s / 100_000).is_ending  # slowly, but nearly full
+    assert outlook_of(lambda s: 9.3 + s / 100_000).is_ending  # slow growth, but nearly full
 
 
 def test_there_is_no_forecast_while_memory_settles() -> None:
@@ -63,7 +64,7 @@ def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> No
         probe.take("engine", [1, 2])
         floors.append(probe.floors.get("engine"))
     assert floors == [None, None, *[Heap(15, 100)] * 2, *[Heap(18, 100)] * 2]
-    now[0] = Heap(95, 100)  # it is nearly full, whether or not that is garbage
+    now[0] = Heap(95, 100)  # nearly full, partly of garbage
     probe.take("engine", [1])
     assert probe.floors["engine"].used == 95
     assert (folder.path / "heap.csv").read_text().count(",engine,") == 7

@@ -1,4 +1,4 @@
-"""The bottleneck that a live session names."""
+"""Tests of the bottleneck that a live session reports."""
 
 import pytest
 

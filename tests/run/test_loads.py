@@ -1,4 +1,4 @@
-"""The loads of a capacity search: inserts, which are followed by tracer events."""
+"""Tests of a capacity search's loads, in particular inserts, followed by tracer events."""
 
 from pathlib import Path
 from typing import cast
@@ -21,7 +21,7 @@ from tests.run.fluid_inserts import FluidInserts
 from tests.run.fluid_session import FakeClock
 
 INSERTS = "purchases"
-# Of database, CDC, and engine; and which of them limits the way.
+# Capacities of database, CDC and engine, and which of them is the bottleneck.
 WAYS = [
     ((900.0, 3_000.0, 9_000.0), "database"),
     ((4_000.0, 1_500.0, 9_000.0), "cdc"),
@@ -30,7 +30,7 @@ WAYS = [
 
 
 class Drive:
-    """Inserts on a way of known capacities."""
+    """Inserts through stages of known capacities."""
 
     def __init__(self, logs: Path, stages_per_s: tuple[float, float, float]) -> None:
         clock = FakeClock()

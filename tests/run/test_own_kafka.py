@@ -1,4 +1,4 @@
-"""A run whose broker runs elsewhere: which services it has, and what it refuses."""
+"""Tests of a run whose broker runs elsewhere: its services, and the options it refuses."""
 
 from collections.abc import Mapping
 

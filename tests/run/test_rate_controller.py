@@ -1,4 +1,4 @@
-"""RateController keeps a backlog 5 to 30 s old whatever the engine does; warmth is a flat cost."""
+"""Tests that RateController keeps a backlog of 5 to 30 s, and that constant cost means warm."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ OVERLOADED_WITHIN_S = 90
 
 
 def ages_s(engine: SimulatedEngine, seconds: float, start_per_s: int = 1_000) -> list[float]:
-    """The backlog's age every second, as it truly is, from when it was first over 5 s."""
+    """Return the backlog's true age in each second, from when it first exceeded 5 s."""
     queue, steering = Queue(engine, np.random.default_rng(7)), RateController(start_per_s)
     looks_at_s, due_at = 0.0, [(0.0, 0.0)]
     ages: list[float] = []
@@ -60,7 +60,7 @@ def test_an_engine_that_stands_still_is_offered_little_more() -> None:
 
 
 def is_warm_after(costs_s: list[float]) -> list[bool]:
-    """Whether it is taken for warm, each 10 s, with this CPU time per pageview in each of them."""
+    """Return whether the engine counts as warm every 10 s, given its CPU time per pageview."""
     warmth = WarmUpDetector(bin_s=10)
     used_s, found = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
     for number, cost_s in enumerate(costs_s, start=1):

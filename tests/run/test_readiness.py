@@ -1,4 +1,4 @@
-"""What is looked at before a stack is started: settings that do nothing are refused."""
+"""Tests of the checks before a stack starts: settings without effect are refused."""
 
 from dataclasses import replace
 
@@ -101,7 +101,7 @@ def test_brokers_that_run_elsewhere_are_not_scaled() -> None:
 
 
 def of_others(engine: str) -> dict[str, str]:
-    """What changes the figures of services that this engine does without, with other values."""
+    """Return other values of the settings of services that this engine does not use."""
     services = services_of(find_engine(engine), load())
     settings = applicability.affected_services().items()
     return {name: another_value(name) for name, service in settings if service not in services}
@@ -110,7 +110,7 @@ def of_others(engine: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("engine", "runtime", "variables"),
     [
-        (EXAMPLE, "native", {"REDPANDA_SMP": "1"}),  # as it stands in .env
+        (EXAMPLE, "native", {"REDPANDA_SMP": "1"}),  # the value in .env
         (EXAMPLE, "native", {name: "7g" for facts in FACTS for name in facts.jvm_of}),
         (EXAMPLE, "native", of_others(EXAMPLE)),
         (EXAMPLE, "native", {**PORTS, "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),

@@ -1,4 +1,4 @@
-"""A file system that fills up ends a run before anything breaks, and is foreseen if it can be."""
+"""Tests that a run ends before a file system is full, and that this is foreseen if possible."""
 
 from pathlib import Path
 

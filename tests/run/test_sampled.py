@@ -1,4 +1,5 @@
-"""Every service of a run is sampled, each once and by its name; the engine's stay the engine's."""
+"""Tests that every service of a run is sampled, once and by its own name, and that the engine's
+processes count as the engine's."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ class Account:
 
 
 class Contained(FakeStack):
-    """The registry is the broker, and every container but one has an account."""
+    """A stack whose broker is the registry, and whose containers, but one, have accounts."""
 
     def apart(self, services: Sequence[str]) -> list[str]:
         return ComposeStack.apart(cast(ComposeStack, self), services)
@@ -31,7 +32,7 @@ class Contained(FakeStack):
 
 
 class Elsewhere(FakeEngine):
-    """Starts nothing, and names a process of this machine as its own."""
+    """An engine that starts nothing, and names a process of this machine as its own."""
 
     services = ()
 
@@ -59,7 +60,7 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
     tmp_path: Path,
 ) -> None:
     class Unknown(Elsewhere):
-        """Names no process."""
+        """An engine that names no process."""
 
         def processes(self, stack: Stack) -> Mapping[str, list[int]]:
             return {}

@@ -1,4 +1,4 @@
-"""Scaling, whole, on a fake engine and clock: its plan, its pieces, and the rate to hold."""
+"""Tests of scaling as a whole, on a fake engine and clock: plan, pieces, and the rate to hold."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ EXPONENT, OF_ONE = 0.8, 12_000.0
 
 
 class Fakes(FluidRuns):
-    """Where scaling is measured."""
+    """The environment of scaling."""
 
     def __init__(self, logs: Path) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The order of a capacity search, and its accuracy on simulated engines."""
+"""Tests of a capacity search's order, and of its accuracy on simulated engines."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ BUSY = Work((CAPACITY_PER_S,) * 5, backlog_min_s=10, backlog_max_s=20, idle_shar
 
 
 class Engine:
-    """One whose lag is 1 s up to a share of its capacity, 3 s up to another, 8 s above it."""
+    """An engine with a lag of 1 s up to a share of its capacity, 3 s up to another, 8 s above."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Engine:
         (0.97, 0.99, {}, [(9_500, None), (9_500, None)]),
         (0.80, 0.90, {}, [(8_000, 8_500), (9_000, 9_500)]),
         (0, 0, {}, [(None, 500), (None, 500)]),
-        # A bound is two update intervals at least.
+        # A bound is at least two update intervals.
         (0.80, 0.99, {"update_interval_ms": 1_600}, [(9_500, None), (9_500, None)]),
-        # A rate that was not offered is no failure.
+        # A rate that the generator missed is no failure.
         (0.97, 0.99, {"offers": 8_200}, [(8_000, None), (8_000, None)]),
     ],
 )

@@ -1,5 +1,5 @@
-"""How an engine is driven from its start to its end: everything is recorded, whatever breaks ends
-it, nothing is left."""
+"""Tests of a session from its start to its end: all is recorded, failures end it, nothing is
+left."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
 
 
 class Idle(Probe):
-    """A probe of services that are not there."""
+    """A probe of services that do not exist."""
 
     name = "Nothing"
     due = 0
@@ -39,7 +39,7 @@ class Idle(Probe):
 
 
 class Generator:
-    """The load generator's control port: the commands that it received, and a few pageviews."""
+    """The load generator's control port: records commands, and reports a few pageviews."""
 
     commands: list[str]
 
@@ -62,7 +62,7 @@ class Generator:
 
 
 class Broker:
-    """All seven pageviews are there."""
+    """A broker with all seven pageviews."""
 
     def __init__(self, *_: object) -> None: ...
 
@@ -102,7 +102,7 @@ class Drive:
 
 @pytest.fixture
 def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Drive]]:
-    """Makes sessions; each is stopped at the end, once more if it was."""
+    """Return a function that makes sessions; stop each at the end, even if it was stopped."""
     made: list[Drive] = []
     Generator.commands = []
     for name, fake in {
@@ -144,7 +144,7 @@ def test_a_first_run_has_a_caveat(drive: Callable[..., Drive]) -> None:
 
 
 class Waiting(FakeEngine):
-    """An engine whose script waits for Debezium itself."""
+    """An engine whose script itself waits for Debezium."""
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
         return ("debezium",)
@@ -171,7 +171,7 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
 
 
 class Refused(Waiting):
-    """It refuses the demo at once."""
+    """An engine that refuses the demo at once."""
 
     def load_demo(self, stack: Stack) -> None:
         super().load_demo(stack)
@@ -220,7 +220,7 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s
-    assert 0 < first.cpu_s <= second.cpu_s  # both of its services are this process
+    assert 0 < first.cpu_s <= second.cpu_s  # both services are this process
 
 
 def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
@@ -259,7 +259,7 @@ def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
     at = drive(engine=FakeEngine(needs=()))
     at.start()
     at.session.begin_load(Steps((100, 200), 0.1))
-    at.session.watch_recovery()  # returns after the last step: there is no peak to recover from
+    at.session.watch_recovery()  # returns after the last step, as there is no peak to recover from
     at.session.account()
     rates = [f"set pageviews_per_second {rate}" for rate in (100, 200)]
     assert [command for command in Generator.commands if command in rates] == rates

@@ -1,4 +1,4 @@
-"""One run afresh: all that can be known before is looked at before there is a folder."""
+"""Tests of one fresh run: all checks that are possible precede the creation of its folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ VOID = "Void: in the measured window other programs used 9.0 % of a core (more t
 
 
 class BusyStack(FakeStack):
-    """One of the same name is up."""
+    """A stack whose name is already in use."""
 
     def prepare(self, *_: object) -> None:
         raise BusyError("a stack is up")
@@ -37,7 +37,7 @@ def once(stack: FakeStack, tmp_path: Path) -> Once:
 
 
 def once_on(stack: FakeStack, tmp_path: Path) -> Once:
-    """Makes a run on this stack, whose experiment only notes that it was run."""
+    """Return a function that makes a run on this stack, without executing its experiment."""
 
     def run(*faults: str) -> Path:
         arguments = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)

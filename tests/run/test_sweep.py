@@ -1,4 +1,4 @@
-"""A sweep: engines take turns, nothing is run twice, and a break is no loss."""
+"""Tests of a sweep: engines take turns, no run is repeated, and an interruption loses nothing."""
 
 import json
 from pathlib import Path
@@ -21,8 +21,7 @@ PLAN = Sweep(engines=("steady", "swift"), rates=(50, 500), repeat=2, wait_s=1, s
 
 
 class Ran:
-    """Notes what was run, instead of running it: engine, rate, and the heap that was set. The
-    fourth run is interrupted once."""
+    """Records runs (engine, rate, heap) without running them. The fourth is interrupted once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,7 +75,7 @@ def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
     assert [run.tag for run in done] == ["run1", "run2", "run3", *[None] * 5]
     assert carry_out(folder, ran.run_once)
     assert [run.outcome for run in read_plan(folder, Sweep).runs] == ["ok"] * 8
-    assert len(ran.runs) == 9  # eight, and the one that was interrupted
+    assert len(ran.runs) == 9  # eight, and the interrupted one
     assert carry_out(folder, ran.run_once)
     assert len(ran.runs) == 9
 
@@ -117,7 +116,7 @@ def test_the_published_experiment_has_its_own_rates_and_settings(
     for run in runs:
         assert run.settings["PURCHASES_PER_SECOND_START"] == "3"
         assert run.settings["WORKLOAD"] == plugins.default_workload()
-        load(run.settings)  # they are settings
+        load(run.settings)  # fails if they are no settings
         assert len(run.settings) == 3
 
 
@@ -129,7 +128,7 @@ def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
 def test_what_each_run_verifies_and_causes_is_in_the_plan(ran: Ran) -> None:
     faults = ("kill:mysql@1s",)
     plan = Sweep(engines=("steady",), rates=(5,), verify=True, faults=faults, decide_within_s=9)
-    folder = sweep.begin(plan)  # as one that is resumed, it is known by its folder only
+    folder = sweep.begin(plan)  # a resumed sweep has only its folder
     carry_out(folder, ran.run_once)
     assert [(run.verify, run.faults, run.decide_within_s) for run in ran.made] == [
         (True, faults, 0)

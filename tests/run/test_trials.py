@@ -1,4 +1,4 @@
-"""The trials of a run in a capacity search, on simulated engines."""
+"""Tests of the trials of a run in a capacity search, on simulated engines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ class Drive:
         self.load = Pageviews(self.session, self.folder.path, workload, settings)
 
     def work_in(self, window: Window) -> capacity.Work:
-        """What the engine worked in a window."""
+        """Return the engine's throughput in a window."""
         recorded = curves.read(self.folder.path)
         return capacity.work(recorded, window.start_ms, window.end_ms, DURATIONS.batch_s)
 
@@ -54,8 +54,8 @@ def test_an_overloaded_engine_shows_what_it_works(tmp_path: Path) -> None:
 
 
 def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path: Path) -> None:
-    """It takes all that waits in one update. After little to do its updates are short, and each has
-    the same to do besides: so it works less then than it will."""
+    """The engine takes its whole backlog in one update, at a fixed cost per update. While its
+    backlog is small, updates are short, so that it processes less than it can."""
     growing = SimulatedEngine(per_s=300_000, noise=0.001, fixed_s=1.5)
     at = Drive(tmp_path, growing)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)

@@ -1,4 +1,4 @@
-"""Parts that look installed, programs that only fail, and ports where nothing listens."""
+"""Fixtures: parts that look installed, programs that only fail, and ports without listeners."""
 
 import contextlib
 import socket
@@ -21,13 +21,13 @@ PORTS = tuple(name for name in racetrack_settings.every_setting() if name.endswi
 
 @pytest.fixture
 def settings() -> Settings:
-    """The repository's settings, with ports where nothing listens."""
+    """Return the repository's settings, with ports where nothing listens."""
     return net.elsewhere(racetrack_settings.load(), *PORTS)
 
 
 @pytest.fixture
 def context(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    """All parts, as far as a service looks at them before it starts."""
+    """Return a context with the files of all parts that services look at before they start."""
     for part, files in FILES.items():
         for file in files:
             path = tmp_path / "parts" / part / file
@@ -50,8 +50,8 @@ Answer = Callable[[int, bytes], None]
 
 @pytest.fixture
 def answer() -> Iterator[Answer]:
-    """`answer(port, message)`: listen there and send the message to every caller: at once, or to an
-    HTTP request once that was heard."""
+    """Return `answer(port, message)`, which listens there and sends the message to every client: at
+    once, or after an HTTP request."""
     with contextlib.ExitStack() as servers:
 
         def serve(port: int, message: bytes) -> None:
@@ -72,6 +72,6 @@ def answer() -> Iterator[Answer]:
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:
-    """An HTTP answer with that body."""
+    """Return an HTTP answer with this body."""
     head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     return head.encode() + body

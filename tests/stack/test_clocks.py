@@ -1,4 +1,4 @@
-"""The offset of a service's clock, by readings whose times are known."""
+"""Tests of the offset of a service's clock, computed from readings with known times."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Cores of its own for what is measured, and for what measures."""
+"""Tests of separate cores for the measured services and for the harness."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ needs_two = pytest.mark.skipif(len(HERE) < 2, reason="this machine has one core"
 
 @pytest.fixture
 def own_affinity() -> Iterator[None]:
-    """The test's process may use what it might before, whatever the test did."""
+    """Restore the test process's cores at the end."""
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)
@@ -53,7 +53,7 @@ def test_what_the_harness_starts_is_not_kept_on_the_harness_cores() -> None:
     settings = load({"HARNESS_CPUS": str(HERE[1])})
     resources.pin_harness(settings)
     assert os.sched_getaffinity(0) == {HERE[1]}
-    assert host.describe().cores == len(HERE)  # the machine has no fewer for that
+    assert host.describe().cores == len(HERE)  # the machine has as many cores as before
     assert seen_by(settings, "broker") == str(HERE)
 
 

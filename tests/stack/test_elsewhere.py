@@ -1,4 +1,4 @@
-"""Engines that run elsewhere: the addresses at which they reach this machine."""
+"""Tests of the addresses at which engines that run elsewhere reach this machine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A Kafka Connect that the user provides, replaced by a server with its API."""
+"""Tests of a Kafka Connect that the user provides, with a fake server."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ CONNECT = Connect(lambda _: CLUSTER)
 
 
 class FakeConnect(JsonHandler):
-    """Connectors by name, and answers that replace the usual ones: status by method and path."""
+    """A fake API of Kafka Connect: connectors by name, and errors (status by method and path)."""
 
     connectors: ClassVar[dict[str, dict[str, Any]]]
     refused: ClassVar[dict[str, int]]
@@ -89,7 +89,7 @@ def connect() -> Iterator[tuple[type[FakeConnect], str]]:
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """A folder with files of passwords."""
+    """Return a folder with files of passwords."""
     (tmp_path / "mysql").write_text(f"{WORD}\n")
     (tmp_path / "registry").write_text(f"{REGISTRY_WORD}\n")
     (tmp_path / "connect").write_text("connect-word\n")

@@ -1,4 +1,4 @@
-"""A Kafka Connect that the user provides: a real one, beside a real Kafka, registry and MySQL."""
+"""Tests of a Kafka Connect that the user provides: a real one, as are Kafka, registry and MySQL."""
 
 import subprocess
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def rows(topics: CdcTopics, view: View) -> list[dict[str, object]]:
 
 @contextmanager
 def relays(used: Settings, folder: Path) -> Iterator[dict[str, Context]]:
-    """Start the stack's services of registry and Kafka Connect."""
+    """Start the stack's relays to the registry and to Kafka Connect."""
     parts = install.ensure(["nginx"], install.read_versions(), print)
     contexts = {name: Context(used, folder / name, parts) for name in ("registry", "debezium")}
     running = []

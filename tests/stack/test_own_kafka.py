@@ -1,5 +1,5 @@
-"""What a run checks and removes in a Kafka that the user provides: a real one, with TLS, passwords,
-and rights on a prefix only."""
+"""Tests of a run's checks and removals in a Kafka that the user provides: a real one, with TLS,
+passwords, and rights on a prefix only."""
 
 import subprocess
 import threading
@@ -208,7 +208,7 @@ def test_lost_packets_do_not_make_the_clock_less_certain(
 
 
 def require_as_far(clock: ServiceClock, delay_ms: int, is_accepted: bool) -> None:
-    """Require that a clock is as certain as the delay allows, and accepted or refused for that."""
+    """Fail unless the clock's bounds match the delay, and it is accepted or refused as expected."""
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
     stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))

@@ -1,4 +1,4 @@
-"""A MySQL that the user provides: a real one, with TLS, a password, and rights on own databases."""
+"""Tests of a MySQL that the user provides: a real one, with TLS, a password, and few rights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def settings(mysql: SecuredMysql, **changed: str) -> Settings:
 
 
 def reasons(used: Settings) -> list[str]:
-    """Return the lines with reasons of a check that fails."""
+    """Return the reasons of a check that fails, one per line."""
     with pytest.raises(SetupError) as refused:
         ELSEWHERE.check(used)
     assert PASSWORD not in str(refused.value)

@@ -1,4 +1,4 @@
-"""A registry that the user provides: a real one, behind TLS and a password."""
+"""Tests of a registry that the user provides: a real one, behind TLS and a password."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Orphans of a killed run are found by environment variables and ended; nothing else is."""
+"""Tests that orphans of a killed run, and only they, are found by variables and ended."""
 
 import errno
 import os
@@ -111,7 +111,7 @@ def test_data_goes_though_somebody_writes_into_it_at_first(tmp_path: Path) -> No
     def before_a_writer(path: Path) -> None:
         if name := next(late, None):
             (path / name).touch()
-            path.rmdir()  # ENOTEMPTY, as long as somebody writes
+            path.rmdir()  # fails as long as something writes there
         shutil.rmtree(path)
 
     assert processes.remove(data, before_a_writer)

@@ -1,4 +1,4 @@
-"""Figures of a service that runs elsewhere, from a real Prometheus."""
+"""Tests of the figures of a service that runs elsewhere, from a real Prometheus."""
 
 import csv
 import http.server
@@ -45,7 +45,7 @@ def settings_of(url: str, cpu: str = CPU, memory: str = MEMORY) -> Settings:
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """A server that gives the same answer to all requests; its URL."""
+    """Run a server that gives the same answer to all requests; yield its URL."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Which runtime is chosen, and what is printed about it."""
+"""Tests of the choice of a runtime, and of the messages about it."""
 
 import platform
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
 
 
 class Containers(FakeStack):
-    """A stack of containers that lacks only the service swiftd."""
+    """A stack of containers with every service except `swiftd`, the service of a made-up engine."""
 
     docker_version = "99.1"
 
@@ -27,7 +27,7 @@ class Containers(FakeStack):
 
 
 class Machine:
-    """A machine with Docker, in a virtual machine or not, or without it."""
+    """A machine with or without Docker, which may be in a virtual machine."""
 
     def __init__(self, *, docker: bool = True, virtual: bool = False) -> None:
         self._docker, self._virtual = docker, virtual
@@ -40,7 +40,7 @@ class Machine:
         return cast(ComposeStack, stack)
 
     def chosen(self, setting: str, *services: str, to_play: bool = False) -> tuple[str, list[str]]:
-        """The runtime for a setting, and the printed lines."""
+        """Return the runtime for a setting, and the printed lines."""
         lines: list[str] = []
         stack = runtime.open_stack(
             load({"RUNTIME": setting, "AIRGAP": "false"}),
@@ -52,7 +52,7 @@ class Machine:
         return stack.runtime, lines
 
     def possible(self, setting: str) -> list[str]:
-        """The runtimes in which a stack may be running."""
+        """Return the runtimes in which a stack may be running."""
         settings: Settings = load({"RUNTIME": setting, "AIRGAP": "false"})
         found = runtime.possible_stacks(settings, self.open_compose)
         return [stack.runtime for stack in found]

@@ -1,4 +1,4 @@
-"""A stack that was left running reports its engine and workload, whatever is set later."""
+"""Tests that a stack left running reports its own engine and workload, whatever the settings."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from racetrack.stack.native.stack import NativeStack
 
 @pytest.fixture
 def settings() -> Iterator[Settings]:
-    """Of a stack that is no other's."""
+    """Return the settings of a stack with a unique name."""
     settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
     yield settings
     processes.clear(settings.stack_name, 0.1)
@@ -33,7 +33,7 @@ def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> No
     assert (standing.runtime, standing.engine, standing.workload) == ("native", "fake", "ads")
     assert standing.services == {"mysql": [service.pid]}
     assert stack.settings.workload == "ads"
-    assert runtime.running_stack(settings) is None  # nothing of it lives
+    assert runtime.running_stack(settings) is None  # none of its processes lives
 
 
 def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""What lies in memory: on this machine, and in a container by the kernel's list of its mounts."""
+"""Tests of detecting files in memory, on this machine and in containers, by lists of mounts."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from racetrack.stack import resources
 
-# Of a container: its own are the data, /tmp and /dev/shm.
+# Mounts of a container: its own are the data, /tmp and /dev/shm.
 MOUNTS = """\
 501 400 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l
 502 501 0:55 / /proc rw,nosuid - proc proc rw
@@ -36,7 +36,7 @@ def test_a_containers_own_are_found(tmp_path: Path) -> None:
 
 def test_a_process_that_has_just_ended_sees_none() -> None:
     with subprocess.Popen(["true"]) as process:
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # and nobody has waited for it
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
         assert resources.tmpfs_of(process.pid) == []
     assert resources.tmpfs_of(process.pid) == []
 

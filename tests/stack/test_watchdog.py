@@ -1,4 +1,4 @@
-"""The watchdog ends what a killed harness leaves, nothing else, and ends when dismissed."""
+"""Tests that the watchdog ends only what a killed harness leaves, and itself when dismissed."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ from racetrack.machine_lock import private_folder
 from racetrack.stack import processes, watchdog_process
 from racetrack.stack.lifetime import Watchdog
 
-# A harness in small: a watchdog, a service, a child that is none and outlives it, then whatever.
+# A small harness: a watchdog, a service, another child that survives it, and then the given code.
 HARNESS = """
 import subprocess, sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def stack_name() -> Iterator[str]:
 
 
 class Harness:
-    """The harness in small, up."""
+    """A small harness that is running."""
 
     def __init__(self, name: str, folder: Path, then: str) -> None:
         self.process = subprocess.Popen(
@@ -114,7 +114,7 @@ def test_what_a_killed_harness_leaves_is_ended_and_its_run_is_reported(
     }
     found = (tmp_path / "start.log").read_text()
     assert found.startswith("The harness was killed; ended 1 processes (broker) and the data in ")
-    # It had inherited nothing that would have kept the watchdog waiting, and is nobody's service.
+    # The other child inherited no open file that the watchdog waits for, and is no service.
     assert small.bystander.is_running()
 
 
@@ -165,7 +165,7 @@ def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
     assert "Waiting for the watchdog of a run that was killed" in lines[0]
 
 
-# Limits of a clearing that finds everything within a moment.
+# Limits with which a clean-up ends at once.
 AT_ONCE = {"look_every_s": 0.0, "quiet_s": 0.05}
 
 
@@ -218,7 +218,7 @@ def test_a_failure_that_stays_is_reported(
     assert text in capfd.readouterr().err
 
 
-# What the harness runs beside its services, in a session of its own: each takes long.
+# Commands that the harness runs beside services, in sessions of their own. Each takes long.
 TOP = """
 from racetrack.probes import top
 from racetrack.results.folder import RunFolder
@@ -241,7 +241,7 @@ def test_a_command_that_the_harness_was_running_is_ended_too(
     word: str,
     code: str,
 ) -> None:
-    (tmp_path / "psql").write_text("#!/bin/sh\nexec sleep 601\n")  # what stands in for it
+    (tmp_path / "psql").write_text("#!/bin/sh\nexec sleep 601\n")  # a stand-in
     (tmp_path / "psql").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     small = harness(code)
@@ -256,7 +256,7 @@ def test_a_command_that_the_harness_was_running_is_ended_too(
 
 
 def _child(small: Harness, word: str) -> psutil.Process:
-    """The harness's child that has this word in its command line, once there is one."""
+    """Return the harness's child with this word in its command line, as soon as there is one."""
     give_up = time.monotonic() + 30
     while time.monotonic() < give_up:
         for child in psutil.Process(small.process.pid).children():

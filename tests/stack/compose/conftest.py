@@ -1,4 +1,4 @@
-"""`docker compose` without an engine: it reads files."""
+"""Fixtures: `docker compose` without an engine, since it only reads files."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,19 +13,19 @@ Describe = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def compose_plugin() -> Mapping[str, str]:
-    """The environment in which `docker compose` works."""
+    """Return the environment in which `docker compose` works."""
     return compose_files.plugin()
 
 
 @pytest.fixture(scope="session")
 def described(compose_plugin: Mapping[str, str]) -> Describe:
-    """The output of `docker compose config` for some files and variables."""
+    """Return a function that returns the output of `docker compose config`."""
     return compose_files.described
 
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes `docker` be this script."""
+    """Return a function that makes a script the `docker` on PATH."""
 
     def make(text: str) -> None:
         (tmp_path / "docker").write_text(text)

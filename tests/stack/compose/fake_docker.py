@@ -1,4 +1,4 @@
-"""A fake Docker engine: it answers the requests that come before an engine is used."""
+"""A fake Docker engine that answers the requests before the first use of an engine."""
 
 import platform
 import socketserver
@@ -24,7 +24,7 @@ HERE = {
 
 
 class FakeEngine(socketserver.ThreadingUnixStreamServer):
-    """Answers the requests that come before an engine is used, over a socket of its own."""
+    """Answers the requests before an engine's first use, over a socket of its own."""
 
     daemon_threads = True
 
@@ -48,7 +48,7 @@ class Handler(JsonHandler):
 
 @pytest.fixture
 def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
-    """The result of `find` for an engine like this, with this compose plugin."""
+    """Return a function that runs `find` with a given fake engine and compose plugin."""
     servers: list[FakeEngine] = []
 
     def find(

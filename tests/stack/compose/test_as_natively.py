@@ -1,4 +1,4 @@
-"""What containers of the stack are set up with is what the native services are set up with."""
+"""Tests that containers of the stack have the same configuration as the native services."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from racetrack.stack.services import debezium, mysql, redis
 from racetrack.workloads.contract import find_workload
 from tests.compose_files import service
 
-# Which variables Connect may read for a connector.
+# The pattern of variables that Connect may read for a connector.
 ALLOWED = "CONNECT_CONFIG_PROVIDERS_ENV_PARAM_ALLOWLIST_PATTERN"
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    """Of a native service; nothing of it is started."""
+    """Return the context of a native service. Nothing is started."""
     settings: Settings = load()
     return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
 
@@ -39,10 +39,10 @@ def test_the_connector_is_the_native_one(workload: str, context: Context) -> Non
     elsewhere = {
         "database.hostname",
         "database.port",
-        "database.server.id",  # natively a second one may train beside it
+        "database.server.id",  # natively, a second server may train beside it
         "schema.history.internal.file.filename",
     }
-    # Confluent's converter keeps NULL by an option; Apicurio's needs our transform.
+    # Confluent's converter has an option that keeps NULL; Apicurio's needs our transform.
     native = {k: v for k, v in native.items() if not k.startswith("transforms")}
     assert environment["CONNECT_VALUE_CONVERTER_IGNORE_DEFAULT_FOR_NULLABLES"] == "true"
     assert ours.keys() == native.keys()
@@ -77,8 +77,7 @@ def test_redis_is_set_up_as_natively(context: Context) -> None:
     words = service("redis")["command"]
     options = dict(zip(words[::2], words[1::2], strict=True))
     native = redis.configuration(context)
-    # The image's own has no protected mode, no environment is looked at there, and every address
-    # is listened on.
+    # The image listens on all addresses; protected mode and process titles do not matter there.
     only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
     assert options == {name: native[name] for name in native.keys() - only_native}
 

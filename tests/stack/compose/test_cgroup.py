@@ -1,4 +1,4 @@
-"""The kernel's account of a container, read from control groups of both versions."""
+"""Tests of the kernel's account of a container, from control groups of both versions."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ V2 = f"0::/system.slice/docker-{ID}.scope\n"
 
 
 def mounted(tmp_path: Path, pid: int, groups: str, mounts: list[str]) -> Path:
-    """A /proc with one process and these mounts."""
+    """Return a `/proc` with one process and these mounts."""
     proc = tmp_path / "proc"
     (proc / str(pid)).mkdir(parents=True)
     (proc / str(pid) / "cgroup").write_text(groups)
@@ -28,7 +28,7 @@ def mounted(tmp_path: Path, pid: int, groups: str, mounts: list[str]) -> Path:
 
 
 def mount(root: str, folder: Path, kind: str, options: str) -> str:
-    """A line of /proc/self/mountinfo."""
+    """Return a line of /proc/self/mountinfo."""
     return f"30 23 0:26 {root} {folder} rw,nosuid - {kind} {kind} {options}"
 
 
@@ -70,7 +70,7 @@ def test_version_2(tmp_path: Path, root: str) -> None:
 def test_a_process_of_another_machine(tmp_path: Path) -> None:
     proc = mounted(tmp_path, 70, V2.replace(ID, "f" * 64), [])
     with pytest.raises(NotVisible, match="can't be seen on this machine"):
-        CGroup.of(70, ID, proc)  # another process has that number here
+        CGroup.of(70, ID, proc)  # another process has this number here
     with pytest.raises(NotVisible, match="can't be seen on this machine"):
         CGroup.of(71, ID, proc)
 

@@ -1,4 +1,4 @@
-"""Facts about containers from an engine's answers alone."""
+"""Tests of facts about containers that come only from an engine's answers."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,13 +19,13 @@ BUILT, PULLED = {"Build": [{"Ref": "x"}]}, {"Pull": [{"Repository": "docker.io/l
 
 
 class Answers:
-    """An engine with one container, and the image of it."""
+    """An engine with one container and its image."""
 
     def __init__(self, name: str, image: dict[str, Any], *, runs: bool = True) -> None:
         self._described = {
             "Image": ID,
             "Config": {"Image": name},
-            # Of another process here: nobody may look.
+            # The number of another process here, which must not be looked at.
             "State": {"Pid": 1, "Running": runs, "Status": "running" if runs else "exited"},
         }
         self.removed = False
@@ -41,17 +41,18 @@ class Answers:
 @pytest.mark.parametrize(
     ("name", "facts", "expected"),
     [
-        # Pulled: by digest, in either image store.
+        # Pulled: named by digest, in either image store.
         ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"]}, f"mysql:8@{DIGEST}"),
         ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": PULLED}, f"mysql:8@{DIGEST}"),
-        # Built here: no digest that could be pulled, but versions.
+        # Built here: named by versions, because nobody can pull its digest.
         ("racetrack/x:1", {"Config": {"Labels": LABELS}}, f"racetrack/x:1 ({OWN})"),
         (
             "racetrack/x:1",
             {"RepoDigests": [f"racetrack/x@{DIGEST}"], "Config": {"Labels": LABELS}},
             f"racetrack/x:1 ({OWN})",
         ),
-        # Built by somebody else, and pushed or not.
+        # Built by somebody else: named by id if never pulled, even if it has a digest (from a
+        # push).
         ("mysql:8", {}, f"mysql:8 (id {ID})"),
         ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": BUILT}, f"mysql:8 (id {ID})"),
         (
@@ -69,7 +70,7 @@ def test_an_image_is_named_by_a_digest_only_if_it_can_be_pulled(
 
 
 def test_processes_that_can_not_be_seen_are_not_looked_for() -> None:
-    """The engine's process ids are those of other processes here."""
+    """The engine's process ids belong to other processes here."""
     answers = Answers("mysql:8.4.10", {})
     live = Containers(answers, "racetrack", visible=False).live("c")  # type: ignore[arg-type]
     assert isinstance(live, Unseen)

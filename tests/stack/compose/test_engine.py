@@ -1,4 +1,4 @@
-"""Why containers can't be used or measured is reported in one line, before anything starts."""
+"""Tests that one line reports, before the start, why containers can't be used or measured."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ COLIMA = {
 
 
 def refuse(**_: object) -> NoReturn:
-    """Take the place of Docker's client where the user may not use the socket."""
+    """Take the place of Docker's client if the user may not use the socket."""
     raise DockerException("Error while fetching: PermissionError(13, 'Permission denied')")
 
 
 def fail(**_: object) -> NoReturn:
-    """Take the place of Docker's client where no engine may be used."""
+    """Take the place of Docker's client if no engine may be used."""
     raise AssertionError("it was used")
 
 
@@ -124,7 +124,7 @@ def test_a_virtual_machine_may_have_this_kernel(find_docker: Any) -> None:
     unmeasurable = find_docker(**info).unmeasurable
     assert f"in a virtual machine (Colima, whose kernel {platform.release()} is" in unmeasurable.why
     assert unmeasurable.remedy.startswith("Run Racetrack inside it")
-    # Inside it, containers can be measured.
+    # Inside the virtual machine, containers can be measured.
     assert find_docker(host_name=info["Name"], **info).unmeasurable is None
 
 
@@ -162,8 +162,8 @@ def test_a_listener_in_another_process_namespace_is_not_visible(tmp_path: Path) 
 def test_podman_is_refused_by_its_name(
     find_docker: Any, version: dict[str, str], airgap: bool
 ) -> None:
-    """Its API was 1.41 for years, and is 1.44 since 2026:
-    https://github.com/containers/podman/pull/27915."""
+    """The API version does not tell Podman from Docker: it was 1.41 for years, and has been 1.44
+    since 2026 (https://github.com/containers/podman/pull/27915)."""
     podman = {**version, "Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
     assert "Podman 5.8.0 answers in Docker's place" in find_docker(version=podman, airgap=airgap)
 

@@ -1,4 +1,4 @@
-"""The stack as published: what `docker compose` understands of it."""
+"""Tests of the published stack as `docker compose` reads it."""
 
 import json
 import re
@@ -36,14 +36,14 @@ def services(described: Describe) -> dict[str, Any]:
 
 def test_it_is_all_there(services: dict[str, Any], described: Describe) -> None:
     assert services.keys() - clients(services) == {*OF_THE_STACK, *OF_ENGINES}
-    # `up` starts both engines of the published experiment, and nothing that wants a person.
+    # `up` starts both engines of the published experiment, and no client for users.
     started = described(*PUBLISHED, profile="none")["services"].keys()
     assert started == {*OF_THE_STACK, *OF_PUBLISHED_ENGINES} - {*ON_REQUEST}
 
 
 @FILES
 def test_every_variable_has_a_value(files: tuple[str, ...], described: Describe) -> None:
-    """Otherwise its value would come from the shell in which `up` is called by hand."""
+    """Otherwise the value would come from the user's shell when `up` is called by hand."""
     for name, service in described(*files)["services"].items():
         unset = [key for key, value in service.get("environment", {}).items() if value is None]
         assert not unset, name
@@ -61,21 +61,21 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
         if line.startswith("FROM")
     ]
     assert len(bases) >= 4
-    # All of them by an argument, which docker-compose.yml fills from .env.
+    # Each has its version from an argument, which docker-compose.yml takes from .env.
     assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
 
 
 def test_every_image_that_is_built_here_is_labelled_with_its_versions(
     services: dict[str, Any],
 ) -> None:
-    """So that no run names a digest of it, which nobody could pull."""
+    """Otherwise a run would name a digest of the image, which nobody can pull."""
     built = {name: service["build"] for name, service in services.items() if "build" in service}
     assert built.keys() & set(OF_THE_STACK) == {"loadgen", "debezium"}
     for name, build in built.items():
         file = dockerfile_of(services[name])
         last = re.split(r"^FROM ", file.read_text(), flags=re.MULTILINE)[-1]
         (label,) = re.findall(rf'^LABEL {re.escape(VERSIONS)}="(.*)"$', last, re.MULTILINE)
-        # An argument that a stage does not repeat is empty in it.
+        # An argument that a stage does not declare again is empty there.
         known = re.findall(r"^ARG (\w+)$", last, re.MULTILINE)
         args = {arg: value for arg, value in build["args"].items() if arg in known}
         record = json.loads(Template(label.replace("\\", "")).substitute(args))
@@ -135,7 +135,7 @@ def test_the_broker_sends_its_clients_what_the_setting_says(
     where = f"{address}:{load().kafka_port}"
     if files == AIRGAP:
         assert broker["environment"]["KAFKA_OUTSIDE"] == where
-        assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # of the listener inside
+        assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # the internal listener
     else:
         assert f"outside://{where} " in broker["command"][0]
 
@@ -147,7 +147,7 @@ def test_selinux_lets_containers_read_what_is_mounted(
     found = described(*files)["services"].values()
     mounts = [mount for service in found for mount in service.get("volumes", [])]
     assert mounts
-    # Shared by several containers: `Z` would take it away from the others.
+    # Several containers share them: `Z` would make them private to one.
     assert {(mount["type"], mount["bind"].get("selinux")) for mount in mounts} == {("bind", "z")}
 
 
@@ -210,7 +210,7 @@ def test_what_the_generator_s_image_copies_is_in_its_build_s_context() -> None:
 def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
     services: dict[str, Any],
 ) -> None:
-    """From 8.3.0 on, the converter's own default asks the registry for `/associations/…`."""
+    """From 8.3.0 on, the default strategy requests `/associations/…` from the registry."""
     variables = services["debezium"]["environment"]
     for side in ("KEY", "VALUE"):
         strategy = variables[f"CONNECT_{side}_CONVERTER_{side}_SUBJECT_NAME_STRATEGY"]
@@ -218,5 +218,5 @@ def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
 
 
 def clients(services: dict[str, Any]) -> set[str]:
-    """Those that run once, for a person."""
+    """Return the clients that a user runs once."""
     return {name for name, each in services.items() if CLIENTS in each.get("profiles", [])}

@@ -1,4 +1,4 @@
-"""Images that have to be pulled: how far it is, and why it can't be."""
+"""Tests of pulling images: reports of the progress, and of the reason if one can't be pulled."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Too little memory is reported before anything starts."""
+"""Tests that too little memory is reported before anything starts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a killed run in containers leaves outside of them is ended, and nothing else."""
+"""Tests that processes outside containers that a killed run leaves are ended, and no others."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def stack_name() -> str:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start processes with environment variables that identify them."""
+    """Return a function that starts processes with environment variables that identify them."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(mark: Mapping[str, str]) -> "subprocess.Popen[bytes]":
@@ -36,7 +36,7 @@ def start() -> Iterator[Start]:
 def test_every_command_of_the_harness_is_ended_and_no_native_service(
     stack_name: str, start: Start, program: Callable[[str], None]
 ) -> None:
-    program("#!/bin/sh\n")  # a Docker engine in which nothing is left
+    program("#!/bin/sh\n")  # in this Docker engine, nothing is left
     commands = [
         start(processes.mark_command(stack_name, "top")),
         start(processes.mark_command(stack_name, "psql")),

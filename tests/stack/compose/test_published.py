@@ -1,4 +1,4 @@
-"""What docker-compose.yml asks of the published images is what they have."""
+"""Tests that the published images have all that docker-compose.yml expects of them."""
 
 import fnmatch
 import re
@@ -24,21 +24,21 @@ from tests.compose_files import (
 from tests.image_facts import IMAGES
 from tests.stack.compose.conftest import Describe
 
-# Files that containers of published images are given.
+# Files that containers of published images get.
 GIVEN = {
     "mysql": ("debezium/mysql-user.sh",),
     "loadgen": tuple(
         str(p) for p in REPO.glob("racetrack/workloads/*/load")
-    ),  # a workload's settings
+    ),  # settings of workloads
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
 SCRIPTS = {
     "debezium": (image_facts.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
     "loadgen": (image_facts.PYPY, ("healthy.sh",)),
 }
-# libpq's, of whatever program is linked to it.
+# Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
-# Where a published image is named.
+# The place where a published image is named.
 IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
 
 
@@ -61,12 +61,12 @@ def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
 
 
 def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
-    """After a new version, read the image's sources again and update the table."""
+    """After a version change, read the image's sources again and update the table."""
     pinned = in_env_files()
     texts = [file.read_text() for file in files_with_images()]
     tags = dict(found for text in texts for found in IMAGE.findall(text))
     for image in IMAGES.values():
-        # Of a Dockerfile for several engines, the settings that its argument is filled from.
+        # A Dockerfile for several engines takes its argument from several settings.
         argument = re.compile(rf"^ +{tags[image.name]}: \$\{{(\w+)\}}$", re.MULTILINE)
         settings = {found for text in texts for found in argument.findall(text)}
         for setting in settings or {tags[image.name]}:
@@ -118,13 +118,13 @@ def test_variables_are_used_by_the_image_or_by_what_we_put_into_it(
     ours = "\n".join(map(text_of, [*given, *built_from(services[name])]))
     for variable in services[name].get("environment", {}):
         known = variables and any(fnmatch.fnmatchcase(variable, each) for each in variables.value)
-        known = known or variable.lower() == "no_proxy"  # of any client
+        known = known or variable.lower() == "no_proxy"  # used by every client
         known = known or f"${variable}" in " ".join(services[name].get("command") or ())
         assert known or re.search(rf"\b{variable}\b", ours) or variable in LIBPQ, variable
 
 
 def built_from(service: dict[str, Any]) -> list[Path]:
-    """Folders of what is put into an image that is built here."""
+    """Return the folders and files that a locally built image contains."""
     if "build" not in service:
         return []
     build, beside = service["build"], dockerfile_of(service).parent
@@ -135,7 +135,7 @@ def built_from(service: dict[str, Any]) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """A file, or all files of a folder but caches."""
+    """Return the text of a file, or of all files of a folder except caches."""
     if path.is_file():
         return path.read_text()
     inside = [file for file in sorted(path.rglob("*")) if file.is_file()]
@@ -166,10 +166,10 @@ def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[
     environment = services[name].get("environment", {})
     jvm = image_of(services[name]).jvm
     flags = jvm.value if jvm else ()
-    # That each is one of ours is not enough: the start script has to hand it on.
+    # They must not only be known flags: the start script must pass them on.
     ours = {each for each in environment if re.search(r"OPTS|JVM_ARGS", each)}
     assert ours <= {each.variable for each in flags}
     all_flags = " ".join(environment.get(each.variable, each.otherwise) for each in flags)
     if all_flags:
-        # Files of arguments are made when the container starts.
+        # Files of arguments do not exist before the container starts.
         java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))

@@ -1,4 +1,4 @@
-"""What Redpanda is started with: it can be written to, and retention reaches it."""
+"""Tests of Redpanda's configuration: it accepts writes, and retention takes effect."""
 
 import json
 import subprocess
@@ -14,10 +14,10 @@ from racetrack.install.versions import parse_env_file
 from tests.stack.compose.conftest import Describe
 
 MIB = 1 << 20
-# What Redpanda publishes of the properties that we set, and of what they are like: no others.
+# The names and types that Redpanda publishes, only of the properties that we set.
 LIST = Path(__file__).with_name("redpanda_properties.json")
 TYPES = {"boolean": bool, "integer": int, "string": str, "array": list, "object": dict}
-# Shows the configuration that it is given; rpk starts Redpanda with it.
+# Prints the configuration that it gets. rpk starts Redpanda with the same arguments.
 RPK = """#!/bin/sh
 while [ "$1" != --config ]; do shift; done
 cat "$2"
@@ -41,9 +41,9 @@ class Configuration:
         (self._folder / "rpk").write_text(RPK)
         (self._folder / "rpk").chmod(0o755)
         for there, here in (
-            ("/tmp/", f"{self._folder}/"),  # in the container; the repository may be below one
+            ("/tmp/", f"{self._folder}/"),  # container's path; the repository may be below it
             ("/etc/racetrack/", f"{REPO}/"),
-            ("$$", "$"),  # compose doubles what it shows
+            ("$$", "$"),  # compose doubles dollar signs in its output
         ):
             script = script.replace(there, here)
         done = subprocess.run(
@@ -76,7 +76,7 @@ def test_the_list_is_of_the_version_in_env() -> None:
 
 
 def fault(known: Mapping[str, Any] | None, value: object) -> str:
-    """Why Redpanda would not take the value of a property; nothing if it does."""
+    """Return the reason why Redpanda would refuse a property's value; "" if it accepts it."""
     if known is None:
         return "not published"
     if value is None and known.get("nullable"):
@@ -99,8 +99,8 @@ def out_of_bounds(known: Mapping[str, Any], value: int) -> str:
 
 
 def test_it_takes_writes_on_the_disk_that_it_is_given(configuration: Configuration) -> None:
-    """By default it wants 5 GiB free, and a tmpfs of 4 GiB never has that."""
-    assert configuration()["redpanda"]["storage_min_free_bytes"] == 10 * MIB  # the least it takes
+    """By default Redpanda requires 5 GiB free, which a tmpfs of 4 GiB never has."""
+    assert configuration()["redpanda"]["storage_min_free_bytes"] == 10 * MIB  # the minimum
 
 
 def test_all_is_kept_unless_asked(configuration: Configuration) -> None:

@@ -1,4 +1,4 @@
-"""The scripts in images: they register the connector and report health."""
+"""Tests of the scripts in images: they register the connector and report health."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from racetrack.config import REPO
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
 SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'
-# Answers by the last part of the URL from a folder; what is not there fails as HTTP 404 would.
+# Answers from files named by the last part of the URL; a missing file fails like HTTP 404.
 CURL = """#!/bin/sh
 for last; do :; done
 echo "$@" >> "$ANSWERS/requests"
@@ -28,7 +28,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
-    """What Connect and the registry answer, a file each."""
+    """Return a folder with the answers of Connect and the registry, one file each."""
     (tmp_path / "curl").write_text(CURL)
     (tmp_path / "curl").chmod(0o755)
     for name, text in {"status": RUNNING, "subjects": SUBJECTS, "connectors": "[]"}.items():
@@ -84,7 +84,7 @@ def test_debezium_reports_why_it_is_not(
 
 
 def test_the_connector_is_registered_as_soon_as_connect_takes_it(run: Run, answers: Path) -> None:
-    (answers / "connectors.once").write_text("")  # not up yet
+    (answers / "connectors.once").write_text("")  # Connect is not up yet
     (answers / "config.once").write_text('{"error_code":500,"message":"no MySQL yet"}')
     (answers / "config").write_text("{}")
     done = run("debezium/register.sh")
@@ -127,7 +127,7 @@ def test_the_load_generator_is_not_healthy_where_nothing_listens() -> None:
 
 
 def healthy(port: int) -> int:
-    """The exit code of the load generator's health check."""
+    """Run the load generator's health check; return its exit code."""
     done = subprocess.run(
         ["bash", str(REPO / "loadgen/healthy.sh")],
         env={**os.environ, "COMMAND_ENDPOINT": f"0.0.0.0:{port}"},

@@ -1,4 +1,4 @@
-"""The commands to a fake cluster when its pods and nodes are hit."""
+"""Tests of the commands to a fake cluster when its pods and nodes are disrupted."""
 
 import shlex
 from collections.abc import Collection, Sequence
@@ -113,7 +113,7 @@ def test_a_drained_node_is_marked_first_so_that_a_killed_run_gives_it_back() -> 
 
 
 def test_a_network_is_cut_by_a_policy_where_there_is_one_that_cuts() -> None:
-    bench = Bench("exec")  # the broker is out of reach
+    bench = Bench("exec")  # the broker is unreachable
     bench.cluster.cut("far", 0.0)
     assert "label pods flink-0 racetrack.dev/cut=yes --overwrite" in bench.kubectl.commands
     assert [each["kind"] for each in bench.kubectl.applied] == ["NetworkPolicy"]

@@ -1,4 +1,4 @@
-"""The Job of the harness on a simulated cluster, whose pod is a folder of this machine."""
+"""Tests of the harness's Job on a simulated cluster, whose pod is a folder of this machine."""
 
 import io
 import json
@@ -22,7 +22,7 @@ from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
 from tests.waiting import wait_until
 
-# Runs what is to run in the pod here, where its folders are below `pod`; `logs` prints `output`.
+# Runs the pod's commands here, with its folders below `pod`; `logs` prints `output`.
 IN_FOLDERS = """
 if sys.argv[3] == "exec":
     import os, re
@@ -83,7 +83,7 @@ class JobCluster(Cluster):
 
 
 def manifest() -> list[dict[str, Any]]:
-    """The Job and its rights, as far as they matter."""
+    """Return the relevant parts of the Job and its rights."""
     containers = [{"name": name, "image": "harness:1"} for name in ("harness", "files")]
     return [
         {"kind": "ClusterRole", "metadata": {"name": "racetrack-job"}, "rules": ["racetrack"]},
@@ -154,7 +154,7 @@ def test_the_job_has_certificates_and_the_token_of_prometheus(
         "KAFKA_SSL_CA_LOCATION": "of the CA",
         "PROMETHEUS_TOKEN_FILE": "a token",
     }
-    assert own_files.contents(settings).keys() == {"KAFKA_SSL_CA_LOCATION"}  # of other pods
+    assert own_files.contents(settings).keys() == {"KAFKA_SSL_CA_LOCATION"}  # used in other pods
     harness, _ = made["spec"]["template"]["spec"]["containers"]
     assert harness["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
     job.remove()

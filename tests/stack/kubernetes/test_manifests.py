@@ -1,4 +1,4 @@
-"""What the harness reads in the manifests, and what it adds to them."""
+"""Tests of the values that the harness reads from the manifests, and of its additions."""
 
 import json
 from copy import deepcopy
@@ -110,7 +110,7 @@ def test_each_broker_has_a_service_of_its_own() -> None:
     assert [each["spec"]["selector"][manifests.POD] for each in (first, second)] == names
     assert first["spec"]["ports"] == second["spec"]["ports"]
     assert {first["spec"]["type"], second["spec"]["type"]} == {"NodePort"}
-    # The harness calls the first one, which names the others.
+    # The harness connects to the first broker, which reports the others.
     assert "annotations" in first["metadata"]
     assert "annotations" not in second["metadata"]
 

@@ -1,4 +1,5 @@
-"""A Kafka or an engine that is already in the cluster: its pods are found by label and used."""
+"""Tests of a Kafka or an engine that is already in the cluster: found by label, used by other
+pods."""
 
 import json
 from pathlib import Path
@@ -38,7 +39,7 @@ ROLE = "role.racetrack.dev/"
 
 
 class Pods(Kubectl):
-    """Has these pods."""
+    """A cluster with these pods."""
 
     def __init__(self, *pods: dict[str, Any]) -> None:
         super().__init__("test")

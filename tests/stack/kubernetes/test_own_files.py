@@ -1,4 +1,4 @@
-"""Certificates and keys of services that run elsewhere: pods have them, and find them."""
+"""Tests that pods get the certificates and keys of services that run elsewhere, and find them."""
 
 import json
 from pathlib import Path

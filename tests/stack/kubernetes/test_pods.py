@@ -1,4 +1,4 @@
-"""What a pod's status says, as the API server puts it."""
+"""Tests of reading a pod's status from the API server."""
 
 from typing import Any
 

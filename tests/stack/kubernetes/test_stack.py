@@ -1,4 +1,4 @@
-"""Starting on a simulated cluster: refusals before the start, and the end of the namespace."""
+"""Tests of a start on a simulated cluster: refusals, and the namespace's removal."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl, NoCluster
 from racetrack.stack.kubernetes.stack import KubernetesStack
 
 SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
-# Answers what is in the file `answers` beside it, by the first words of its arguments; writes down
-# the commands it received.
+# Answers from the file `answers` beside it, by the first words of the arguments; records the
+# commands that it gets.
 KUBECTL = f"""#!{sys.executable}
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
@@ -65,7 +65,7 @@ class Cluster:
         self._answers: dict[str, tuple[int, str]] = {}
         self.says("version", {"serverVersion": {"gitVersion": "v1.34.4"}})
         self.has("nodes", node("one", "broker", "generator", "support", "engine"))
-        self.has("nodes --selector")  # those that were drained
+        self.has("nodes --selector")  # the drained nodes
         self.has("namespaces")
         self.says("create", stateful_set("mysql", "support"))
         (folder / "kubectl").write_text(KUBECTL)
@@ -173,7 +173,7 @@ def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path
 
 
 def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> None:
-    """Otherwise it would end the removal of a namespace."""
+    """Otherwise Ctrl-C would interrupt the removal of a namespace."""
     program = f"#!{sys.executable}\nimport os\nprint(os.getpgid(0) == os.getpid())\n"
     (tmp_path / "kubectl").write_text(program)
     assert Kubectl("test_it").run("delete", "namespace") == "True\n"

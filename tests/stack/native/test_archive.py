@@ -1,4 +1,4 @@
-"""Class archives: made once by a training, kept whole, and done without where that fails."""
+"""Tests of class archives: created once, by a training, completely; failures are tolerated."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from racetrack.stack import prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
 
-# Says that it is there, writes its file on SIGTERM, as a JVM does.
+# Signals that it is up, and writes its file on SIGTERM, as a JVM does.
 WRITES_AT_EXIT = """
 import pathlib, signal, sys
 def end(*_):
@@ -29,7 +29,7 @@ def python(context: Context, code: str, file: Path) -> Launch:
 
 
 def archive(code: str) -> Archive:
-    """The archive of a service that is this code; it answers when it has made the file `up`."""
+    """Return the archive of a service that runs this code and answers once the file `up` exists."""
 
     def answers(context: Context) -> None:
         if not (context.work / "up").exists():

@@ -1,4 +1,4 @@
-"""A taken port: which process holds it, and which setting moves it."""
+"""Tests of a port in use: the process that holds it, and the setting that changes it."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ def test_a_port_that_was_just_given_up_is_free() -> None:
             [{"KAFKA_PORT": 9}, {"MYSQL_PORT": 9}],
             "MYSQL_PORT and KAFKA_PORT are both 9",
         ),
-        ("192.0.2.1", [{"KAFKA_PORT": 19099}], "BIND_ADDRESS"),  # not ours
+        ("192.0.2.1", [{"KAFKA_PORT": 19099}], "BIND_ADDRESS"),  # no address of this machine
     ],
 )
 def test_settings_that_can_not_be_used_are_named(

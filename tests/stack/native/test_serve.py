@@ -1,4 +1,4 @@
-"""Services in the foreground of a container: together up, together down."""
+"""Tests of services in the foreground of a container: they start and stop together."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ FAILS = "raise SystemExit(4)"
 
 @dataclass
 class Fake:
-    """A service that is some Python; it is ready when it has made the file `up`."""
+    """A service that runs Python code; it is ready once the file `up` exists."""
 
     name: str
     code: str
@@ -82,7 +82,7 @@ def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> Non
 def test_it_starts_in_the_order_that_services_need(foreground: Foreground) -> None:
     launched: list[str] = []
     first = Fake("first", WAITS, launched=launched)
-    # `elsewhere` runs in another container: nothing here can wait for it.
+    # `elsewhere` runs in another container, so nothing can wait for it here.
     second = Fake("second", WAITS, after=("first", "elsewhere"), launched=launched)
     foreground.bring_up([second, first])
     assert launched == ["first", "second"]
@@ -130,7 +130,7 @@ def test_an_earlier_start_leaves_nothing(settings: Settings, tmp_path: Path) -> 
 
 
 def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:
-    """The real program, with a broker that is no Kafka: it never answers."""
+    """Run the real program with a stand-in for Kafka that never answers."""
     java = tmp_path / "bin/java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\ntouch started\nexec sleep 1000\n")

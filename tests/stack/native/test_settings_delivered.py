@@ -1,4 +1,4 @@
-"""Each line of `.env` reaches what it is for in every runtime, or is reported as not applicable."""
+"""Tests that settings in `.env` reach their service in every runtime, or are reported as unused."""
 
 import functools
 import re
@@ -30,9 +30,9 @@ IN_FILES = in_env_files()
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
-# Of the stack and of every engine.
+# Overrides before a change, of the stack and of every engine.
 FROM = {name: overrides for facts in FACTS for name, overrides in facts.changed_from.items()}
-# A workload's setting reaches the generator of that workload.
+# A workload's setting reaches only that workload's generator.
 FROM |= {
     name.upper(): {"WORKLOAD": workload}
     for workload, module in plugins.of_all_workloads("settings").items()
@@ -49,25 +49,25 @@ def before(name: str) -> Overrides:
 
 
 def after(name: str) -> Overrides:
-    """The overrides with another value of this one."""
+    """Return the overrides with another value of this setting."""
     return {**before(name), name: another_value(name)}
 
 
 def heeding(runtime: str) -> list[str]:
-    """The settings that a runtime is said to heed."""
+    """Return the settings that are documented to have an effect in a runtime."""
     unheeded = applicability.ignored_settings(runtime).keys() | applicability.harness_settings()
     return [name for name in IN_FILES if name not in unheeded]
 
 
 def of_settings(overrides: Overrides) -> Overrides:
-    """Those that the harness reads; the others only compose or the installer knows."""
+    """Return only the harness's settings; the others are read by compose or the installer."""
     return {name: v for name, v in overrides.items() if name.lower() in every_setting()}
 
 
 @pytest.fixture(scope="module")
 def given(described: Describe) -> Given:
-    """Return what compose files give to services under these overrides, each computed once. Labels
-    are for a run that looks at memory, and reach no service."""
+    """Return a function from overrides to the values that services get from compose files, each
+    computed once. Labels are left out, as only the memory check reads them."""
 
     @functools.cache
     def describe(files: tuple[str, ...], overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> N
     assert image.jvm
     variables = given(PUBLISHED, after(name))[service]["environment"]
     jvm = " ".join(variables.get(each.variable, each.otherwise) for each in image.jvm.value)
-    # The last one counts.
+    # The last such flag counts.
     assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
 
 
@@ -127,13 +127,13 @@ def native(context: Context, monkeypatch: pytest.MonkeyPatch) -> "Native":
 
 
 class Native:
-    """All that native services are started and configured with, word by word."""
+    """All words by which native services are started and configured."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def jvm(self, name: str, overrides: Overrides) -> list[str]:
-        """What a service's JVM is started with, word by word: a shell may start it."""
+        """Return the words of a service's JVM command line, even if a shell starts it."""
         launch = self._launch(name, self._with(overrides))
         inner = INNER_JVM[name](launch.env) if name in INNER_JVM else []
         return [word for argument in (*launch.argv, *inner) for word in argument.split()]
@@ -148,7 +148,7 @@ class Native:
         return {word for line in said for word in line.split()}
 
     def stable(self, overrides: Overrides) -> set[str]:
-        """Those that are the same the next time, as a free port is not."""
+        """Return the words that are the same each time, unlike free ports."""
         return self.words(overrides) & self.words(overrides)
 
     def _with(self, overrides: Overrides) -> Context:

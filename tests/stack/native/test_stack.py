@@ -1,4 +1,4 @@
-"""How a native stack starts, also while parts are being installed, and how it ends."""
+"""Tests of a native stack's start, also while parts are being installed, and of its end."""
 
 import signal
 import subprocess
@@ -29,7 +29,7 @@ WITHIN_S = 10.0
 
 
 class Parts:
-    """Parts that come when the test says so; if that never happens, they fail."""
+    """Parts that become available when the test says so. If it never does, they fail."""
 
     def __init__(self, *names: str) -> None:
         self.futures: dict[str, Future[Path]] = {name: Future() for name in names}
@@ -89,7 +89,7 @@ class Service:
 
 @dataclass
 class Faster:
-    """What is made once, with a peer beside it."""
+    """A fake archive that is created once, beside a peer."""
 
     peers: tuple[str, ...]
     peers_up: list[list[int]] = field(default_factory=list)
@@ -191,7 +191,7 @@ def test_what_makes_a_start_faster_is_made_after_the_end(name: str, parts: Parts
 
 
 def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
-    """A wait for it would have no end."""
+    """Waiting for the process would take forever."""
     stack = NativeStack(load({"STACK_NAME": name}))
     code = "import sys; sys.stdin.read()"
     unmarked = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)

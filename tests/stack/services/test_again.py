@@ -1,4 +1,4 @@
-"""A service that was killed is launched again on what it left."""
+"""Tests that a killed service starts again with the files that it left."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, mysql
 from tests.service_facts import LAUNCHED
 
-# The registry's program behind nginx gets a free port each time.
+# The registry's server behind nginx gets another free port each time.
 SERVICES = [name for name in LAUNCHED if name != "registry"]
 
 

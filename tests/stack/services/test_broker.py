@@ -1,4 +1,4 @@
-"""The broker's configuration and its formatted data folder."""
+"""Tests of the broker's configuration and its formatted data folder."""
 
 import re
 from dataclasses import replace
@@ -92,7 +92,7 @@ def test_brokers_of_several_pods_have_one_cluster_id(context: Context) -> None:
 def test_it_is_ready_when_all_brokers_are_there_and_lead(
     leaders: tuple[int, int], brokers: int, missing: str, context: Context, answer: Answer
 ) -> None:
-    """A broker that was killed, in the moment after it answers again, can't be had on demand."""
+    """Use fake answers: the moment just after a killed broker answers again can't be reproduced."""
     context = replace(context, settings=context.settings.model_copy(update={"broker_replicas": 2}))
     broker.SERVICE.launch(context)
     partitions = {n: SimpleNamespace(leader=leader) for n, leader in enumerate(leaders)}

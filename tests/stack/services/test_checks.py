@@ -1,4 +1,4 @@
-"""Health checks report what is missing until everything is there."""
+"""Tests that health checks report what is missing until everything is present."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_registry_answers_with_its_subjects(context: Context, answer: Answer) ->
 
 
 def task(state: str, trace: str = "") -> bytes:
-    """Connect's answer for a connector whose task is in that state."""
+    """Return Connect's answer for a connector whose task is in this state."""
     return http(json.dumps({"tasks": [{"state": state, "trace": trace}]}).encode())
 
 

@@ -1,4 +1,4 @@
-"""MySQL's configuration and users."""
+"""Tests of MySQL's configuration and users."""
 
 import os
 from dataclasses import replace

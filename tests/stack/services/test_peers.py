@@ -1,4 +1,4 @@
-"""In containers peers have names, and the broker advertises another address outside."""
+"""Tests that peers have names in containers, and the broker another address outside."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ PEERS = {
 
 @pytest.fixture
 def inside(context: Context) -> Context:
-    """As in a container."""
+    """Return the context of a service in a container."""
     return replace(context, settings=context.settings.model_copy(update=PEERS))
 
 

@@ -1,4 +1,4 @@
-"""A real Redis as the stack starts it."""
+"""Tests of a real Redis, started as the stack does."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What every service promises before it runs: loopback, announced ports, hidden secrets."""
+"""Tests of every service before it runs: loopback only, announced ports, hidden secrets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ SECRETS = [name for name, field in every_setting().items() if field.annotation i
 
 
 def written(context: Context) -> str:
-    """The text of every file that a launch wrote into its work folder."""
+    """Return the text of every file that a launch wrote into its work folder."""
     files = [path for path in context.work.rglob("*") if path.is_file()]
     return "\n".join(path.read_text(errors="replace") for path in files)
 
@@ -33,7 +33,7 @@ def secrets(settings: Settings) -> list[str]:
 
 @pytest.fixture
 def context(context: Context) -> Context:
-    """With secrets that stand nowhere else, as `racetrack` does."""
+    """Return a context with secrets that occur nowhere else, as `racetrack` does."""
     secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
     return replace(context, settings=context.settings.model_copy(update=secret))
 
