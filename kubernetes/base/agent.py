@@ -47,7 +47,7 @@ BLOCK, TRIES, MIB = bytes(range(256)) * 64, 7, 1024**2
 
 
 class Groups:
-    """Control groups of the pods of a node. `root` is where /sys/fs/cgroup of the node is."""
+    """Control groups of the pods of a node. `root` is the path of the node's /sys/fs/cgroup."""
 
     def __init__(self, root: Path = CGROUPS, proc: Path = PROC) -> None:
         self._proc = proc
@@ -142,8 +142,8 @@ class Groups:
         return found
 
     def _throttling(self, uid: str) -> dict[str, Any]:
-        """Return how often the limit of CPU time stopped the pod, and for how long in total. A pod
-        and its containers have limits of their own, and one of them stops it at a time."""
+        """Return how often, and for how long in total, limits of CPU time stopped the pod. The pod
+        and its containers have limits of their own, but one of them stops it at a time."""
         periods = throttled = 0
         throttled_s = 0.0
         for file in self._folder("cpu", uid).rglob("cpu.stat"):
@@ -239,7 +239,8 @@ class Sampler:
     """Samples the pods of a namespace, and keeps the latest samples.
 
     `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>. `others`
-    are pods of other namespaces to sample too: <namespace>/<pod>, which is their name in samples.
+    are pods of other namespaces to sample too, as <namespace>/<pod>; they have the same names in
+    samples.
     """
 
     def __init__(
@@ -260,7 +261,7 @@ class Sampler:
         self._lock = threading.Lock()
 
     def pods(self) -> dict[str, str]:
-        """Return uid → name of the sampled pods on this node, which the agent's own is not."""
+        """Return uid → name of the sampled pods on this node, without the agent's own pod."""
         found = {}
         for each in self._logs.iterdir():
             namespace, _, rest = each.name.partition("_")

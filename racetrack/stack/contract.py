@@ -113,14 +113,14 @@ class Cluster(Protocol):
         """Check that one of these services will have a pod of this name.
 
         Raises:
-            UsageError: none will.
+            UsageError: there will be no such pod.
         """
 
     def require_node(self, node: str) -> None:
         """Check that a node exists and has only pods of engines.
 
         Raises:
-            UsageError: it does not, or has others.
+            UsageError: there is no such node, or it has other pods.
         """
 
     def delete_pod(self, pod: str) -> None:

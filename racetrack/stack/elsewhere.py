@@ -16,8 +16,8 @@ from racetrack.config import Settings
 from racetrack.errors import SetupError
 from racetrack.stack.contract import ServiceClock
 
-# Name of what this process's runs create in a service that others use too. It contains time and
-# process id, so that it is unique and what remains can be attributed to a run.
+# Name of the objects that this process's runs create in services that others also use. It contains
+# time and process id, so that it is unique, and objects that remain can be attributed to a run.
 RUN_NAME = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpid()}"
 NOT_ADVERTISED = (
     "Set it to this machine's address as seen from there, together with BIND_ADDRESS=0.0.0.0"
@@ -54,8 +54,8 @@ class Elsewhere(Protocol):
     service: str  # its name in the stack, such as `broker`
     title: str  # its name for people
     setting: str  # setting that contains the address
-    # True if the stack starts a process for it nevertheless: a relay, by which all clients on this
-    # machine reach it, or a program that uses it.
+    # True if the stack nevertheless starts a process for it: a relay through which all clients on
+    # this machine reach it, or a program that uses it.
     starts_here: bool
 
     def address(self, settings: Settings) -> str:
@@ -70,8 +70,8 @@ class Elsewhere(Protocol):
         """
 
     def remove(self, settings: Settings, run_name: str) -> Sequence[str]:
-        """Remove what a run created: what has the name `run_name`, or begins with a prefix in the
-        settings. Return lines for the user on what was removed and what could not be."""
+        """Remove the objects that a run created: those named `run_name`, and those with a prefix
+        from the settings. Return lines for the user on what was removed and what could not be."""
 
 
 def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError:
@@ -116,27 +116,28 @@ class ClockReading:
 
 
 class Stopwatch:
-    """Time of a request, and of its answer: the wall clock at the first, and the time since then
-    by the monotonic clock, which no correction of the wall clock changes."""
+    """Times of a request and of its answer: the wall clock at the request, and from then on the
+    monotonic clock, which corrections of the wall clock do not change."""
 
     def __init__(self) -> None:
-        # In this order, a pause in between makes the answer later, which is a valid bound too.
+        # Read the clocks in this order: a pause between them makes the answer seem later, but the
+        # bounds stay valid.
         self._began_s = time.monotonic()
         self._sent_ms = time.time() * 1000
 
     def reading(self, earliest_ms: float, latest_ms: float) -> ClockReading:
-        """Return the reading of an answer that has just arrived, with bounds of the time in it."""
+        """Return the reading from an answer that has just arrived, with a time in these bounds."""
         took_ms = (time.monotonic() - self._began_s) * 1000
         return ClockReading(self._sent_ms, self._sent_ms + took_ms, earliest_ms, latest_ms)
 
 
 def clock_by(title: str, readings: Sequence[ClockReading]) -> ServiceClock:
-    """Return the clock of a service by at least one reading.
+    """Compute the offset of a service's clock from one or more readings.
 
     Each reading bounds the offset, since the clock was read after the request and before the
     answer. The true offset is within the bounds of all readings (K. Marzullo and S. Owicki,
     "Maintaining the time in a distributed system", 1983), so one fast request and one fast answer
-    suffice, of any two readings.
+    suffice, even of different readings.
     """
     low_ms = max(each.earliest_ms - each.answered_ms for each in readings)
     high_ms = min(each.latest_ms - each.sent_ms for each in readings)
@@ -148,8 +149,8 @@ def clock_by(title: str, readings: Sequence[ClockReading]) -> ServiceClock:
 
 
 def measure_clock(title: str, read_ms: Callable[[], float]) -> ServiceClock:
-    """Return the clock of a service by some readings; `read_ms` returns its time in epoch
-    milliseconds."""
+    """Read the clock of a service several times; return its offset from ours, with bounds.
+    `read_ms` returns the service's time in epoch milliseconds."""
     readings: list[ClockReading] = []
     give_up_s = time.monotonic() + CLOCK_WITHIN_S
     while len(readings) < CLOCK_TRIES and (not readings or time.monotonic() < give_up_s):

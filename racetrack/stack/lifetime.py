@@ -141,8 +141,8 @@ class UpFile:
         return self._recorded("runtime")
 
     def run_name(self) -> str:
-        """Return the name of what the recorded stack's run created elsewhere; empty if there is no
-        record."""
+        """Return the name of the objects that the recorded stack's run created elsewhere; empty if
+        there is no record."""
         return self._recorded("run_name") or ""
 
     def _recorded(self, name: str) -> str | None:

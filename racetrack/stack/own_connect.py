@@ -1,7 +1,7 @@
 """A Kafka Connect that runs elsewhere, with Debezium and Apicurio's converter.
 
-The stack's service `debezium` is then a relay on this machine, as that of a registry is. A run has
-a connector named RUN_NAME there, which is deleted at the end, together with its offsets.
+The stack's service `debezium` is then only a relay on this machine. A run has a connector named
+RUN_NAME there, which is deleted at the end, together with its offsets.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ REMEDIES = {
     404: ("CONNECT_URL", "It has to be the URL of its REST API, of version 3.7 or later"),
     405: ("CONNECT_URL", VERSION),
 }
-# In memory: neither a file nor a topic remains. A connector that Kafka Connect restarts fails, and
-# the run with it.
+# Kept in memory, so that no file or topic remains. A connector that Kafka Connect restarts
+# therefore fails, and so does the run.
 HISTORY = "io.debezium.relational.history.MemorySchemaHistory"
 
 
@@ -98,7 +98,7 @@ class _Client(own_http.HttpService):
             raise own_http.Refusal(Failure("CONNECT_URL", answer, remedy))
 
     def require_kafka(self, cluster: str) -> None:
-        """Check that its Kafka has this id."""
+        """Check that the Kafka of this Kafka Connect has this id."""
         own = self.ask("reach it", "GET", f"{self.url}/").get("kafka_cluster_id")
         if own != cluster:
             answer = f"its Kafka has the id {own}, and that of KAFKA_BOOTSTRAP_SERVERS {cluster}"

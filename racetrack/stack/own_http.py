@@ -20,7 +20,7 @@ NOT_FOUND = 404
 
 
 class Refusal(Exception):
-    """An answer that can't be used, or none."""
+    """A missing or unusable answer."""
 
     def __init__(self, failure: Failure, status: int = 0) -> None:
         super().__init__(str(failure))
@@ -34,7 +34,7 @@ def authorization(user: str, password: str) -> str:
 
 
 class HttpService:
-    """A service by the prefix of its settings. `remedies` are those by HTTP status."""
+    """A service whose settings have this prefix. `remedies` maps HTTP status to remedy."""
 
     def __init__(
         self, name: str, settings: Settings, authorization: str, remedies: Mapping[int, Any]

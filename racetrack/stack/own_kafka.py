@@ -1,7 +1,7 @@
 """A Kafka that runs elsewhere, and the topics and consumer groups that a run creates there.
 
-Their names begin with KAFKA_TOPIC_PREFIX. A run begins only if there is none, so all of them are
-its own at its end.
+Their names begin with KAFKA_TOPIC_PREFIX. A run starts only if no such name exists, so at its end
+all of them are its own.
 """
 
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ class _Broker:
         return passed
 
     def remove(self, settings: Settings, run_name: str) -> Sequence[str]:  # noqa: ARG002
-        """Remove what begins with the prefix."""
+        """Remove topics and groups whose names begin with the prefix."""
         kafka = _endpoint(settings)
         return OwnNames(kafka).remove().lines(kafka)
 

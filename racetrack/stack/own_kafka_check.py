@@ -1,7 +1,8 @@
 """Check of a Kafka that runs elsewhere, in at most ten seconds and before anything is started.
 
-It does once what a run does often: create a topic, write with acks=all, read, commit, describe and
-delete. Acknowledged writes also show the difference between the clocks.
+The check performs once each operation that a run performs often: create a topic, write with
+acks=all, read, commit, describe and delete. Acknowledged writes also show the difference between
+the clocks.
 """
 
 import time
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 WITHIN_S = 10.0
 NAME = "racetrack-check"  # of the topic and of the consumer group
 GROUP = {"group.id": NAME, "enable.auto.commit": False}
-# Records by which the clock is measured, for each number of records in flight, and the time between
-# two of them. One at a time is slow: a broker that was idle for 40 ms takes three times as long to
-# acknowledge a record as a busy one. On a busy machine, many at a time wait for each other.
+# To measure the clock: the number of records, for each number of records in flight, and the time
+# between two records. One at a time is slow: a broker that was idle for 40 ms takes three times as
+# long to acknowledge a record as a busy one. On a busy machine, many at a time wait for each other.
 CLOCK_RECORDS, CLOCK_IN_FLIGHT, CLOCK_EVERY_S = 25, (1, 2, 4, 8), 0.002
 BATCH_BYTES = 1_000_000  # largest batch of the generator's client
 RETENTION_MS = 3_600_000
@@ -168,8 +169,8 @@ class _Check:
             self.clock = clock_by("the broker", readings)
 
     def _patiently(self, operation: Callable[[], object]) -> None:
-        """Repeat an operation while its error is temporary, as that of a new topic, or of the first
-        group in a cluster."""
+        """Repeat an operation while its error is temporary, such as that of a new topic, or of the
+        first group in a cluster."""
         from confluent_kafka import KafkaError, KafkaException
 
         from racetrack.kafka_client import is_retriable
@@ -282,8 +283,8 @@ Write = Callable[[str, int, int, float], Sequence[ClockReading]]
 
 @contextmanager
 def _producer(client: dict[str, Any]) -> Iterator[Write]:
-    """Provide a function that writes a number of records into a topic, with so many in flight at
-    most, and returns a reading of the broker's clock by each that was acknowledged in time.
+    """Provide a function that writes records into a topic, at most `in_flight` at a time. It
+    returns a reading of the broker's clock for each record that was acknowledged in time.
 
     The function raises KafkaException, and TimeoutError if none was acknowledged.
     """
@@ -295,7 +296,7 @@ def _producer(client: dict[str, Any]) -> Iterator[Write]:
 
     def take(watch: Stopwatch, error: "KafkaError | None", message: "Message") -> None:
         at_ms = message.timestamp()[1]
-        results.append(watch.reading(at_ms, at_ms + 1))  # the broker cuts to whole milliseconds
+        results.append(watch.reading(at_ms, at_ms + 1))  # the broker truncates to milliseconds
         errors.extend([error] if error else [])
 
     def write(topic: str, count: int, in_flight: int, within_s: float) -> Sequence[ClockReading]:

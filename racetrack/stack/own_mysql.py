@@ -34,7 +34,7 @@ LOG_VARIABLES = {"log_bin": "1", "binlog_format": "ROW", "binlog_row_image": "FU
 
 @dataclass(frozen=True)
 class Step:
-    """Statements of the check, in the user's words, and what the user has to be granted."""
+    """A step of the check: its name for users, its statements, and the right that it needs."""
 
     what: str
     statements: Sequence[str]
@@ -57,13 +57,13 @@ WRITE = Step(
 LOCK_STATEMENTS = (f"FLUSH TABLES {TABLE} WITH READ LOCK", "UNLOCK TABLES")
 LOCK = Step("lock tables", LOCK_STATEMENTS, "RELOAD ON *.*")
 LIST_LOGS = Step("list binary logs", ("SHOW BINARY LOGS",), "REPLICATION CLIENT ON *.*")
-# It needs the same right as reading the binary log.
+# SHOW REPLICAS needs the same right as reading the binary log.
 READ_LOG = Step("read the binary log", ("SHOW REPLICAS",), "REPLICATION SLAVE ON *.*")
 DROP = Step("remove the database", (f"DROP DATABASE {RUN_NAME}",), IN_DATABASE)
 
 
 class _Check:
-    """Operations of the check by one connection."""
+    """Operations of the check over one connection."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor

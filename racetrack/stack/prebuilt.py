@@ -1,11 +1,11 @@
 """Prebuilt files that speed up later starts of a service, made once per part (component).
 
-They are in the part's folder. A user without write permission there runs without them.
+They are in the part's folder. Without write permission there, services start without them.
 
 Most are archives of a JVM's loaded classes (class data sharing), which halve the time that a Java
 service takes to start. After the first run, the service is started once more with scratch data and
-writes the archive when it ends. A JVM that finds an archive unsuitable logs that and starts without
-the archive.
+writes the archive when it ends. If a JVM finds an archive unsuitable, it logs this and starts
+without the archive.
 """
 
 import contextlib

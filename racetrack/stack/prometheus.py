@@ -1,7 +1,7 @@
-"""CPU time and memory of services that run elsewhere, by queries of a Prometheus of the user.
+"""CPU time and memory of services that run elsewhere, from queries to the user's Prometheus.
 
-The settings of a service's queries begin as that of its address does: POSTGRES_CPU_QUERY and
-POSTGRES_MEMORY_QUERY are beside POSTGRES_URL.
+The settings of a service's queries have the same prefix as the setting of its address:
+POSTGRES_CPU_QUERY and POSTGRES_MEMORY_QUERY belong to POSTGRES_URL.
 """
 
 import json
@@ -49,7 +49,7 @@ def queries(service: Elsewhere, settings: Settings) -> Queries | None:
     """Return the queries of a service; None if the settings have none.
 
     Raises:
-        UsageError: one of two queries is missing, or the address of Prometheus is.
+        UsageError: only one of the two queries is set, or PROMETHEUS_URL is missing.
     """
     prefix = service.setting.partition("_")[0] + "_"
     cpu, memory = (str(getattr(settings, f"{prefix}{what}_query".lower(), "")) for what in WHAT)

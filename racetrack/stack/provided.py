@@ -44,8 +44,8 @@ def here(services: Sequence[str], settings: Settings) -> list[str]:
 
 
 def pods_setting(service: Elsewhere) -> str:
-    """Return the setting that names a service's pods. Its name begins as that of the setting with
-    the service's address: KAFKA_PODS."""
+    """Return the setting that names a service's pods, such as KAFKA_PODS. It has the same prefix as
+    the setting of the service's address."""
     return f"{service.setting.partition('_')[0]}_PODS"
 
 
@@ -60,7 +60,7 @@ def require_pods_possible(settings: Settings) -> None:
     nothing else measures these.
 
     Raises:
-        UsageError: it is otherwise.
+        UsageError: one of these conditions is not met.
     """
     for each in every():
         if not pods_of(each, settings):

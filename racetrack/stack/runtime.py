@@ -18,7 +18,7 @@ NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 
 
 def open_compose(settings: Settings) -> "ComposeStack":
-    """Return the stack of containers, as far as a usable Docker engine answers.
+    """Return the stack of containers if a usable Docker engine answers.
 
     Raises:
         NoDocker: there is no usable Docker.

@@ -26,7 +26,7 @@ FIRST_ANSWER_WITHIN_S = 30.0
 RECENT_S = 2.0
 NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample
 REMEDY = "Raise its sizeLimit and the pod's memory in the manifest"
-ELSEWHERE = "/"  # in the names of pods of other namespaces, <namespace>/<pod>
+ELSEWHERE = "/"  # only in names of pods of other namespaces: <namespace>/<pod>
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -34,8 +34,8 @@ class Agent:
     """Client of the agent on one node; see `racetrack.stack.contract.NodeAgent`. Any thread may
     call it.
 
-    `service_of` returns the service of a pod, by the pod's name; None if it is not measured.
-    `boot_id` is that of the harness's machine.
+    `service_of` maps a pod's name to its service, or to None if the pod is not measured. `boot_id`
+    identifies the harness's machine.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Agent:
         self._folders: Sequence[DataFolder] = ()
 
     def clock(self) -> ServiceClock:
-        """Return the offset of the node's clock, by several round trips."""
+        """Return the offset of the node's clock, computed from several round trips."""
         return measure_clock(f"node {self.node}", lambda: float(self._ask("clock")))
 
     def sample(self) -> NodeSample:
@@ -65,7 +65,7 @@ class Agent:
         return self._sample(self._ask("sample"))
 
     def after(self, number: int) -> list[NodeSample]:
-        """Return the samples after a number that the agent still has."""
+        """Return the samples with numbers after `number` that the agent still has."""
         return [self._sample(each) for each in self._ask(f"after {number}")]
 
     def memory(self) -> dict[str, tuple[int | None, int | None]]:
@@ -86,14 +86,14 @@ class Agent:
         return groups is not None and not any(container_id in name for name in groups)
 
     def folders(self) -> Sequence[DataFolder]:
-        """Return the volumes in memory of the services' pods on this node; if the agent can't be
-        reached, those of its newest sample."""
+        """Return the volumes in memory of the services' pods on this node. If the agent can't be
+        reached, use its newest sample."""
         self._refresh()
         return self._folders
 
     def uids(self, service: str) -> list[str]:
-        """Return the uids of a service's pods on this node that belong to the run; if the agent
-        can't be reached, those of its newest sample."""
+        """Return the uids of a service's pods on this node that belong to the run. If the agent
+        can't be reached, use its newest sample."""
         with contextlib.suppress(OSError):
             self.sample()
         own = {uid: pod for uid, pod in self._uids.items() if ELSEWHERE not in pod}
@@ -236,7 +236,7 @@ def first_clock(agent: Agent, within_s: float = FIRST_ANSWER_WITHIN_S) -> Servic
 def by_prefix(
     services: Mapping[str, str], others: Mapping[str, str] | None = None
 ) -> Callable[[str], str | None]:
-    """Return a function that finds a pod's service by its name, `<name>-...`. `services` maps the
+    """Return a function that finds the service of a pod named `<name>-...`. `services` maps the
     names in containers to services, `others` the names of pods of other namespaces."""
     longest_first = sorted(services, key=len, reverse=True)
 

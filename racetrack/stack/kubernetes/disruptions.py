@@ -54,18 +54,18 @@ class Disruptions:
         """Check that one of these services will have a pod of this name.
 
         Raises:
-            UsageError: none will.
+            UsageError: there will be no such pod.
         """
         there = [name for each in self._workloads(services) for name in each.pods]
         if pod not in there:
             raise UsageError(f"There will be no pod {pod!r} of the engine: {', '.join(there)}.")
 
     def require_node(self, node: str) -> None:
-        """Check that a node exists and is there for engines only. Without another node, nothing
-        could be measured.
+        """Check that a node exists and is for engines only, so that the other services keep running
+        without it.
 
         Raises:
-            UsageError: it does not, or is not.
+            UsageError: there is no such node, or it is also for other services.
         """
         if self._roles.get(node) != [ENGINE_NODE]:
             only = [name for name, roles in self._roles.items() if roles == [ENGINE_NODE]]
@@ -82,7 +82,7 @@ class Disruptions:
 
     def drain(self, node: str) -> None:
         """Drain a node as `kubectl drain` does: its pods end, and none is put there until
-        `undo_drain`. Pods of others are left alone."""
+        `undo_drain`. Other users' pods stay."""
         self._forget(self._on(node))
         owner = f"{orphans.DRAINED_FOR}={self._kubectl.namespace}"
         self._kubectl.run("label", "node", node, owner, "--overwrite")
@@ -104,7 +104,7 @@ class Disruptions:
         """Cut a node's network, and return when it is whole again.
 
         Raises:
-            RacetrackError: it could not be cut.
+            RacetrackError: the network could not be cut.
         """
         if self._settings.kubernetes_cut_command:
             self._run_command(node, for_s)
@@ -132,7 +132,7 @@ class Disruptions:
         try:
             done = subprocess.run(
                 command,
-                # The user's environment, which may say how to reach the cluster.
+                # The user's environment may contain the address of the cluster.
                 env={**os.environ, **mark},
                 capture_output=True,
                 text=True,

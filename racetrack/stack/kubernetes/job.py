@@ -1,7 +1,8 @@
-"""The harness as a Job: created from outside, followed and copied through the API server, removed.
+"""The harness as a Job. It is created and removed from outside; its output is shown, and its files
+are copied, through the API server.
 
-The manifests are in kubernetes/job. The Job has a namespace of its own, since the harness removes
-that of each run.
+The manifests are in kubernetes/job. The Job has a namespace of its own, because the harness removes
+the namespace of each run.
 """
 
 import os
@@ -22,17 +23,17 @@ from racetrack.stack.kubernetes import job_orphans, manifests, own_files, pods
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 
 MANIFESTS = REPO / "kubernetes" / "job"
-# Names in the manifests: those of the namespaces of a stack and of its Job.
+# Names in the manifests: the namespace of a stack, and the namespace of its Job.
 STACK, JOB = "racetrack", "racetrack-job"
 SELECTOR = "racetrack.dev/job=harness"
 HARNESS, FILES = "harness", "files"  # containers
 STARTS_WITHIN_S = 180.0
 LOOK_EVERY_S = 1.0
 COPY_EVERY_S = 5.0
-# Copies may take this share of the time, where connections are slow.
+# If connections are slow, copies may take this share of the time.
 COPIES_SHARE = 0.3
 COPIED_WITHIN_S = 120.0
-# The cluster may not answer for this long. The harness goes on.
+# The cluster may be silent for this long; the harness continues meanwhile.
 SILENT_WITHIN_S = 600.0
 CLEANS_UP_WITHIN_S = 150.0
 OUTPUT_ENDS_WITHIN_S = 10.0
@@ -98,8 +99,8 @@ class HarnessJob:
         code.
 
         Raises:
-            JobLost: its pod is gone.
-            ClusterFailed: the cluster does not answer, or the harness has not ended `within_s`.
+            JobLost: the Job's pod is gone.
+            ClusterFailed: the cluster does not answer, or the harness has not ended in `within_s`.
         """
         began_s = answered_s = time.monotonic()
         while True:

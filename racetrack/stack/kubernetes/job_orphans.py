@@ -23,7 +23,7 @@ def clear_at_once(stack_name: str) -> str | None:
 
 
 def remove_job(stack_name: str) -> str | None:
-    """Remove the Job of a stack, whose harness cleans up first, and then its rights.
+    """Remove the Job of a stack after its harness has cleaned up, and then the Job's rights.
 
     Return a description of what was removed; None if there was nothing.
 

@@ -91,7 +91,7 @@ class Kubectl:
     def apply(self, objects: Sequence[Mapping[str, object]]) -> None:
         """Create these objects, or change them."""
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        # Server-side, because kubectl would else keep a copy of each secret in an annotation.
+        # Server-side, because otherwise kubectl would keep a copy of each secret in an annotation.
         self.run("apply", "--server-side", "--filename=-", stdin=json.dumps(listed))
 
     def render(self, folder: Path) -> list[dict[str, Any]]:
@@ -111,8 +111,8 @@ class Kubectl:
         with log.open("ab") as file:
             return subprocess.Popen(
                 [COMMAND, "--namespace", self.namespace, "logs", "--follow", pod, container],
-                # The watchdog ends it by this mark. The rest of the environment is the user's,
-                # because it says how to reach the cluster.
+                # The watchdog finds and ends the command by this mark. The rest of the environment
+                # is the user's, which may contain the address of the cluster.
                 env={**os.environ, **processes.mark_command(self._stack_name, COMMAND)},
                 stdin=subprocess.DEVNULL,
                 stdout=file,

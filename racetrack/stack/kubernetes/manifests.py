@@ -1,4 +1,4 @@
-"""Manifests of a stack: those of its services, with the settings of this run."""
+"""Manifests of the services of a stack, with the settings of this run."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -41,7 +41,8 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     cluster."""
     size = "small" if settings.kubernetes_small else "full"
     found: dict[tuple[str, str], Object] = {}  # engines share some objects
-    # Each engine's manifests contain what all share. If no engine starts here, any will do.
+    # Each engine's manifests contain the objects that all share. If no engine starts here, use
+    # those of any engine.
     for folder in _engine_folders(services) or [*sorted(ENGINES.glob(FULL))[:1]]:
         for each in kubectl.render(folder.parent / size):
             if each["metadata"]["labels"].get(SERVICE) in services:
@@ -78,8 +79,8 @@ def namespace(name: str) -> Object:
 
 
 def _use(kafka: KafkaEndpoint, each: Object) -> None:
-    """Let pods use a Kafka that runs elsewhere, whose address is in the settings. The pod that else
-    runs the broker runs the registry only."""
+    """Let pods use a Kafka that runs elsewhere, whose address is in the settings. The broker's pod
+    then runs only the registry."""
     first, *_ = kafka.servers.split(",")
     for container in _containers(each):
         env = container.get("env", [])
@@ -138,7 +139,7 @@ def node_ports(services: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def outside_ports(services: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the nodes' port for clients outside the cluster of each broker, by its number, from
+    """Return broker's number → the nodes' port for the broker's clients outside the cluster, from
     Services that the cluster created."""
     by_number = {
         _number(each["metadata"]["name"]): int(port["nodePort"])
@@ -208,7 +209,8 @@ def _engine_folders(services: Sequence[str]) -> list[Path]:
 
 
 def _scaled(each: Object, settings: Settings) -> list[Object]:
-    """Return an object for as many pods as the settings demand: a Service once for each pod."""
+    """Return an object, adapted to as many pods as the settings demand. A Service is copied for
+    each pod."""
     if not (setting := each["metadata"]["labels"].get(SCALES)):
         return [each]
     replicas: int = getattr(settings, setting.lower())

@@ -71,7 +71,7 @@ def _require_placed(pod: NamedPod, roles: Sequence[str], settings: Settings) -> 
     """Check that a pod's node has the label of its role, and no other role.
 
     Raises:
-        SetupError: it has not.
+        SetupError: the node lacks the label, or has another role.
     """
     label = f"{ROLE}{ROLES.get(pod.service, 'engine')}"
     if label not in roles:

@@ -26,7 +26,7 @@ def require_usable(settings: Settings) -> None:
     """Check that pods can use the settings of services that run elsewhere.
 
     Raises:
-        UsageError: they need a command of this machine, or a file can't be read.
+        UsageError: a setting needs a command of this machine, or a file can't be read.
     """
     if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
         raise UsageError(

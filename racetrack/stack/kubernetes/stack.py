@@ -75,7 +75,7 @@ class KubernetesStack(ContainerStack):
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """Addresses for use inside pods. For an engine that runs elsewhere, those of a node."""
+        """Addresses for use inside pods. An engine that runs elsewhere gets addresses of a node."""
         inside, outside = super().internal_endpoints, self.endpoints
         if all(each.service in named_pods.ROLES for each in self._provided.used):
             return inside
@@ -152,7 +152,7 @@ class KubernetesStack(ContainerStack):
         return []
 
     def data_folders(self) -> list[DataFolder]:
-        """Return the volumes in memory of the pods; before the start, that of the broker."""
+        """Return the volumes in memory of the pods; before the start, the broker's."""
         if not self._started:
             return self._planned
         return [folder for agent in self.agents for folder in agent.folders()]
@@ -303,7 +303,7 @@ class KubernetesStack(ContainerStack):
         return self._started
 
     def _await(self, workloads: Sequence[Workload], say: Say, on_ready: OnReady = ignore) -> None:
-        """Wait until all pods of these workloads are ready, and know them from then on."""
+        """Wait until all pods of these workloads are ready; remember these pods."""
         for pod in wait_until_ready(self._kubectl, self._up.logs, workloads, say, on_ready):
             self._up.pods[pod.name] = pod
 
@@ -323,14 +323,14 @@ class KubernetesStack(ContainerStack):
         (service,) = self._kubectl.get("services", f"--selector={manifests.SERVICE}={agents.NAME}")
         port = int(service["spec"]["ports"][0]["nodePort"])
         addresses = {_name(node): (_address(node), port) for node in self._nodes}
-        if is_in_a_pod():  # of pods' connections to a node, any agent may get each
+        if is_in_a_pod():  # in a pod, a node's port may lead to any agent
             addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
         named = {pod.name: pod.service for pod in self._named}
         service_of = agents.by_prefix({name: self._shown(name) for name in nodes}, named)
         up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
-            if self._shown(called(name)) == name and called(name) in nodes:  # else it is elsewhere
+            if self._shown(called(name)) == name and called(name) in nodes:  # otherwise elsewhere
                 of_nodes = [clocks[node] for node in sorted(nodes[called(name)])]
                 self._provided.clocks[name] = ServiceClock.covering(title, of_nodes)
 
@@ -360,7 +360,8 @@ class KubernetesStack(ContainerStack):
             )
 
     def _create(self, objects: Sequence[manifests.Object]) -> None:
-        """Create the namespace, the Services, and with their ports the settings, then the rest."""
+        """Create the namespace and the Services, then the settings with the Services' ports, then
+        the rest."""
         services = [each for each in objects if each["kind"] == "Service"]
         self._kubectl.apply([manifests.namespace(self._kubectl.namespace)])
         self._kubectl.apply(services)

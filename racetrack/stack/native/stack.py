@@ -42,7 +42,7 @@ from racetrack.stack.service import (
 )
 from racetrack.stack.services import debezium, registry
 
-# Class archives that are made in parallel. Each is made by a service that uses one core.
+# Number of class archives that are made in parallel. Making one uses one core.
 MADE_AT_A_TIME = 2
 
 # Function of (parts, versions, say) that installs parts (components) in the background, and
