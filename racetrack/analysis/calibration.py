@@ -257,7 +257,7 @@ def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
 
 def work(folder: Path, defect: InjectedDefect) -> Finding:
     """Compare the throughput at saturation with the engine's capacity, which varies. The engine
-    logs its integral over time."""
+    logs the integral of its capacity over time."""
     run, programmed = read_run(folder), str(defect)
     bound = f"{VerdictKind.FELL_BEHIND}, counting ± {WORK_WITHIN:.0%} of its capacity in that time"
     judged = _judged(run)

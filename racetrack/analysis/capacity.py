@@ -98,10 +98,11 @@ def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
 
 
 def _idle_share(curves: Curves, updates: Floats) -> float:
-    """Return the fraction of time that follows updates which left some partition without a backlog.
+    """Return the fraction of time after updates that left some partition without a backlog.
 
     An update is compared with the last end offset sampled before it. The true end offset may be
-    higher, so the result is an upper bound."""
+    higher, so the result is an upper bound.
+    """
     idle = np.zeros(len(updates), dtype=bool)
     for published, processed in zip(curves.published, curves.processed, strict=True):
         idle |= counted(processed, updates, "right") >= counted(published, updates, "right")

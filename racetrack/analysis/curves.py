@@ -34,7 +34,7 @@ RECENT_MS = 30_000.0
 STEP_MS = 5.0
 # After a gap of this length a view is stale, even if its usual update interval is longer.
 LONG_GAP_MS = 10_000.0
-# Of a running session, the counts of this time are kept; a lag above it is shown as this. Old rows
+# For a running session, counts of this time are kept, and a higher lag is shown as this. Old rows
 # are dropped at most once per TRIM_MS.
 KEPT_MS, TRIM_MS = 30 * 60_000, 60_000
 # Longer than the update interval of an engine that updates once a second.
@@ -369,8 +369,8 @@ class RecentCurve:
         return self.count[row - 1] + share * (self.count[row] - self.count[row - 1])
 
     def time_of(self, number: float) -> float | None:
-        """Return when the count reached a number, interpolated linearly: the first known time if it
-        was before that; None if it has not."""
+        """Return the time at which the count reached a number, interpolated linearly: the first
+        known time if the number was reached earlier; None if it has not been reached."""
         row = bisect_left(self.count, number)
         if row == len(self.count):
             return None

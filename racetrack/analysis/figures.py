@@ -42,11 +42,11 @@ def results(folder: Path) -> Results:
 
 
 def results_of(folder: Path, run: RunRecord) -> Results:
-    """Return the figures of one window of a run folder. `run.measured` contains the window, and
-    `run.arguments` the rate. Otherwise like `results`.
+    """Return the figures of a run folder, as `results` does, but for the window in `run.measured`
+    and the rate in `run.arguments`.
 
     Raises:
-        ValueError: `run.measured` has no window.
+        ValueError: `run` has no window or no arguments.
     """
     arguments, measured = run.arguments, run.measured
     if not (arguments and measured):
@@ -251,8 +251,8 @@ def process(
 
 
 def throttled_pct(pods: Sequence[Sequence[raw.CpuPeriods]], window: Window) -> float | None:
-    """Return the percentage of periods in which a pod used up its CPU limit: that of the pod where
-    it is largest. None if no pod has a limit."""
+    """Return the percentage of periods in which a pod used up its CPU limit, for the pod with the
+    highest percentage. None if no pod has a limit."""
 
     def grew(pod: Sequence[raw.CpuPeriods], counts: Sequence[int]) -> float:
         at_ms = [one.at_ms for one in pod]

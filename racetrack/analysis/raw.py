@@ -182,7 +182,8 @@ def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str
 
 
 def never_falling(counts: Sequence[float]) -> list[float]:
-    """Return cumulative counts that go on when a new process counts from zero."""
+    """Return cumulative counts that keep rising when a new process starts to count from zero: add
+    what earlier processes had counted."""
     found, before = [0.0], 0.0
     for last, count in itertools.pairwise([0.0, *counts]):
         before += last if count < last else 0.0
@@ -209,7 +210,7 @@ def noise(folder: Path) -> list[NoiseRow]:
 
 
 def _joined(rows: Sequence[NoiseRow], *others: Sequence[NoiseRow]) -> Sequence[NoiseRow]:
-    """Add what the services and agents in other rows of the same machine have used."""
+    """Add the usage by services and agents in other rows of the same machine."""
     at_ms = [row.at_ms for row in rows]
     for other in others:
         other_ms = [row.at_ms for row in other]

@@ -390,7 +390,7 @@ def inserts_as_curves(inserts: Inserts, seen: Curve) -> Curves:
 def backlog_by_stage(
     inserts: Inserts, seen: Curve, start_ms: float, end_ms: float
 ) -> dict[str, float]:
-    """Return which share of the backlog waits before each stage of the CDC path; empty without a
+    """Return the share of the backlog that waits before each stage of the CDC path; empty without a
     backlog. The stage with the largest share is the bottleneck."""
     within = (inserts.at_ms >= start_ms) & (inserts.at_ms <= end_ms)
     in_view = counted(seen, inserts.at_ms, "right")
@@ -403,8 +403,9 @@ def backlog_by_stage(
 
 
 def cdc_path(folder: Path, window: Window) -> CdcLag | None:
-    """Return, for each stage of the CDC path, quantiles over the window of the age of the oldest
-    insert that had not passed it; None if the run did not record enough inserts."""
+    """Return the lag of the CDC path: the rate of the inserts, and a lag for each stage. The lag of
+    a stage at a given time is the age of the oldest insert that has not yet passed the stage;
+    quantiles are over the window. None if the run did not record enough inserts."""
     inserts = read_inserts(folder)
     if inserts is None:
         return None

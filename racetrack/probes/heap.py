@@ -1,4 +1,4 @@
-"""Heaps of JVMs: over time as far as known without a collection, and their live objects."""
+"""Heaps of JVMs: their content over time, measured without collections, and their live objects."""
 
 import os
 import re
@@ -16,10 +16,10 @@ from racetrack.results.folder import RunFolder
 
 PROC = Path("/proc")
 LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05
-# The JVM runs a full collection first, so unreachable objects are not counted.
+# The JVM first runs a full collection, so unreachable objects are not counted.
 REQUEST = b"1\0jcmd\0GC.class_histogram\0\0\0"
-# It answers at once, without a collection. Each generation has a line with the content and the
-# first and last address; between these may be the end of the part that is in use.
+# The JVM answers at once, without a collection. The answer has a line for each generation, with its
+# content, first address and last address; between these may be the end of the part in use.
 HEAP_REQUEST, HEAP_WITHIN_S = b"1\0jcmd\0GC.heap_info\0\0\0", 5.0
 _GENERATION = re.compile(
     rb"^ \S.*\btotal\b.*\bused (\d+)K \[0x([0-9a-f]+), (?:0x[0-9a-f]+, )?0x([0-9a-f]+)\)",
@@ -92,7 +92,7 @@ def live_bytes(pid: int, proc: Path = PROC, listens_within_s: float = LISTENS_WI
 
 @dataclass(frozen=True)
 class Heap:
-    """Heap of a JVM in bytes: its content, with garbage, and its largest size."""
+    """Heap of a JVM in bytes: its content, including garbage, and its largest size."""
 
     used: int
     limit: int
@@ -125,8 +125,9 @@ def _ask(
     """Query the JVM through a socket in its /tmp, which the JVM creates on request.
 
     The socket is removed afterwards, since a killed JVM would leave it behind. A running JVM that
-    handles SIGQUIT creates a new one when needed. One that does not, such as Deephaven's, has only
-    that of its start, which stays if more queries follow (`is_last` is False).
+    handles SIGQUIT creates a new one when needed. A JVM that does not handle it, such as
+    Deephaven's, has only the socket of its start, which is kept if more queries follow (`is_last`
+    is False).
     """
     try:
         inside = _status(process, "NSpid").split()[-1]
@@ -182,15 +183,16 @@ def _status(process: Path, key: str) -> str:
 
 
 EVERY_S = 10.0
-# Without a collection for long, garbage may fill a heap up to here. Beyond, all of it counts.
+# Without a collection for long, garbage may fill a heap up to this share. Content beyond it counts
+# as live.
 NEARLY_FULL = 0.9
 
 
 class HeapProbe(Probe):
     """Writes `heap.csv`: `at_ms,service,used_gib,limit_gib,why_not`, a row per service every
     EVERY_S. The content includes garbage. If a heap can't be read, there is one row with the reason
-    until it can be read again. `floors` has, by service, what the last collection left, and
-    `unknown` why the heap could not be read."""
+    until it can be read again. `floors` maps each service to the bytes left by the last collection,
+    and `unknown` maps it to the reason why its heap could not be read."""
 
     name = "The heaps"
 
@@ -218,7 +220,7 @@ class HeapProbe(Probe):
 
     def take(self, service: str, pids: Sequence[int]) -> None:
         """Read the heaps of a service's JVMs. A JVM that does not answer may be paused, killed or
-        busy, so it is tried again."""
+        busy, so try again later."""
         try:
             heaps = [self._read(pid) for pid in pids if self._is_jvm(pid)]
         except NoLiveHeap as reason:

@@ -1,4 +1,4 @@
-"""Samples of services on other machines, as the agents on their nodes take them."""
+"""Samples of services on other machines, taken by the agents on their nodes."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ def usage_now(agents: Callable[[], Sequence[NodeAgent]]) -> Callable[[], Mapping
 
 
 class NodesProbe(UsageProbe):
-    """Writes what the agents sample once a second, with times by this machine's clock:
+    """Writes the samples that the agents take once a second, with times by this machine's clock:
 
     - `usage.csv` and `cgroup.csv` as elsewhere, but with a row per pod, named in the column `pod`;
     - `throttling.csv`, `at_ms,service,periods,throttled,throttled_s,pod`: counts since the pod was

@@ -1,4 +1,4 @@
-"""Usage of services that run elsewhere, as a Prometheus of the user reports it."""
+"""Usage of services that run elsewhere, as the user's Prometheus reports it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from racetrack.probes.usage import BYTES_PER_GIB, Usage
 from racetrack.stack.prometheus import Prometheus, Queries, Refused
 
 WITHIN_S = 1.0  # the interval of the samples
-# Prometheus may be away for this long. Until then the last sample counts.
+# Prometheus may not answer for this long. Until then, use the last sample.
 LOST_S = 30.0
 
 
@@ -36,7 +36,7 @@ def usage_now(settings: Settings, wanted: Sequence[Queries]) -> Callable[[], Map
 
 
 class ReportedUsage:
-    """Usage of services from the values of counters, which start at zero again with a service."""
+    """Usage of services from counters, which begin again at zero when a service restarts."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
@@ -57,7 +57,7 @@ class ReportedUsage:
         """Record that there is no sample.
 
         Raises:
-            RacetrackError: there has been none for LOST_S.
+            RacetrackError: there has been no sample for LOST_S.
         """
         since_s = self._missed_since_s.setdefault(service, self._now_s())
         if self._now_s() - since_s > LOST_S:

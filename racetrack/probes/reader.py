@@ -158,9 +158,9 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
 
 
 def due_times(per_s: float, rates: BinaryIO) -> Iterator[int]:
-    """Yield the scheduled times of queries, in epoch milliseconds. Wait for each; a time that has
-    already passed is yielded immediately. A new schedule begins with each line of `rates`, an
-    unbuffered file, and all end with that file."""
+    """Yield the scheduled times of queries, in epoch milliseconds. Wait for each; yield a time that
+    has already passed at once. Each line of `rates`, an unbuffered file, begins a new schedule. The
+    end of the file ends the schedule."""
     while line := (yield from _until_new_rate(per_s, rates)):
         per_s = float(line)
 
@@ -211,7 +211,7 @@ def run(job: Job, rates: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    # Unbuffered, since `select` does not know of lines that Python has read ahead.
+    # Unbuffered, since `select` does not see lines that Python has read ahead.
     lines = cast(BinaryIO, open(0, "rb", buffering=0))  # noqa: SIM115  # no path
     try:
         run(Job(**json.loads(lines.readline())), lines)

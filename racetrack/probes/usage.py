@@ -175,7 +175,7 @@ class UsageProbe(Probe):
             self._write_rest()
 
     def _write_rest(self) -> None:
-        """Write at the end what has not been written yet: nothing."""
+        """Write the remaining samples at the end; by default there are none."""
 
     def _write(self) -> None:
         at_ms, used = now_ms(), self._meter.read()

@@ -42,8 +42,7 @@ def needed_services(engine: Engine) -> list[str]:
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
-    """Return those of the services that an experiment with this engine needs that the stack
-    starts."""
+    """Return those services that an experiment with this engine needs and the stack starts."""
     return provided.here(needed_services(engine), settings)
 
 
@@ -122,7 +121,7 @@ def require_kafka_usable(engine: Engine, settings: Settings) -> None:
     """Check that the engine can use a Kafka that runs elsewhere, if there is one.
 
     Raises:
-        UsageError: it can't.
+        UsageError: the engine can't use that Kafka.
     """
     if settings.kafka_bootstrap_servers and not engine.kafka_elsewhere:
         raise UsageError(
@@ -140,7 +139,7 @@ def require_no_tokens(settings: Settings) -> None:
     """Check that a stack can be left running: its Kafka clients need no tokens of this process.
 
     Raises:
-        UsageError: they do.
+        UsageError: the clients need tokens.
     """
     if settings.kafka_sasl_mechanism == "OAUTHBEARER":
         raise UsageError(
@@ -153,7 +152,7 @@ def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:
     """Check that the engine can have ENGINE_REPLICAS replicas in this runtime.
 
     Raises:
-        UsageError: it can't.
+        UsageError: the engine can't have them.
     """
     replicas = settings.engine_replicas
     if replicas == 1:
@@ -178,7 +177,7 @@ def require_replicas(settings: Settings, runtime: str) -> None:
     """Check that there can be BROKER_REPLICAS and LOADGEN_REPLICAS in this runtime.
 
     Raises:
-        UsageError: there can't.
+        UsageError: this runtime can't have them.
     """
     if settings.broker_replicas > 1 and settings.kafka_bootstrap_servers:
         raise UsageError(
@@ -204,7 +203,7 @@ def _require_shared(name: str, replicas: int, settings: Settings) -> None:
         )
 
 
-# Lag that is known less exactly than this is not reported.
+# If the lag is known less exactly than this, it is not reported.
 MOST_UNCERTAIN_MS = 20.0
 
 
@@ -212,7 +211,7 @@ def require_known_clock(engine: Engine, stack: Stack) -> None:
     """Check that the clocks that stamp events and the engine's views are known exactly enough.
 
     Raises:
-        SetupError: one is not.
+        SetupError: a clock is not known exactly enough.
     """
     clock = stack.clocks.get(engine.stamped_by)
     due = stack.clocks.get("loadgen")
@@ -253,7 +252,7 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
 
 
 def caveats_of_clocks(engine: Engine, stack: Stack) -> list[str]:
-    """Return what the clocks of services on other machines mean for the figures of an engine."""
+    """Return warnings about an engine's figures that depend on clocks of other machines."""
     found = []
     for service, clock in stack.clocks.items():
         if service == engine.stamped_by:
@@ -294,10 +293,10 @@ def check_services(stack: Stack, engine: Engine, besides: Collection[str] = ()) 
 
 
 CHECK_EVERY_S = 0.5
-# A broker that runs out of space ends with a stack trace, so end the run before that happens: if
-# less than LEAST_BYTES are free, or the load would fill the rest in LEAST_S.
+# A broker that runs out of space ends with a stack trace. So end the run earlier: when less than
+# LEAST_BYTES are free, or when the load would fill the free space within LEAST_S.
 LEAST_BYTES, LEAST_S = 32 << 20, 2.0
-SAMPLE_S = 2.0  # the space on another machine may be known so much later
+SAMPLE_S = 2.0  # the space on another machine may be known this late
 LEAST_BYTES_FOR_LOGS = 8 << 20
 SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments
 

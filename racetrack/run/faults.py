@@ -103,8 +103,8 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
 
 
 def _services_in_cluster(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:
-    """Return the engine's services that a fault of a pod or node affects: that of the pod, and all
-    if a node is hit."""
+    """Return the engine's services that a fault of a pod or node affects: for a pod, its service;
+    for a node, all services."""
     services = engine.services_in(settings)
     if fault.how == "delete":
         services = tuple(name for name in services if fault.target.startswith(f"{name}-"))
@@ -137,7 +137,7 @@ def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> Non
     keep their data when they are killed.
 
     Raises:
-        UsageError: it is not, or a service would lose its data.
+        UsageError: the fault is not possible, or a service would lose its data.
     """
     if fault.how in IN_CLUSTER:
         if not stack.cluster:
@@ -233,7 +233,7 @@ class ServiceControl:
         return self._stack.cluster
 
     def remove_pods(self, services: Sequence[str], remove: Callable[[Cluster], None]) -> None:
-        """End some pods of services by `remove`, until `await_pods`."""
+        """Call `remove` to end some pods of services; their outage lasts until `await_pods`."""
         self._outages.begin(services)
         with self._meter.killing(services):
             remove(self._cluster)

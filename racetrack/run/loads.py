@@ -253,7 +253,7 @@ def _tracers_in(
     first_ms: float,
     gap_ms: float,
 ) -> int:
-    """Return how many tracer events of a partition a view contains."""
+    """Return the number of a partition's tracer events that a view contains."""
     value = values.get((view.name, partition), 0)
     if not (view.is_time and value):
         return value
@@ -293,8 +293,9 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
 
 
 def _with_bounded_broker(settings: Settings) -> Settings:
-    """Bound the broker's retention, unless the user has. A search may publish more data than fits
-    into memory, but reads back no more than its backlog, which is at most 30 s of work."""
+    """Limit what the broker retains, unless the user has set a limit. A search may publish more
+    data than fits into memory, but the engine only reads its backlog from the broker, at most 30 s
+    of its work."""
     if settings.kafka_retention_bytes >= 0:
         return settings
     kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)

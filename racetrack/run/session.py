@@ -50,8 +50,8 @@ FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
 ASK_EVERY_S = 1.0
-# Time limit for the lag to return to normal after the last fault, and the time between checks, each
-# of which reads the whole recording.
+# Time limit for the lag to become normal after the last fault, and the interval between checks.
+# Each check reads the whole recording.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
 
@@ -309,7 +309,7 @@ class Session:
         self.begin(self._load)
 
     def end_load(self) -> None:
-        """Let the load profile, if there is one, no longer drive the rate."""
+        """Stop driving the rate by the load profile, if there is one."""
         if self._load:
             self._load.stop()
 
@@ -436,7 +436,7 @@ class Session:
         )
 
     def sample_memory(self) -> None:
-        """Write the PSS of each service. Reading it takes CPU, so not while CPU is measured."""
+        """Write the PSS of each service. Don't call this while CPU is measured, as it takes CPU."""
         if self._memory is None:
             file = MemoryFile(self._folder, self._stack.folders_in_memory, self._stack.agents)
             self._memory = self._closing.enter_context(file)

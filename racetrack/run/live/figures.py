@@ -58,7 +58,7 @@ class BrowserMeter:
 
 
 class Figures:
-    """Measures the figures of a session. The ids of the series are those of the page."""
+    """Measures the figures of a session. The series have the same ids as on the page."""
 
     def __init__(self, session: Session, recent: RecentCurves, settings: Settings) -> None:
         self._session, self._recent = session, recent

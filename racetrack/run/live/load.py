@@ -27,7 +27,7 @@ WARN_S = 300.0
 # The load stops if memory lasts less than this: restarting a read or a collection takes seconds.
 STOP_S = 20.0
 GROWTH_OVER_S = 60.0
-# What collections leave is known once in minutes.
+# The memory that garbage collections leave becomes known only every few minutes.
 HEAP_GROWTH_OVER_S = 600.0
 SETTLES_S = 30.0
 FULL = 0.92  # share of a limit beyond which the load stops, however slowly it grows
@@ -123,7 +123,7 @@ class MemoryWatch:
         ]
 
     def _data(self, path: Path) -> tuple[int, int] | None:
-        """Return the use of a file system. Its limit is where a run would end."""
+        """Return the used bytes of a file system, and the limit at which a run would end."""
         try:
             free, total = space_of(self._folders[path])
         except (KeyError, OSError):  # the container has just ended
@@ -166,8 +166,7 @@ def counts_of(session: Session) -> dict[str, Any]:
 
 
 class LiveLoad:
-    """Changes the load in the main thread, records each change, and lets the verdicts begin
-    anew."""
+    """Changes the load in the main thread, records each change, and restarts the verdicts."""
 
     def __init__(
         self,
@@ -225,8 +224,8 @@ class LiveLoad:
             raise Refused(409, self._now.load_stopped)
 
     def begin_segment(self, action: Action, text: str, per_s: int | None = None) -> None:
-        """Record an action, and let the verdicts begin anew. `per_s` is the rate, if the action has
-        just changed it."""
+        """Record an action, and restart the verdicts. `per_s` is the rate, if the action has just
+        changed it."""
         segment = self._log.record(action, text, begins_segment=True)
         rate = self._current_rate() if per_s is None else per_s
         for verdict in self._verdicts:

@@ -144,11 +144,11 @@ def _names(run: RunRecord, engine: str) -> Mapping[str, str]:
 
 
 def _scheduled(file: Path, from_ms: int, names: Mapping[str, str]) -> list[Scheduled]:
-    """Return the actions of a user. Those of the session itself, such as stopping the load before
+    """Return the users' actions. Actions of the session itself, such as stopping the load before
     memory runs out, are not repeated.
 
     Raises:
-        UsageError: the file is damaged, or an action is one on an engine that is not replayed.
+        UsageError: the file is damaged, or an action affects an engine that is not replayed.
     """
     found = []
     try:

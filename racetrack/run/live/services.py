@@ -17,7 +17,7 @@ from racetrack.workloads.contract import find_workload
 
 RUNNING, PAUSED, KILLED, FAILED = "running", "paused", "killed", "failed"
 BUSY = {"pause": "pausing", "resume": "resuming", "kill": "being killed", "restart": "restarting"}
-# Action → the status that it needs, and the status that it leads to.
+# Action → the status that it requires, and the status to which it leads.
 NEEDS = {"pause": RUNNING, "resume": PAUSED, "kill": RUNNING, "restart": KILLED}
 LEADS_TO = {"pause": PAUSED, "resume": RUNNING, "kill": KILLED, "restart": RUNNING}
 AddEvent = Callable[[str, str, str], None]  # kind of event, text, and target
@@ -98,7 +98,7 @@ class Services:
         """Return the services of a target.
 
         Raises:
-            UsageError: they can't be paused or killed.
+            UsageError: the services can't be paused or killed.
         """
         fault_how: Literal["kill", "pause"] = "pause" if how in {"pause", "resume"} else "kill"
         fault = Fault(f"{how} {target}", fault_how, target, 0.0, 0.0)

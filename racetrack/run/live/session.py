@@ -40,8 +40,8 @@ CTRL_C = 130  # exit code of an interruption by SIGINT
 
 
 class Live:
-    """A session. Implements `racetrack.live.contract.LiveSession`; the main thread carries out what
-    other threads ask for."""
+    """A session. Implements `racetrack.live.contract.LiveSession`; the main thread executes other
+    threads' requests."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Live:
         self._schedule = list(arguments.schedule)
         self._recorded_outages: tuple[DoneFault, ...] = ()
 
-    # What pages ask for, from any thread
+    # Requests of pages, from any thread
 
     def hello(self) -> Message:
         """See `LiveSession`."""
@@ -224,7 +224,7 @@ class Live:
                 self._log.add("warning", f"not replayed: {action.name}: {failed}")
 
     def _answer_next(self, within_s: float) -> None:
-        """Wait for an action, and carry it out."""
+        """Wait for an action, execute it, and answer the page."""
         with suppress(queue.Empty):
             self._answer(*self._requests.get(timeout=within_s))
 
@@ -257,7 +257,7 @@ class Live:
         """Check engines and services. An engine that fails does not end the session.
 
         Raises:
-            RacetrackError: something else failed.
+            RacetrackError: another check failed.
         """
         failed = {name for name, status in self._services.status.items() if status == FAILED}
         for run in self._session.runs:
@@ -284,8 +284,8 @@ class Live:
         """Carry out and record an action.
 
         Raises:
-            Refused: it can't be carried out now.
-            RacetrackError: it failed.
+            Refused: the action can't be carried out now.
+            RacetrackError: the action failed.
         """
         given = action.arguments
         if action.name in NEEDS:
@@ -355,7 +355,7 @@ class Live:
             self._end = {"text": self._end_text, "folder": shown(self._folder.path)}
 
     def _refuse_the_rest(self) -> None:
-        """Answer the actions that came too late."""
+        """Refuse the actions that came after the end."""
         with suppress(queue.Empty):
             while True:
                 _, done = self._requests.get_nowait()
