@@ -257,8 +257,8 @@ async def serve(channel: socket.socket, listener: socket.socket) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run `python -m loadgen.control_process CHANNEL_FD LISTENER_FD`; return the exit code, 0 when
-    the generator is gone."""
+    """Run `python -m loadgen.control_process CHANNEL_FD LISTENER_FD` until the generator is gone;
+    return exit code 0."""
     # Ctrl-C reaches the whole process group; the generator decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

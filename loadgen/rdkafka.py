@@ -71,7 +71,7 @@ class Library:
         return self.text(self.lib.rd_kafka_version_str())
 
     def partition_keys(self, count: int, partitions: int) -> list[list[int]]:
-        """Return which of the keys 1..count go to each partition, by the murmur2 hash of their
+        """Return the keys of 1..count that go to each partition, by the murmur2 hash of their
         decimal text, as in Kafka's Java client."""
         table: list[list[int]] = [[] for _ in range(partitions)]
         null = self.ffi.NULL
@@ -116,7 +116,7 @@ class Client:
     """A librdkafka producer. `poll` returns the errors of its background threads."""
 
     def __init__(self, library: Library, settings: dict[str, str], topic_prefix: str = "") -> None:
-        """Every name of a topic is that in the cluster without `topic_prefix`."""
+        """Create a client, whose methods add `topic_prefix` to the names of topics."""
         self._prefix = topic_prefix
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
         text = self._ffi.new("char[512]")

@@ -3,9 +3,9 @@
     python -m loadgen.remote HOST:PORT CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS
 
 The pool starts it in place of `loadgen.worker`. It connects to a host of workers (host.py) and
-forwards orders to the worker there, and the worker's reports and counters to the pool. The worker's
-clock is set by this machine's, so all pods follow one schedule by one clock. The exit code is that
-of the worker, or 4 if the connection failed.
+forwards orders to the worker there, and the worker's reports and counters to the pool. The worker
+uses this machine's clock, so that all pods follow the schedule by the same clock. The exit code is
+the worker's, or 4 if the connection failed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from loadgen.control_link import ControlLink
 
 EXIT_NO_CONNECTION = 4
 CONNECT_WITHIN_S = 5.0
-# The fastest of so many round trips determines the offset of the clocks.
+# The fastest of this many round trips determines the offset of the clocks.
 CLOCK_ROUND_TRIPS = 10
 # A report that the pool can't receive now is sent again after this time.
 RETRY_S = 0.02
 PACKET_BYTES = 1 << 16
-# A connection that is silent for so long has failed: the other node is gone, or its network is.
+# A connection that is silent for this long has failed: the other node or its network is gone.
 SILENT_S = 10
 
 

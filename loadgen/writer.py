@@ -90,7 +90,8 @@ class Writer:
             self._log(f"Gave up {left} changes that were still waiting for MySQL")
 
     def _write_all(self) -> None:
-        """Write pending changes in order, until stopped and done (runs in the thread)."""
+        """Write pending changes in order. Return after `stop`, once none are left or a write fails
+        (runs in the thread)."""
         backoff_s = FIRST_BACKOFF_S
         batch: list[Order] = []
         while True:

@@ -105,7 +105,7 @@ def curves(run: SyntheticRun, rng: np.random.Generator) -> Curves:
 
 
 def _through_broker(run: SyntheticRun, at: Floats) -> Floats:
-    """Return the due time up to which all pageviews are published, at each of the times `at`."""
+    """Return, for each time in `at`, the due time up to which all pageviews have been published."""
     leak = run.generator_leak + run.broker_leak
     return at - run.generator_delay_ms - run.broker_delay_ms - leak * np.maximum(at, 0)
 
@@ -123,7 +123,7 @@ def _updates(run: SyntheticRun, end_ms: float, cycle_ms: float, rng: np.random.G
 
 
 def _counted_up_to(run: SyntheticRun, at: Floats, rng: np.random.Generator) -> Floats:
-    """Return the due time up to which the engine has counted, at each of the times `at`."""
+    """Return, for each time in `at`, the due time up to which the engine has counted."""
     lag = run.delay_ms + run.leak * np.maximum(at, 0)
     if run.pause_at_ms is not None:
         after = at - run.pause_at_ms - run.pause_ms
@@ -137,7 +137,7 @@ def _counted_up_to(run: SyntheticRun, at: Floats, rng: np.random.Generator) -> F
 
 
 def changed(recorded: Curves, change: Callable[[Curve], Curve], *names: str) -> Curves:
-    """Return the curves with this change of those of some names."""
+    """Return the curves after applying a change to the curves with these names."""
     of: dict[str, Any] = {name: tuple(map(change, getattr(recorded, name))) for name in names}
     return replace(recorded, **of)
 
@@ -145,7 +145,7 @@ def changed(recorded: Curves, change: Callable[[Curve], Curve], *names: str) -> 
 def set_back(recorded: Curves, at_ms: float, by_ms: float) -> Curves:
     """Return the curves as if the machine's clock had been set back by `by_ms` at epoch `at_ms`.
 
-    That affects the times of harness and engine; the generator uses a monotonic clock.
+    That changes the times of harness and engine; the generator uses a monotonic clock.
     """
 
     def stamped(curve: Curve) -> Curve:

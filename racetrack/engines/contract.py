@@ -187,7 +187,7 @@ class Engine(ABC):
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services if the usage of all of them is measured, else none. Of
-        those that run elsewhere, a Prometheus reports it, or agents measure their pods."""
+        services elsewhere, a Prometheus reports the usage, or agents measure the pods."""
         elsewhere = [
             each for each in provided.configured(settings) if each.service in self.services
         ]

@@ -123,7 +123,7 @@ def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) 
 def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path) -> None:
     """Compare the hashes of all files in `folder` with the part's committed list of hashes.
 
-    Without locked hashes for these versions, only report that.
+    If there are no locked hashes for these versions, only report that.
 
     Raises:
         SetupError: a file differs, is missing, or is not in the list; the message names the file.

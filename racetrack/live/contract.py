@@ -45,7 +45,7 @@ class LiveSession(Protocol):
         """Measure now and return the newest value of every series."""
 
     def state(self) -> Message:
-        """Return the state: rates, verdicts, services, and what can be done now."""
+        """Return the state: rates, verdicts, services, and the actions that are possible now."""
 
     def events_after(self, number: int) -> Sequence[Message]:
         """Return the events whose number is greater, in order."""
@@ -54,7 +54,7 @@ class LiveSession(Protocol):
         """Return the last message of a session that has ended; None while it runs."""
 
     def act(self, action: Action) -> Future[None]:
-        """Carry out an action; the result is there when it has been recorded.
+        """Carry out an action. The future has its result once the action has been recorded.
 
         Raises:
             Refused: the action can't be carried out now; also as the future's exception.

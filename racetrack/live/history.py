@@ -21,7 +21,7 @@ class History:
         self._leaving: list[Row] = []  # rows of the next bucket, thinned in between
         self._left = 0  # number of rows that were added to the next bucket
         self._old: list[Row] = []
-        self._bucket = BUCKET  # added rows of which two remain
+        self._bucket = BUCKET  # number of added rows that are thinned to two
 
     def add(self, at_ms: int, values: Values) -> None:
         """Add a row."""

@@ -251,8 +251,8 @@ def app(
 
 
 def hosts(host: str, port: int) -> Callable[[str], bool]:
-    """Return whether a Host header names a server at `host` and `port`. If it listens on all
-    interfaces, any name may be its name."""
+    """Return whether a Host header names a server at `host` and `port`. If the server listens on
+    all interfaces, accept any name."""
     if host in {"0.0.0.0", "::"}:  # noqa: S104  # compared, not bound
         return lambda _name: True
     names = {f"{name}:{port}" for name in (*LOOPBACK, host)}

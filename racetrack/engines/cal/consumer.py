@@ -115,8 +115,8 @@ class Counting:
 
 
 class Burner:
-    """Spends CPU time on each counted pageview: `us_per_pageview` microseconds, as the clock
-    `cpu_s` shows them, which returns this thread's CPU time in seconds."""
+    """Spends `us_per_pageview` microseconds of CPU time on each counted pageview. `cpu_s` returns
+    this thread's CPU time in seconds."""
 
     def __init__(
         self, us_per_pageview: float, cpu_s: Callable[[], float] = time.thread_time

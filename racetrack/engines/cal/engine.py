@@ -29,7 +29,7 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 if TYPE_CHECKING:
     import pyarrow
 
-# Adds half of this, on average, to the age of the answers.
+# On average, half of this is added to the age of the answers.
 ANSWERS_LOOK_EVERY_S = 0.01
 
 

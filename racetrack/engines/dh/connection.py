@@ -76,7 +76,7 @@ def opened(settings: Settings) -> "Iterator[Session]":
 
 @contextmanager
 def reading(settings: Settings) -> "Iterator[Session]":
-    """Open a session in the same way, whose refused requests raise RacetrackError."""
+    """Open a session as `opened` does, but let refused requests raise RacetrackError."""
     from pydeephaven import DHError
 
     try:
@@ -89,7 +89,7 @@ def reading(settings: Settings) -> "Iterator[Session]":
 def cause_of(error: Exception) -> str:
     """Return the server's answer in an error of pydeephaven, on one line."""
     cause = _first_cause(error)
-    # Errors of gRPC have the answer, and a code.
+    # Errors of gRPC contain the answer and a code.
     answer = cause.details() if hasattr(cause, "details") else cause
     return " ".join(str(answer).split())
 

@@ -64,7 +64,7 @@ class _Deephaven:
         return urlsplit(DeephavenSettings.of(settings).deephaven_url).netloc
 
     def check(self, settings: Settings) -> Passed:
-        """Log in, create a table with Python, read the clock with one, and delete it."""
+        """Log in, create a table with Python, read the clock through it, and delete it."""
         # Imported late, since every run looks for services that run elsewhere.
         from racetrack.engines.dh.connection import Refused, opened
 
@@ -144,7 +144,7 @@ class _Deephaven:
         return (f"removed {len(found)} tables named {run_name}_… from {where}",) if found else ()
 
     def remarks(self, session: "Session", settings: Settings) -> list[str]:
-        """Return where the tables are, and those of which other runs there are."""
+        """Return where the run's tables are, and which tables of other runs exist."""
         prefix = "racetrack_"
         others = {
             "_".join(name.split("_")[:4]) for name in session.tables if name.startswith(prefix)

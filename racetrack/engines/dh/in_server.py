@@ -1,7 +1,8 @@
 """Code that runs inside a Deephaven server elsewhere; `elsewhere.py` sends it there as text.
 
-All that a run creates in the server's global variables has the run's name: the variable `<name>`
-contains this code and the namespace of the scripts, and `<name>_<table>` is a table of theirs.
+All objects that a run creates in the server's global variables have the run's name: the variable
+`<name>` contains this code and the namespace of the scripts, and `<name>_<table>` is one of the
+scripts' tables.
 """
 
 import json
@@ -45,10 +46,10 @@ def load(name: str, variables: dict[str, Any], given: str) -> None:
 
 
 def remove(run: Mapping[str, Any]) -> None:
-    """End what the scripts of a run began, and release their tables.
+    """Stop all that a run's scripts began, and release their tables.
 
     A function `stop_…` of a script closes a producer, which waits until its last messages are
-    delivered or have failed. If that takes long, it goes on in the background.
+    delivered or have failed. If that takes long, it continues in the background.
     """
     namespace = run.get("namespace", {})
     stops = [value for key, value in namespace.items() if key.startswith("stop_")]

@@ -8,13 +8,13 @@ from racetrack.config import REPO
 from racetrack.kafka_endpoint import BOOTSTRAP, JAVA, PREFIX, REPLICATION
 from racetrack.stack.contract import InternalEndpoints
 
-# Deephaven waits in its update cycle for the messages that it sends. At a run's end the broker is
-# gone, so by Kafka's defaults all tables of the server would stand still for two minutes.
+# Deephaven's update cycle waits for the messages that it sends. At a run's end the broker is gone,
+# so with Kafka's defaults all tables of the server would stand still for two minutes.
 PATIENCE = {"request.timeout.ms": "5000", "delivery.timeout.ms": "10000", "max.block.ms": "10000"}
 
 
 def addresses(of: InternalEndpoints) -> dict[str, str]:
-    """Return the variables without secrets."""
+    """Return the variables with the scripts' addresses, which contain no secrets."""
     found = {BOOTSTRAP: of.kafka.servers, "SCHEMA_REGISTRY_URL": of.registry}
     if of.kafka.is_elsewhere:
         found[PREFIX] = of.kafka.topic_prefix
@@ -23,7 +23,7 @@ def addresses(of: InternalEndpoints) -> dict[str, str]:
 
 
 def given_to_scripts(of: InternalEndpoints, script: Path) -> dict[str, Any]:
-    """Return what `in_server.load` needs, except the traced views. It contains secrets."""
+    """Return the input of `in_server.load`, except the traced views. It contains secrets."""
     environment = addresses(of)
     reached = [*of.kafka.servers.split(","), of.registry.removeprefix("http://")]
     environment[JAVA] = json.dumps({**PATIENCE, **of.kafka.java_properties})

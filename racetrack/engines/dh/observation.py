@@ -1,5 +1,5 @@
-"""Follows the progress of a Deephaven that runs elsewhere, by reading two small tables again and
-again. All times are of this machine's clock, when an answer has arrived."""
+"""Follows the progress of a Deephaven that runs elsewhere by reading two small tables repeatedly.
+All times are those of this machine's clock when an answer has arrived."""
 
 import threading
 import time

@@ -1,7 +1,7 @@
-"""A Flink that runs elsewhere, reached by its SQL gateway at FLINK_GATEWAY_URL.
+"""A Flink that runs elsewhere, reached through its SQL gateway at FLINK_GATEWAY_URL.
 
-The job there has the run's name, by which it is cancelled at the end. Its tables exist in a session
-of the gateway only.
+The job there has the run's name, and is found by it and cancelled at the end. Its tables exist only
+in a session of the gateway.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ NO_JOB = (
     f"found no job named {{name}} at {{url}} within {SUBMITTED_WITHIN_S:.0f} s. If it comes later,"
     " cancel it"
 )
-# The catalog that a session has in memory. Another one may keep tables after the session.
+# The catalog that each session has in memory. Other catalogs may keep tables after the session.
 IN_MEMORY = "USE CATALOG default_catalog"
 UNREACHABLE = "Check the address, and that the SQL gateway runs there"
 NO_SESSION_CLUSTER = (
@@ -88,7 +88,7 @@ class _Flink:
     @contextmanager
     def submission(self) -> Iterator[None]:
         """Mark the time in which the gateway may submit the job. If the user interrupts it, the
-        gateway may still do so later, and `remove` waits for the job."""
+        gateway may still submit the job later, and `remove` waits for that."""
         self._is_submitting = True
         try:
             yield

@@ -59,7 +59,7 @@ class Flink(UpsertEngine):
         self._wait_until_written(stack, job)
 
     def remarks(self, stack: Stack) -> list[str]:
-        """If Flink runs elsewhere, return the name of the job."""
+        """If Flink runs elsewhere, return a line with the job's name."""
         return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:

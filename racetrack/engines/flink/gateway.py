@@ -36,15 +36,15 @@ class Job:
 class Gateway:
     """A session on a gateway. Tables exist as long as the session; jobs continue after its end.
 
-    The session is not closed by itself. If the job runs in the gateway's process, it must not be
-    closed, since classes that the job needs would be unloaded with it.
+    The session does not end by itself. If the job runs in the gateway's process, the session must
+    not be closed, since classes that the job needs would be unloaded with it.
     """
 
     def __init__(self, url: str, within_s: float = STATEMENT_WITHIN_S) -> None:
         """Open the session; a statement may take `within_s`.
 
         Raises:
-            Refused: the gateway opens none.
+            Refused: the gateway opens no session.
         """
         self._url, self._within_s = f"{url}/v3", within_s
         self._session = self._ask("POST", "/sessions", {})["sessionHandle"]
@@ -125,7 +125,7 @@ def opened(url: str, within_s: float = STATEMENT_WITHIN_S) -> Iterator[Gateway]:
     """Open a session, and close it at the end; see `Gateway`.
 
     Raises:
-        Refused: the gateway opens none.
+        Refused: the gateway opens no session.
     """
     gateway = Gateway(url, within_s)
     try:

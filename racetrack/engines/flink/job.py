@@ -1,5 +1,5 @@
-"""State of a run's job: from Flink's log, the only place that reports failures, and checkpoints;
-from the gateway if Flink runs elsewhere."""
+"""State of a run's job, from Flink's log, which is the only place that reports failures and
+checkpoints. If Flink runs elsewhere, the state is from the gateway."""
 
 import re
 import time
@@ -67,7 +67,7 @@ class JobElsewhere:
         self.hint = f"See the log of the cluster of {ELSEWHERE.address(settings)}."
 
     def skip(self) -> None:
-        """Do nothing: `check` regards the last job only."""
+        """Do nothing: `check` looks only at the last job."""
 
     def check(self) -> None:
         """Check the job's status, at most every JOBS_EVERY_S.

@@ -37,8 +37,8 @@ def flink(versions: Mapping[str, str]) -> Recipe:
 
 
 def _distribution(site: Site, version: str) -> Path | str:
-    """Return the package with Flink's distribution: of the lock file, which contains its hash, or,
-    for another version, its name."""
+    """Return the package with Flink's distribution: for the locked version from the lock file,
+    which contains its hash; for another version by name."""
     locked = pypi.pinned(LOCK, PACKAGE)
     if version == locked:
         return LOCK

@@ -106,7 +106,7 @@ class OwnSchema:
         return (f"removed the schema {run_name} from {server}",)
 
     def remarks(self, settings: Settings) -> list[str]:
-        """Return where the objects are, and which schemas earlier runs may have left."""
+        """Return where the run's objects are, and which schemas earlier runs may have left."""
         server = self.server(settings)
         schemas = sorted(row[0] for row in server.execute(SCHEMAS))
         return [

@@ -1,4 +1,5 @@
-"""A standalone cluster of Spark that runs elsewhere, reached by its master at SPARK_MASTER_URL.
+"""A standalone cluster of Spark that runs elsewhere, reached through its master at
+SPARK_MASTER_URL.
 
 The program runs here as the cluster's driver. When it ends, the cluster ends its executors. State
 and classes are in a folder with the run's name in SPARK_SHARED_FOLDER, which is removed at the end.

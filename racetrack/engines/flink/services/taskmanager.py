@@ -64,7 +64,7 @@ def _sizes(settings: FlinkSettings) -> dict[str, str]:
         "taskmanager.memory.framework.off-heap.size": f"{FRAMEWORK_BYTES}b",
         "taskmanager.memory.task.heap.size": f"{max(heap_bytes - FRAMEWORK_BYTES, 0)}b",
         "taskmanager.memory.task.off-heap.size": "0b",
-        # As in a cluster inside the gateway. RocksDB gets more.
+        # The same as in a cluster inside the gateway, except that RocksDB gets more.
         "taskmanager.memory.managed.size": "128m",
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "192m",

@@ -11,7 +11,7 @@ from racetrack.engines.spark.settings import SparkSettings
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.service import Context, Launch
 
-# The connector to Kafka and what it needs, which are not in Spark's distribution.
+# The connector to Kafka and its dependencies, which are not in Spark's distribution.
 NOT_IN_SPARK = (
     "spark-sql-kafka-",
     "spark-token-provider-kafka-",

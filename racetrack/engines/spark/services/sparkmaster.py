@@ -1,5 +1,5 @@
-"""Service of the master of a standalone cluster on Kubernetes, and what all processes of such a
-cluster have in common: the master, the workers and the program, which is the driver."""
+"""Service of the master of a standalone cluster on Kubernetes, and code shared by all processes of
+such a cluster: the master, the workers and the program, which is the driver."""
 
 import shlex
 import socket
@@ -36,8 +36,8 @@ class Master:
         return launch(context, "master.Master", *ports)
 
     def check(self, context: Context) -> None:
-        """Check that all workers have registered. Spark would keep the state of early tasks on
-        early workers only."""
+        """Check that all workers have registered. Otherwise Spark would keep the state of early
+        tasks only on the workers that were there first."""
         settings = SparkSettings.of(context.settings)
         found, wanted = len(workers(settings)), settings.engine_replicas
         if found < wanted:
@@ -52,7 +52,8 @@ def launch(context: Context, main: str, *arguments: str) -> Launch:
     part, home = context.parts["spark"], context.work / "home"
     properties = {
         "local.dir": context.work / "local",
-        # A worker calls the master every 10 s. Later, it would call every 60 s only.
+        # A worker that tries to register retries about every 10 s at first, and only about every 60
+        # s after the initial retries. So let all retries be initial ones.
         "worker.initialRegistrationRetries": CALLS_OF_WORKER,
         "worker.maxRegistrationRetries": CALLS_OF_WORKER,
     }
@@ -85,8 +86,8 @@ def java_options(part: Path) -> list[str]:
 def of_driver(settings: SparkSettings, part: Path, cores: int) -> dict[str, object]:
     """Return Spark's properties in the program. The workers have `cores` cores together.
 
-    Each executor keeps the state of its partitions in its own folder, so their tasks have to stay
-    there.
+    Each executor keeps the state of its partitions in its own folder, so tasks of these partitions
+    must stay there.
     """
     options = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", *_logging(part)]
     return {
@@ -101,16 +102,16 @@ def of_driver(settings: SparkSettings, part: Path, cores: int) -> dict[str, obje
         "spark.scheduler.minRegisteredResourcesRatio": 1.0,
         "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{EXECUTORS_WITHIN_S}s",
         "spark.locality.wait": "1d",
-        # Otherwise the first tasks, and their state, would go to where the first rows are.
+        # Otherwise the first tasks, and their state, would be placed where the first rows are.
         "spark.shuffle.reduceLocality.enabled": "false",
     }
 
 
 def workers(settings: SparkSettings) -> list[Mapping[str, Any]]:
-    """Return what the master reports of each worker.
+    """Return the master's report on each worker.
 
     Raises:
-        NotReady: it does not answer.
+        NotReady: the master does not answer.
     """
     found = net.get_json(f"http://{net.endpoint(settings.peer_spark_master, PAGE_PORT)}/json/")
     of_all = cast(Mapping[str, Any], found)["workers"]
