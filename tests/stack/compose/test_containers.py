@@ -55,6 +55,7 @@ class Answers:
         # push).
         ("mysql:8", {}, f"mysql:8 (id {ID})"),
         ("mysql:8", {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": BUILT}, f"mysql:8 (id {ID})"),
+        # Built, and also pulled: named by digest.
         (
             "mysql:8",
             {"RepoDigests": [f"mysql@{DIGEST}"], "Identity": {**BUILT, **PULLED}},
