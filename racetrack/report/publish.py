@@ -448,7 +448,7 @@ def gather(folders: Sequence[Path]) -> list[Material]:
     for limit in collection.limits:
         key = (*place_of(limit.record), limit.record.engine)
         _take_search(found.setdefault(key, Material()), limit)
-    return [_whole(of) for of in found.values() if of.samples or of.capacities]
+    return [of for of in found.values() if of.samples or of.capacities]
 
 
 def _take_run(material: Material, run: Run) -> None:
@@ -548,16 +548,6 @@ def _lag_in(path: Path, piece: Piece) -> tuple[LagAtMost, ...]:
         return ()
     at_most_ms = lag.over_time(curves.read(path), piece.window.start_ms, piece.window.end_ms)
     return lag.distribution(at_most_ms)
-
-
-def _whole(material: Material) -> Material:
-    """Drop capacities that are only lower bounds, unless there are no others."""
-    known = [of for of in material.capacities if not of.is_lower_bound]
-    if known and len(known) < len(material.capacities):
-        dropped = len(material.capacities) - len(known)
-        material.leave_out("capacity", f"{dropped} lower bounds, since others were measured")
-        material.capacities = known
-    return material
 
 
 def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:

@@ -302,18 +302,22 @@ def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path
     assert command.endswith("--workload ads")
 
 
-def test_void_pieces_and_lower_bounds_do_not_count_where_others_do(tmp_path: Path) -> None:
+def test_void_pieces_do_not_count(tmp_path: Path) -> None:
     void = compared(tmp_path / "void", outcome="Void: a backup ran")
     publish([void], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
     assert result["rates"][0]["cpu_mean_pct"]["n"] == 1 == result["capacity"]["n"]
     assert len(result["left_out"]) == 3 and "a backup ran" in result["left_out"][0]
-    at_least = compared(tmp_path / "at_least", is_lower_bound=True)
+
+
+def test_a_capacity_is_a_lower_bound_if_that_of_any_repeat_is(tmp_path: Path) -> None:
+    at_least = compared(tmp_path / "logs", is_lower_bound=True)
     publish([at_least], tmp_path / "results", ENGINES)
-    (result,) = published(tmp_path / "results")
-    capacity = result["capacity"]
-    assert (capacity["n"], capacity["mean"], capacity["is_lower_bound"]) == (1, 50_001, False)
-    assert "low" not in capacity
+    results = read_results(tmp_path / "results")
+    capacity = results[0].capacity
+    assert capacity and (capacity.n, capacity.mean) == (2, 50_001) and capacity.is_lower_bound
+    assert results[0].left_out == ()
+    assert "| at least 50,0" in results_page(results, "results")
 
 
 def test_faults_changing_loads_and_idle_runs_do_not_count(tmp_path: Path) -> None:
