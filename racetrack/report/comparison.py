@@ -69,26 +69,37 @@ def _sentence(answer: Answer, sides: Sequence[Side]) -> str:
     if answer.metric is CPU:
         return _cpu(answer, sides)
     best, *others = answer.order
-    if len(answer.leaders) == len(answer.order):
-        return _no_difference(answer)
-    at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
-    tied = [label for label in answer.leaders if label != best]
     least = {side.label for side in sides if answer.metric.key in side.lower_bounds}
+    if len(answer.leaders) == len(answer.order):
+        return _no_difference(answer, least)
+    at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
     shown = ", ".join(f"`{label}` {_value(answer, label, least)}" for label in others)
-    unclear = f" (no difference found to {_named(tied)})" if tied else ""
-    subject = FIRST[answer.metric].format(best, at=at)
-    text = f"{subject}{unclear}: {answer.metric.title} {_value(answer, best, least)}"
+    subject = FIRST[answer.metric].format(best, at=at) + _unclear(answer, least)
+    text = f"{subject}: {answer.metric.title} {_value(answer, best, least)}"
     runner = next(label for label in others if label not in answer.leaders)
     times = answer.between(best, runner)
-    factor = f", {describe_factor(times.ratio)} × `{runner}`" if times else ""
+    at_least = "at least " if best in least else ""
+    factor = f", {at_least}{describe_factor(times.ratio)} × `{runner}`" if times else ""
     return f"{text}{factor}; {shown}."
+
+
+def _unclear(answer: Answer, least: set[str]) -> str:
+    """Return, in brackets, which sides may be as good as the best one. `least` are the sides whose
+    value is only a lower bound."""
+    tied = [label for label in answer.leaders[1:] if label not in least]
+    open_ended = [label for label in answer.leaders[1:] if label in least]
+    parts = [
+        f"no difference found to {_named(tied)}" if tied else "",
+        f"not decided for {_named(open_ended)}, a lower bound" if open_ended else "",
+    ]
+    return f" ({'; '.join(filter(None, parts))})" if any(parts) else ""
 
 
 def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
     """Return the sentence that compares each side's CPU time with the first side's, in the order of
     the command line."""
     if len(answer.leaders) == len(answer.order):
-        return _no_difference(answer)
+        return _no_difference(answer, set())
     first, *others = [side.label for side in sides if side.label in answer.values]
     parts = []
     for label in others:
@@ -105,7 +116,7 @@ def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
     return f"At {answer.rate:,}/s {'; '.join(parts)}."
 
 
-def _no_difference(answer: Answer) -> str:
+def _no_difference(answer: Answer, least: set[str]) -> str:
     best, *others = answer.order
     at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
     found = [one for label in others if (one := answer.between(label, best))]
@@ -114,6 +125,10 @@ def _no_difference(answer: Answer) -> str:
         return (
             f"A side with one run cannot show a difference in {answer.metric.title}{at}: {shown}."
         )
+    if least & set(answer.order):
+        title = answer.metric.title.capitalize()
+        bounds = _named([label for label in answer.order if label in least])
+        return f"{title} is not decided, since that of {bounds} is only a lower bound: {shown}."
     if any(one.ratio.excludes_1 and is_resolved(answer, one.of, one.to) for one in found):
         return f"Too few repeats to be sure of {answer.metric.title}{at}: {shown}."
     return f"No difference found in {answer.metric.title}{at}: {shown}."

@@ -164,6 +164,7 @@ def flat_search(search: Limit) -> FlatRecord:
         "capacity_per_s": capacity.per_s if capacity else None,
         "capacity_low_per_s": finite(capacity.low) if capacity else None,
         "capacity_high_per_s": finite(capacity.high) if capacity else None,
+        "is_lower_bound": not record.is_capacity_of_all_runs if capacity else None,
         "minutes": record.minutes,
         **{
             f"sustained_{one.bound_ms / 1000:g}s_per_s": one.sustained_per_s

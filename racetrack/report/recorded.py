@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from racetrack.analysis.comparison import BASE, MEMORY, Figures, Side, base_pct
+from racetrack.analysis.comparison import BASE, CAPACITY, MEMORY, Figures, Side, base_pct
 from racetrack.analysis.intervals import Summary, means, ratio_of, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
@@ -46,12 +46,14 @@ _COMPARISON = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%?
 
 @dataclass(frozen=True)
 class Repeats:
-    """Runs of an engine with the same load: their figures, their verdicts, and the names of all
-    columns in their records, including those whose value is unknown."""
+    """Runs of an engine with the same load: their figures, their verdicts, the names of all columns
+    in their records, including those whose value is unknown, and the figures that are only lower
+    bounds."""
 
     figures: Mapping[str, Summary]
     verdicts: frozenset[str] = frozenset()
     columns: frozenset[str] = frozenset()
+    lower_bounds: frozenset[str] = frozenset()
 
 
 Groups = dict[Key, Repeats]
@@ -108,7 +110,8 @@ def _label(record: FlatRecord) -> str:
 def _group(repeats: Sequence[FlatRecord]) -> Repeats:
     columns = dict.fromkeys(key for record in repeats for key in record)
     verdicts = frozenset(str(record.get("verdict")) for record in repeats)
-    return Repeats(means(repeats, columns), verdicts, frozenset(columns))
+    bounds = {CAPACITY.key} if any(record.get("is_lower_bound") for record in repeats) else set()
+    return Repeats(means(repeats, columns), verdicts, frozenset(columns), frozenset(bounds))
 
 
 def read_recorded(paths: Sequence[Path]) -> Recorded:
@@ -158,7 +161,9 @@ def _of_result(content: Mapping[str, Any], path: Path) -> Groups:
     engine = str(content.get("engine", ""))
     whole = _summaries({**content, **(content.get("cpu_line") or {})})
     whole.pop("s_per_million", None)  # the marginal cost, not the mean cost of all events
-    groups: Groups = {(engine, content.get("requested_pageviews_per_s")): Repeats(whole)}
+    is_bound = (content.get("capacity") or {}).get("is_lower_bound")
+    of_all = Repeats(whole, lower_bounds=frozenset({CAPACITY.key} if is_bound else ()))
+    groups: Groups = {(engine, content.get("requested_pageviews_per_s")): of_all}
     for at_rate in content.get("rates", ()):
         verdicts = frozenset(at_rate.get("verdicts", ()))
         groups[engine, at_rate.get("per_s")] = Repeats(_summaries(at_rate), verdicts)
@@ -230,7 +235,8 @@ def _recorded_side(label: str, by_rate: Mapping[int | None, Repeats]) -> Side:
         for rate, repeats in by_rate.items()
         if rate is not None and repeats.verdicts & NOT_SUSTAINED
     )
-    return Side(label, figures, not_sustained)
+    bounds = frozenset(key for repeats in by_rate.values() for key in repeats.lower_bounds)
+    return Side(label, figures, not_sustained, bounds)
 
 
 def _recorded_memory(group: Repeats) -> Summary | None:

@@ -1,6 +1,7 @@
 """Output of a scaling measurement: sentences, a table, a chart, and flat records."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from racetrack.report.comparison import (
 from racetrack.report.draw import Chart, Floats, Line
 from racetrack.report.export import Document, document_of_answers, flat_pieces
 from racetrack.report.figures import SHARE_OF_IDEAL, format_interval
-from racetrack.report.recorded import Groups, Repeats, groups_of
+from racetrack.report.recorded import Groups, groups_of
 from racetrack.results.repeats import ScaleRecord, side_label
 from racetrack.workloads.contract import run_label
 
@@ -230,7 +231,8 @@ def groups(record: ScaleRecord) -> Groups:
         if group and (share := scale.share_of_ideal(step)):
             ideal = {SHARE_OF_IDEAL: Summary(100 * share, None, None, step.runs)}
             columns = group.columns | {SHARE_OF_IDEAL}
-            found[label, None] = Repeats({**group.figures, **ideal}, group.verdicts, columns)
+            figures = {**group.figures, **ideal}
+            found[label, None] = replace(group, figures=figures, columns=columns)
     return found
 
 

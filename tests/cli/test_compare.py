@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from racetrack import cli
-from tests.report.folders import RunSpec, run
+from tests.report.folders import RunSpec, run, search
 from tests.some_engines import TWO
 
 ONE, OTHER = TWO
@@ -99,6 +99,61 @@ def test_a_result_file_can_be_the_other_side(logs: Path, tmp_path: Path) -> None
     assert result.exit_code == 0, result.output
     assert "At 4,000/s `steady (B)` uses 2.0" in result.output
     assert "measured on different machines" in result.output
+
+
+def at_saturation(path: Path, capacities: list[float], *, is_lower_bound: bool) -> Path:
+    """A file that `--json` wrote, with a capacity for each repeat. That of the last may be a lower
+    bound."""
+    records = [
+        {"engine": "steady", "outcome": "ok", "capacity_per_s": per_s, "is_lower_bound": False}
+        for per_s in capacities
+    ]
+    records[-1]["is_lower_bound"] = is_lower_bound
+    path.write_text(json.dumps({"records": records}))
+    return path
+
+
+def result_with_capacity(path: Path, per_s: float, *, is_lower_bound: bool) -> Path:
+    ends = {"mean": per_s, "low": 0.99 * per_s, "high": 1.01 * per_s, "n": 3}
+    capacity = {**ends, "is_lower_bound": is_lower_bound}
+    path.write_text(json.dumps({"engine": "steady", "capacity": capacity}))
+    return path
+
+
+@pytest.mark.parametrize("is_lower_bound", [False, True])
+def test_a_recorded_lower_bound_never_loses_for_certain(
+    tmp_path: Path, is_lower_bound: bool
+) -> None:
+    whole = at_saturation(tmp_path / "a.json", [90_000, 90_100, 90_200], is_lower_bound=False)
+    least = at_saturation(
+        tmp_path / "b.json", [50_000, 50_100, 50_200], is_lower_bound=is_lower_bound
+    )
+    published = result_with_capacity(tmp_path / "c.json", 50_000, is_lower_bound=is_lower_bound)
+    for other in (least, published):
+        result = compare(whole, other)
+        assert result.exit_code == 0, result.output
+        assert ("`steady (A)` gets furthest: capacity 90,100/s" in result.output) != is_lower_bound
+        assert ("Capacity is not decided" in result.output) == is_lower_bound
+        assert ("≥ 50," in result.output) == is_lower_bound
+
+
+def test_a_search_that_did_not_finish_its_runs_gives_a_lower_bound(tmp_path: Path) -> None:
+    whole, partial = tmp_path / "whole", tmp_path / "partial"
+    for seed in (1, 2, 3):
+        search(whole, "steady", 90_000 + seed)
+        unfinished = search(partial, "steady", 50_000 + seed)
+        record = json.loads((unfinished / "limit.json").read_text())
+        record["runs"][0]["saturation"] = []
+        (unfinished / "limit.json").write_text(json.dumps(record))
+    result = compare(whole, partial)
+    assert "Capacity is not decided, since that of `steady (B)` is only" in result.output
+
+
+def test_a_recorded_lower_bound_wins_if_it_is_above_the_other(tmp_path: Path) -> None:
+    least = at_saturation(tmp_path / "a.json", [90_000, 90_100, 90_200], is_lower_bound=True)
+    whole = result_with_capacity(tmp_path / "b.json", 50_000, is_lower_bound=False)
+    result = compare(least, whole)
+    assert "`steady (A)` gets furthest: capacity at least 90,100/s, at least 1.8" in result.output
 
 
 def test_the_answer_goes_to_files(logs: Path, tmp_path: Path) -> None:

@@ -51,9 +51,19 @@ def test_an_engine_and_itself_have_no_difference() -> None:
 def test_a_capacity_may_be_a_lower_bound() -> None:
     bounded = side("dh", DH, lower_bounds=frozenset({"capacity_per_s"}))
     sentence = sentences([bounded, side("pg", PG)])[-1]
-    assert sentence.startswith("`dh` gets furthest: capacity at least 455,000/s, ")
+    assert sentence.startswith("`dh` gets furthest: capacity at least 455,000/s, at least 3.79 ")
     rows = table([bounded, side("pg", PG)])
     assert rows[1][:3] == ["capacity", "/s", "≥ 455,000 ± 7,100"]
+
+
+def test_a_lower_bound_never_loses_for_certain() -> None:
+    bounded = side("pg", PG, lower_bounds=frozenset({"capacity_per_s"}))
+    undecided = "Capacity is not decided, since that of `pg` is only a lower bound: "
+    assert sentences([side("dh", DH), bounded])[-1].startswith(undecided)
+    third: Values = {**PG, ("capacity_per_s", None): (90_000, 91_000, 89_000)}
+    sentence = sentences([side("dh", DH), bounded, side("flink", third)])[-1]
+    assert sentence.startswith("`dh` gets furthest (not decided for `pg`, a lower bound): ")
+    assert "5.1 ± 0.1 × `flink`; `pg` at least 120,000/s" in sentence
 
 
 def test_who_did_not_keep_up_is_named_and_not_compared() -> None:
