@@ -106,7 +106,8 @@ def compare(
     Each ENGINE is measured several times on a fresh stack, at rates that all engines can sustain,
     then at saturation. Engines alternate in random order, while a client reads the views. With
     FOLDERs of runs, sweeps, searches or comparisons, nothing is measured: two folders are compared
-    with each other, or all folders with those after --against.
+    with each other, or all folders with those after --against. Versions and settings in which they
+    differ are printed.
 
     \b
     Examples:
@@ -149,7 +150,9 @@ def compare(
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a comparison and print its result. Return the exit code."""
     from racetrack.analysis.comparison import sides_of
+    from racetrack.report.comparison import describe_conditions
     from racetrack.report.export import flat_pieces
+    from racetrack.report.origin import differences, origins_of_plan
     from racetrack.report.recorded import place_warnings, recorded_sides
     from racetrack.results.folder import shown
     from racetrack.run.comparison import Comparison, describe_plan
@@ -157,15 +160,22 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
     screen = output.screen()
     with guarded(screen) as guard:
         folder, record = carry_out(
-            plan, resume, screen, describe_plan, lambda at: Comparison(at, screen, guard).run()
+            plan,
+            resume,
+            screen,
+            gate,
+            describe_plan,
+            lambda at: Comparison(at, screen, guard).run(),
         )
-        sides = sides_of(record)
+        sides, conditions = sides_of(record), describe_conditions(record)
         if gate.baseline:
             sides += recorded_sides(gate.baseline.groups, "before")
             for line in place_warnings([{str(record.machine)}, gate.baseline.machines]):
                 screen.remark(line)
+            mine, others = origins_of_plan(record, folder), gate.baseline.origins
+            conditions += differences(mine, others, ("now", "before"))
         records = flat_pieces(record)
-        _show(sides, record, records, screen, output)
+        _show(sides, conditions, records, screen, output)
         screen.say(f"\n{shown(folder)}")
         return outcome_code(record) or gate.exit_code(records, screen)
 
@@ -174,6 +184,7 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
     """Compare recorded runs and print the result. Return the exit code, which depends on
     `--fail-if`."""
     from racetrack.errors import UsageError
+    from racetrack.report.origin import differences, require_comparable
     from racetrack.report.recorded import place_warnings, read_recorded, recorded_sides
 
     screen = output.screen()
@@ -188,22 +199,24 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
             raise UsageError("Name two folders, or use --against for those to compare with.")
         mine = read_recorded(paths if gate.baseline else paths[:1])
         others = gate.baseline or read_recorded(paths[1:])
+        require_comparable(mine.origins, others.origins, (mine.name, others.name))
+    conditions = differences(mine.origins, others.origins)
     is_ambiguous = mine.engines & others.engines
     sides = [
         *recorded_sides(mine.groups, "A" if is_ambiguous else ""),
         *recorded_sides(others.groups, "B" if is_ambiguous else ""),
     ]
-    for letter, side in (("A", mine), ("B", others)) if is_ambiguous else ():
+    for letter, side in (("A", mine), ("B", others)) if is_ambiguous or conditions else ():
         screen.say(f"{letter}: {side.name}")
     for line in place_warnings([mine.machines, others.machines]):
         screen.remark(line)
-    _show(sides, None, mine.records, screen, output)
+    _show(sides, conditions, mine.records, screen, output)
     return gate.exit_code_of(mine.groups, screen)
 
 
 def _show(
     sides: "Sequence[Side]",
-    record: "ComparisonRecord | None",
+    conditions: "Sequence[str]",
     records: "Sequence[FlatRecord]",
     screen: "Screen",
     output: Output,
@@ -218,15 +231,16 @@ def _show(
     for line in comparison.sentences(sides):
         screen.heading(line)
     screen.say("\n" + comparison.grid(comparison.table(sides)) + "\n")
-    for line in comparison.describe_conditions(record) if record else ():
+    for line in conditions:
         screen.say(line)
-    output.write(comparison.document(sides, record, records))
+    output.write(comparison.document(sides, conditions, records))
 
 
 def carry_out(
     plan: Plan,
     resume: Path | None,
     screen: "Screen",
+    gate: Gate,
     describe_plan: Callable[[Plan], Sequence[str]],
     measure: Callable[[Path], Plan],
 ) -> tuple[Path, Plan]:
@@ -234,14 +248,17 @@ def carry_out(
     record.
 
     Raises:
-        RacetrackError: the plan is not possible, or a cause other than an engine ended it.
+        RacetrackError: the plan is not possible, the baseline is not comparable, or a cause other
+            than an engine ended it.
         Interrupted: a signal was received; the command to go on has been printed.
     """
+    from racetrack.report.origin import origins_of_plan
     from racetrack.results.folder import shown
     from racetrack.run.repeats import begin, require_possible
 
     load_settings()
     require_possible(plan)
+    gate.require_comparable(origins_of_plan(plan))
     for line in describe_plan(plan):
         screen.say(line)
     with machine_lock():

@@ -14,6 +14,7 @@ from racetrack.cli.parameters import CONDITION_EXIT_CODE
 
 if TYPE_CHECKING:
     from racetrack.report.export import Document, FlatRecord
+    from racetrack.report.origin import Origin
     from racetrack.report.recorded import Condition, Groups, Recorded
     from racetrack.terminal import Screen
 
@@ -96,10 +97,27 @@ class Gate:
     conditions: "Sequence[Condition]" = ()
     baseline: "Recorded | None" = None
 
+    def require_comparable(self, origins: "Sequence[Origin]") -> None:
+        """Check that the baseline, if there is one, has the same workload and runtime.
+
+        Raises:
+            UsageError: it does not.
+        """
+        from racetrack.report.origin import require_comparable
+
+        if self.baseline:
+            require_comparable(origins, self.baseline.origins, ("now", "--against"))
+
     def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
-        """Print each condition that holds for any engine and rate. Return the exit code."""
+        """Print each condition that holds for any engine and rate. Return the exit code.
+
+        Raises:
+            UsageError: the baseline has another workload or runtime.
+        """
+        from racetrack.report.origin import origin_of_flat
         from racetrack.report.recorded import groups_of
 
+        self.require_comparable([origin_of_flat(record) for record in records])
         return self.exit_code_of(groups_of(records), screen)
 
     def exit_code_of(self, groups: "Groups", screen: "Screen") -> int:

@@ -120,7 +120,7 @@ def _measure(plan: "ScaleRecord", resume: Path | None, output: Output, gate: Gat
     screen = output.screen()
     with guarded(screen) as guard:
         folder, record = carry_out(
-            plan, resume, screen, describe_plan, lambda at: Scaling(at, screen, guard).run()
+            plan, resume, screen, gate, describe_plan, lambda at: Scaling(at, screen, guard).run()
         )
         found = scale_of(record)
         screen.say("")

@@ -51,6 +51,8 @@ PLACE_ONLY = (
     "_max_pct",
     "core_speed_min_pct",
 )
+# Settings that searches and comparisons derive from the memory that is free.
+DERIVED = ("kafka_retention_bytes",)
 # Versions of the harness. They are shown with a run's details, but do not separate runs.
 HARNESS_VERSIONS = ("racetrack", "python")
 WINDOW = "window"

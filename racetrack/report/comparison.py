@@ -222,11 +222,10 @@ def grid(rows: Sequence[Sequence[str]]) -> str:
 
 
 def document(
-    sides: Sequence[Side], record: ComparisonRecord | None, records: Sequence[FlatRecord]
+    sides: Sequence[Side], conditions: Sequence[str], records: Sequence[FlatRecord]
 ) -> Document:
-    """Return the comparison for export: sentences, figures by side, conditions of the measurement,
-    and records."""
-    conditions = describe_conditions(record) if record else []
+    """Return the comparison for export: sentences, figures by side, conditions of the measurement
+    or differences between recorded ones, and records."""
     return document_of_answers(
         "comparison", sentences(sides), table(sides), conditions, _figures(sides), records
     )

@@ -4,13 +4,13 @@ Figures are computed over the window that the verdict judged, unless their meani
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from racetrack.analysis import noise
 from racetrack.analysis.lag import littles_law_warning
-from racetrack.results.base import StrictModel
+from racetrack.results.base import Scalar, StrictModel
 from racetrack.results.figures import (
     Answers,
     Results,
@@ -527,10 +527,16 @@ def _of_window(verdict: Verdict) -> list[str]:
 def runtime_of(described: RunRecord | LimitRecord) -> str:
     """Return the runtime. Locally built images count as a separate runtime, since they contain
     another broker, and so do pods that share nodes and cores."""
-    if described.runtime == ON_KUBERNETES and described.settings.get("kubernetes_small", False):
-        return SMALL
-    made_here = described.runtime == "compose" and described.settings.get("airgap", False)
-    return MADE_HERE if made_here else described.runtime
+    return runtime_label(described.runtime, described.settings)
+
+
+def runtime_label(runtime: str, settings: Mapping[str, Scalar], is_in_memory: bool = True) -> str:
+    """Return the runtime as in `runtime_of`, and whether the services kept their data on disk."""
+    if runtime == ON_KUBERNETES and settings.get("kubernetes_small", False):
+        runtime = SMALL
+    elif runtime == "compose" and settings.get("airgap", False):
+        runtime = MADE_HERE
+    return runtime if is_in_memory else f"{runtime}, data on disk"
 
 
 def absent_views(run: RunRecord) -> list[str]:

@@ -15,6 +15,7 @@ from racetrack.analysis.comparison import CAPACITY, Figures, Side, mean_of, pss_
 from racetrack.analysis.intervals import Summary, fit_cost, means, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import (
+    DERIVED,
     Limit,
     Run,
     changed_settings,
@@ -28,7 +29,7 @@ from racetrack.report.figures import (
     caveats_of,
     count_views,
     format_significant,
-    runtime_of,
+    runtime_label,
 )
 from racetrack.results.base import Scalar
 from racetrack.results.figures import BOUND_BY_OTHERS, NOT_SUSTAINED, LagAtMost
@@ -60,7 +61,6 @@ RAW_PATTERNS = (
     "*_sample_dt.log",
     "top_samples.log",
 )
-DERIVED = ("kafka_retention_bytes",)
 DIGITS = 5  # significant digits
 FIGURES = (*(key for key in RateFigures.model_fields if key in BY_KEY), "memory_max_gib")
 FIRST_OF_REASON = 200
@@ -183,7 +183,7 @@ def result_of(
         title=name.title,
         version=_version(material, name),
         variant=variant,
-        runtime=runtime_of(first) + ("" if first.data_in_memory else ", data on disk"),
+        runtime=runtime_label(first.runtime, first.settings, first.data_in_memory),
         machine=first.machine,
         measured_from=min(days),
         measured_until=max(days),
@@ -227,8 +227,7 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
 
 
 def _chosen(settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return the settings without those that searches and comparisons derive from the memory that
-    is free."""
+    """Return the settings without derived ones."""
     return {name: value for name, value in settings.items() if name not in DERIVED}
 
 

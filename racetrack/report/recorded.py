@@ -18,6 +18,13 @@ from racetrack.analysis.intervals import Summary, means, ratio_of, summary
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
 from racetrack.report.export import FlatRecord, flat_pieces, flat_record, flat_search
+from racetrack.report.origin import (
+    Origin,
+    origin_of_flat,
+    origin_of_result,
+    origins_of,
+    origins_of_plan,
+)
 from racetrack.results.figures import NOT_SUSTAINED
 from racetrack.results.folder import read_plan
 from racetrack.results.repeats import ComparisonRecord, ScaleRecord, side_label
@@ -61,10 +68,10 @@ Groups = dict[Key, Repeats]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A set of recorded runs or results, and the machines on which they were measured."""
+    """A set of recorded runs or results, and where they come from."""
 
     groups: Groups
-    machines: frozenset[str] = frozenset()
+    origins: tuple[Origin, ...] = ()
     records: tuple[FlatRecord, ...] = ()
     name: str = ""  # of the folders and files
 
@@ -72,6 +79,11 @@ class Recorded:
     def engines(self) -> frozenset[str]:
         """Engines with figures."""
         return frozenset(engine for engine, _ in self.groups)
+
+    @property
+    def machines(self) -> frozenset[str]:
+        """Machines on which the figures were measured, if they are known."""
+        return frozenset(at.machine for at in self.origins) - {""}
 
     def counterpart(self, key: Key) -> Mapping[str, Summary] | None:
         """Return the figures to compare with the figures of `key`: figures of the same engine at
@@ -123,29 +135,39 @@ def read_recorded(paths: Sequence[Path]) -> Recorded:
     """
     records: list[FlatRecord] = []
     results: Groups = {}
-    machines: set[str] = set()
+    origins: list[Origin] = []
     for path in paths:
+        if path.is_dir():
+            found, of_folder = _read_folder(path)
+            records += found
+            origins += of_folder
+            continue
         content = _content_of(path)
         if isinstance(content, list):
             records += content
+            origins += [origin_of_flat(record) for record in content]
         else:
             results |= _of_result(content, path)
-            machines.add(_machine(content.get("machine")))
-    machines |= {str(record.get("machine")) for record in records}
+            origins.append(origin_of_result(content, _machine(content.get("machine"))))
     groups = {**results, **groups_of(records)}
     name = ", ".join(path.name for path in paths)
-    return Recorded(groups, frozenset(machines - {""}), tuple(records), name)
+    return Recorded(groups, tuple(origins), tuple(records), name)
+
+
+def _read_folder(path: Path) -> tuple[list[FlatRecord], list[Origin]]:
+    for model in (ComparisonRecord, ScaleRecord):
+        if (path / f"{model.model_fields['kind'].default}.json").is_file():
+            plan = read_plan(path, model)
+            return flat_pieces(plan), origins_of_plan(plan, path)
+    collection = collect([path])
+    runs = [run for run in collection.runs if run.counts]
+    records = [flat_record(run) for run in runs]
+    records += [flat_search(limit) for limit in collection.limits]
+    return records, origins_of(runs, collection.limits)
 
 
 def _content_of(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
-    """Return the flat records of a path, or the content of a result file."""
-    for model in (ComparisonRecord, ScaleRecord):
-        if (path / f"{model.model_fields['kind'].default}.json").is_file():
-            return flat_pieces(read_plan(path, model))
-    if path.is_dir():
-        collection = collect([path])
-        runs = [flat_record(run) for run in collection.runs if run.counts]
-        return [*runs, *(flat_search(limit) for limit in collection.limits)]
+    """Return the flat records in a file, or the content of a result file."""
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from racetrack.results.base import StrictModel
 from racetrack.results.run import Machine, Window, is_void
 
 COMPARISON_FILE, SCALE_FILE = "comparison.json", "scale.json"
+UNKNOWN_RUNTIME = "unknown runtime"
 # Caveat of results from `--quick`.
 QUICK = (
     "Quick: measuring began soon after the start, so an engine that warms up slowly costs more, and"
@@ -73,7 +74,7 @@ class RepeatedRuns(StrictModel):
     caveats: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="Caveats by engine."
     )
-    runtime: str = "unknown runtime"
+    runtime: str = UNKNOWN_RUNTIME
     machine: Machine = Field(default_factory=Machine)
     workload: str = ""
     order: tuple[PlannedRun, ...] = Field(default=(), description="Planned runs in order.")

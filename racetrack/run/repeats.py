@@ -11,9 +11,10 @@ from typing import Generic, TypeVar
 
 from racetrack import engines, terminal
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings, load
+from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
+from racetrack.report.figures import runtime_label
 from racetrack.results.folder import RunFolder, named_folder, read_plan, write_record
 from racetrack.results.repeats import Piece, PlannedRun, RepeatedRuns
 from racetrack.results.run import RunArguments
@@ -91,7 +92,7 @@ def require_possible(record: RepeatedRuns) -> None:
         settings = settings_for(record, run, load().logs_folder)
         stack = open_stack(settings, services_of(engine, settings), lambda _: None)
         require_usable(engine, stack)
-        record.runtime = stack.runtime
+        record.runtime = runtime_label(stack.runtime, for_record(settings), stack.data_in_memory)
         record.caveats[run.engine] = tuple(engine.caveats(settings))
 
 

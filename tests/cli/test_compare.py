@@ -2,12 +2,22 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from racetrack import cli
-from tests.report.folders import RunSpec, run, search
+from racetrack.cli.compare import carry_out
+from racetrack.cli.outputs import Gate
+from racetrack.errors import UsageError
+from racetrack.report.recorded import read_recorded
+from racetrack.run.comparison import ComparisonArguments, planned
+from racetrack.terminal import Screen
+from tests.report.folders import RunSpec, edit, run, search
+from tests.report.test_publish import compared
+from tests.run_json import read_run
 from tests.some_engines import TWO
 
 ONE, OTHER = TWO
@@ -101,6 +111,121 @@ def test_a_result_file_can_be_the_other_side(logs: Path, tmp_path: Path) -> None
     assert "measured on different machines" in result.output
 
 
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (
+            RunSpec(settings={"WORKLOAD": "ads"}),
+            "Runs of more than one workload can't be compared: shop in before and ads in other.",
+        ),
+        (
+            RunSpec(runtime="compose"),
+            "Runs of more than one runtime can't be compared: native in before and compose in",
+        ),
+    ],
+)
+def test_other_workloads_and_runtimes_are_refused(
+    logs: Path, tmp_path: Path, spec: RunSpec, says: str
+) -> None:
+    run(tmp_path / "other", spec)
+    exported = tmp_path / "other.json"
+    whole = compare(tmp_path / "other", tmp_path / "other", "--json", exported)
+    assert whole.exit_code == 0, whole.output
+    for typed in ([tmp_path / "other"], ["--against", tmp_path / "other"], [exported]):
+        result = compare(logs / "before", *typed)
+        assert result.exit_code == 2, result.output
+        assert says in result.output and "Name runs of one" in result.output
+        assert "the CPU of" not in result.output
+
+
+@pytest.mark.parametrize("differs", [{"workload": "ads"}, {"runtime": "native, data on disk"}])
+def test_result_files_of_other_workloads_and_runtimes_are_refused(
+    logs: Path, tmp_path: Path, differs: dict[str, str]
+) -> None:
+    place: dict[str, Any] = {"workload": "shop", "runtime": "native", **differs}
+    result_file = result_with_capacity(tmp_path / "steady@1.json", 1_000, **place)
+    result = compare(logs / "before", "--against", result_file)
+    assert result.exit_code == 2, result.output
+    assert f"can't be compared: {'shop' if 'workload' in differs else 'native'}" in result.output
+
+
+def test_a_baseline_of_another_workload_is_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNTIME", "native")
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
+    other = result_with_capacity(tmp_path / "other.json", 1_000, workload="ads")
+    plan = planned(ComparisonArguments(engines=(ONE,), repeats=1, seed=1, rates=(1_000,)))
+    with pytest.raises(UsageError, match="more than one workload can't be compared: shop in now"):
+        carry_out(
+            plan,
+            None,
+            Screen(Console(quiet=True)),
+            Gate(baseline=read_recorded([other])),
+            lambda _: pytest.fail("it was planned"),
+            lambda _: pytest.fail("it was measured"),
+        )
+
+
+def test_versions_and_settings_that_differ_are_printed(logs: Path, tmp_path: Path) -> None:
+    changed = run(tmp_path / "changed", RunSpec(settings={"KAFKA_HEAP": "8g"}))
+    versions = read_run(changed)["versions"]
+    edit(changed, versions={**versions, "racetrack": "9.9", "steady": "2"})
+    markdown = tmp_path / "answer.md"
+    result = compare(logs / "before", tmp_path / "changed", "--markdown", markdown)
+    assert result.exit_code == 0, result.output
+    lines = [
+        f"Version of racetrack: {versions['racetrack']} (A), 9.9 (B)",
+        "Version of steady: not recorded (A), 2 (B)",
+        "KAFKA_HEAP: 1g (A), 8g (B)",
+    ]
+    assert [line for line in result.output.splitlines() if line.endswith("(B)")] == lines
+    assert all(f"- {line}\n" in markdown.read_text() for line in lines)
+    same = compare(logs / "before", logs / "after")
+    assert "KAFKA_HEAP" not in same.output and "Version of" not in same.output
+
+
+def test_a_comparison_has_the_versions_and_settings_of_its_runs(logs: Path, tmp_path: Path) -> None:
+    folder = compared(tmp_path / "logs")
+    for path in folder.parent.glob("*_run"):
+        edit(path, settings={**read_run(path)["settings"], "kafka_heap": "8g"})
+    result = compare(logs / "before", folder)
+    assert [line for line in result.output.splitlines() if line.endswith("(B)")] == [
+        "KAFKA_HEAP: 1g (A), 8g (B)"
+    ]
+
+
+def test_settings_of_a_result_file_are_those_that_differ_from_the_defaults(
+    logs: Path, tmp_path: Path
+) -> None:
+    versions = read_run(next((logs / "before").iterdir()))["versions"]
+    settings = {"kafka_heap": "4g", "reads_per_second": 2}
+    result_file = result_with_capacity(
+        tmp_path / "steady@1.json", 1_000, versions=versions, settings=settings
+    )
+    result = compare(logs / "before", "--against", result_file)
+    assert [line for line in result.output.splitlines() if line.endswith("(B)")] == [
+        "KAFKA_HEAP: 1g (A), 4g (B)",
+        "READS_PER_SECOND: 0 (A), 2 (B)",
+    ]
+
+
+def test_unknown_versions_and_settings_are_not_compared(logs: Path, tmp_path: Path) -> None:
+    other = at_saturation(tmp_path / "other.json", [1_000, 1_001], is_lower_bound=False)
+    result = compare(logs / "before", other)
+    assert result.exit_code == 0, result.output
+    assert "Versions and settings of B are not recorded" in result.output
+
+
+def test_other_engines_are_compared_in_what_they_have_in_common(logs: Path, tmp_path: Path) -> None:
+    changed = run(tmp_path / "swift", RunSpec(engine="swift", settings={"KAFKA_HEAP": "8g"}))
+    edit(changed, versions={**read_run(changed)["versions"], "swift": "2"})
+    result = compare(logs / "before", tmp_path / "swift")
+    assert "A: before\nB: swift\n" in result.output
+    assert "KAFKA_HEAP: 1g (A), 8g (B)" in result.output
+    assert "Version of swift" not in result.output
+
+
 def at_saturation(path: Path, capacities: list[float], *, is_lower_bound: bool) -> Path:
     """A file that `--json` wrote, with a capacity for each repeat. That of the last may be a lower
     bound."""
@@ -113,10 +238,12 @@ def at_saturation(path: Path, capacities: list[float], *, is_lower_bound: bool) 
     return path
 
 
-def result_with_capacity(path: Path, per_s: float, *, is_lower_bound: bool) -> Path:
+def result_with_capacity(
+    path: Path, per_s: float, *, is_lower_bound: bool = False, **more: Any
+) -> Path:
     ends = {"mean": per_s, "low": 0.99 * per_s, "high": 1.01 * per_s, "n": 3}
     capacity = {**ends, "is_lower_bound": is_lower_bound}
-    path.write_text(json.dumps({"engine": "steady", "capacity": capacity}))
+    path.write_text(json.dumps({"engine": "steady", "capacity": capacity, **more}))
     return path
 
 

@@ -222,6 +222,16 @@ def test_a_condition_that_holds_has_an_exit_code_of_its_own(
     assert says in result.output
 
 
+def test_a_baseline_of_another_workload_is_refused(tmp_path: Path, ended: Ended) -> None:
+    before = tmp_path / "before.json"
+    record = {"engine": EXAMPLE, "workload": "another", "outcome": "ok", "lag_p99_ms": 100}
+    before.write_text(json.dumps({"records": [record]}))
+    typed = f"{EXAMPLE} --fail-if lag_p99_ms>+10% --against {before}"
+    result = run(typed, lambda *_: ended("ok"))
+    assert result.exit_code == 2, result.output
+    assert "Runs of more than one workload can't be compared" in result.output
+
+
 def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
     tmp_path: Path, ended: Ended
 ) -> None:
