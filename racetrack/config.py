@@ -55,6 +55,8 @@ ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 KAFKA_CLIENT = "KAFKA_CLIENT_"
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
+# Ends of the names of settings for the size of an engine's heap.
+HEAP_ENDINGS = ("_heap", "_memory_mib")
 # Variables with these beginnings are no misspelled settings: properties of Kafka clients, what
 # Kubernetes sets in each pod, and what Racetrack's processes set for each other.
 NO_SETTINGS = (KAFKA_CLIENT, "KUBERNETES_SERVICE_", "KUBERNETES_PORT", "RACETRACK_")
@@ -455,6 +457,12 @@ def own_names(module: ModuleType | None) -> tuple[str, ...]:
 def of_engine(engine: str) -> tuple[str, ...]:
     """Return the lower-case names of the settings in the engine's `settings.py`."""
     return own_names(plugins.of_all("settings").get(engine))
+
+
+def heaps_of_engine(engine: str) -> tuple[str, ...]:
+    """Return the lower-case names of the engine's settings for the sizes of its heaps; empty if it
+    has no heap."""
+    return tuple(name for name in of_engine(engine) if name.endswith(HEAP_ENDINGS))
 
 
 def of_other_engines(*engines: str) -> frozenset[str]:

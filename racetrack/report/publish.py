@@ -13,6 +13,7 @@ from pathlib import Path
 from racetrack.analysis import curves, lag
 from racetrack.analysis.comparison import CAPACITY, Figures, Side, mean_of, pss_with_tmpfs_gib
 from racetrack.analysis.intervals import Summary, fit_cost, means, summary
+from racetrack.config import heaps_of_engine
 from racetrack.errors import UsageError
 from racetrack.report.collect import (
     DERIVED,
@@ -190,6 +191,7 @@ def result_of(
         commands=_commands(settings, material),
         versions=first.versions,
         settings=settings,
+        heap_rule=_heap_rule(material),
         guarantee=first.guarantee,
         caveats=_caveats(material),
         capacity=_capacity(material.capacities),
@@ -229,6 +231,25 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
 def _chosen(settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Return the settings without derived ones."""
     return {name: value for name, value in settings.items() if name not in DERIVED}
+
+
+def _heap_rule(material: Material) -> str | None:
+    """Return how comparisons sized the engine's heap, or that it has none; None if there are no
+    comparisons, or if they did not record the rule."""
+    engine, used = material.first.engine, material.first.settings
+    heaps = [name.upper() for name in heaps_of_engine(engine)]
+    if material.comparisons and not heaps:
+        return "It has no heap."
+    rules = []
+    for record in material.comparisons.values():
+        own = record.settings.get(engine, {})
+        given = [name for name in heaps if name not in own]
+        sized = ", ".join(f"{name}={own[name]}" for name in heaps if name in own)
+        values = ", ".join(f"{name}={used.get(name.lower())}" for name in given)
+        if record.heap_rule:
+            rules += [f"{record.heap_rule.partition(':')[0]} ({sized})."] if sized else []
+            rules += [f"The user set {values}."] if values else []
+    return " ".join(dict.fromkeys(rules)) or None
 
 
 def _version(material: Material, name: EngineName) -> str:

@@ -208,8 +208,14 @@ def _verdicts(figures: RateFigures) -> str:
 
 
 def _caveats(results: Sequence[EngineResult]) -> str:
-    texts = dict.fromkeys(text for of in results for text in of.caveats)
-    concerned = {text: [_name(of) for of in results if text in of.caveats] for text in texts}
+    pairs = [
+        (text, _name(of))
+        for of in results
+        for text in (*of.caveats, *filter(None, (of.heap_rule,)))
+    ]
+    concerned: dict[str, list[str]] = {}
+    for text, name in pairs:
+        concerned.setdefault(text, []).append(name)
     lines = [f"- {', '.join(names)}: {text}\n" for text, names in concerned.items()]
     lines += [
         f"- {_name(of)}: the script does not create {', '.join(of.views.absent)}.\n"

@@ -185,6 +185,11 @@ class EngineResult(StrictModel):
     settings: dict[str, Scalar] = Field(
         description="Settings that differ from the defaults in `.env`, in lower case."
     )
+    heap_rule: str | None = Field(
+        default=None,
+        description="How `./race compare` sized the engine's heap, or that it has none; null if no"
+        " comparison was published.",
+    )
     guarantee: str = Field(
         description="Delivery guarantee: how often an event is counted if the engine is killed and"
         " restarted; empty: unknown."

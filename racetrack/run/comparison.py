@@ -23,7 +23,6 @@ READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
 # The heap of every engine is this share of the machine's memory, in steps of HEAP_STEP_MIB. The
 # broker uses a sixth of the memory. The rest is for memory outside of heaps and for other services.
 HEAP_SHARE, HEAP_STEP_MIB = 1 / 3, 256
-HEAP_ENDINGS = {"_heap": "m", "_memory_mib": ""}
 PHASES = Phases(
     warm_up_s=60, settle_s=10, watch_s=40, saturated_for_s=50, saturation_s=60, batch_s=30
 )
@@ -93,10 +92,8 @@ def _heaps(engine: str) -> dict[str, str]:
     whole_mib = psutil.virtual_memory().total >> 20
     mib = max(1, int(whole_mib * HEAP_SHARE) // HEAP_STEP_MIB) * HEAP_STEP_MIB
     return {
-        name.upper(): f"{mib}{unit}"
-        for name in config.of_engine(engine)
-        for ending, unit in HEAP_ENDINGS.items()
-        if name.endswith(ending)
+        name.upper(): f"{mib}" if name.endswith("_mib") else f"{mib}m"
+        for name in config.heaps_of_engine(engine)
     }
 
 

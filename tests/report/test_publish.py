@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from racetrack import plugins
 from racetrack.analysis.comparison import LEAST_DEVIATION
-from racetrack.config import REPO
+from racetrack.config import REPO, heaps_of_engine
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
 from racetrack.report.figures import format_significant
@@ -224,13 +225,13 @@ def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
         publish([tmp_path / "alone"], tmp_path / "results", ENGINES)
 
 
-def compared(logs: Path, **of_pieces: Any) -> Path:
+def compared(logs: Path, engine: str = "steady", **of_pieces: Any) -> Path:
     """Write a comparison of one engine at two rates and at saturation, twice. `of_pieces` are
     values of the pieces in the second repeat."""
     logs.mkdir(exist_ok=True)
     pieces = []
     for repeat in (1, 2):
-        path = run(logs, RunSpec(window_s=5.0))
+        path = run(logs, RunSpec(engine=engine, window_s=5.0))
         run_record = read_run(path)
         window = Window.model_validate(run_record["measured"]["window"])
         figures = dict(collect([path]).runs[0].figures)
@@ -239,7 +240,7 @@ def compared(logs: Path, **of_pieces: Any) -> Path:
         for rate in (1_000, 4_000, None):
             pieces.append(
                 Piece(
-                    engine="steady",
+                    engine=engine,
                     repeat=repeat,
                     pageviews_per_s=rate,
                     tag=path.name,
@@ -250,7 +251,7 @@ def compared(logs: Path, **of_pieces: Any) -> Path:
                 )
             )
     record = ComparisonRecord(
-        engines=("steady", "swift"),
+        engines=(engine, "swift"),
         rates=(1_000, 4_000),
         repeats=2,
         is_quick=True,
@@ -284,6 +285,45 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
     assert QUICK in result["caveats"]
     page = results_page(read_results(tmp_path / "results"), "results")
     assert page.count(f"- Steady Stream: {QUICK}") == 1
+
+
+WITH_HEAP, HEAP = next(
+    (engine, heap.upper())
+    for engine in plugins.engine_names()
+    for heap in heaps_of_engine(engine)
+    if heap.endswith("_heap")
+)
+
+
+@pytest.mark.parametrize(
+    ("engine", "sized", "rule", "says"),
+    [
+        (
+            WITH_HEAP,
+            {HEAP: "7936m"},
+            f"Heaps are a third: OTHER_HEAP=7936m, {HEAP}=7936m",
+            f"Heaps are a third ({HEAP}=7936m).",
+        ),
+        (WITH_HEAP, {}, f"set by the user: {HEAP}", f"The user set {HEAP}=5g."),
+        (WITH_HEAP, {}, "", None),
+        ("steady", {}, "Heaps are a third: OTHER_HEAP=7936m", "It has no heap."),
+    ],
+)
+def test_a_result_has_the_rule_by_which_its_heap_was_sized(
+    tmp_path: Path, engine: str, sized: dict[str, str], rule: str, says: str | None
+) -> None:
+    folder = compared(tmp_path / "logs", engine)
+    for path in (tmp_path / "logs").glob("*_run"):
+        edit(path, settings={**read_run(path)["settings"], HEAP.lower(): "5g"})
+    record = json.loads((folder / "comparison.json").read_text())
+    record |= {"settings": {engine: sized}, "heap_rule": rule}
+    (folder / "comparison.json").write_text(json.dumps(record))
+    publish([folder], tmp_path / "results", {engine: EngineName("Steady", "racetrack")})
+    (result,) = published(tmp_path / "results")
+    assert result.get("heap_rule") == says
+    Draft202012Validator(SCHEMA).validate(result)
+    page = results_page(read_results(tmp_path / "results"), "results")
+    assert (f"- Steady: {says}\n" in page) == (says is not None)
 
 
 def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path: Path) -> None:

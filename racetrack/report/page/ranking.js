@@ -161,6 +161,7 @@ const facts = (result) => {
     ["Measured", `${dates}, ${describe(result)}, kernel ${result.machine.kernel}`],
     ["Versions", pairs(result.versions)],
     ["Changed settings", pairs(result.settings)],
+    ["Heap", result.heap_rule],
     ["Other programs", `at most ${number(noise.foreign_cpu_max_pct)} % of a core; stolen by the hypervisor at most ${number(noise.steal_max_pct)} % of all cores; core speed ${number(noise.core_min_mib_per_s)} to ${number(noise.core_max_mib_per_s)} MiB/s`],
     ["Views missing", (result.views.absent || []).join(", ")],
     ["Views wrong", (result.views.wrong || []).join(", ")],
