@@ -3,6 +3,7 @@ a phone, in both themes, with the keyboard, and without any other file."""
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,32 @@ PROBE = """async (page, view) => {
 }"""
 
 
-RANKS = """async (page) => ({ rows: [...page.querySelectorAll("#ranking tbody tr:not(.record)")]
-  .map((row) => [...row.children].map((cell) => cell.textContent.trim())) })"""
+RANKS = """async (page, view) => {
+  const read = () => [...page.querySelectorAll("#ranking tbody tr:not(.record)")]
+    .map((row) => [...row.children].map((cell) => cell.textContent.trim()));
+  const rows = read(), select = page.getElementById("metric");
+  select.value = "capacity";
+  select.dispatchEvent(new view.Event("change"));
+  return { rows, capacity: read(), facts: page.querySelector("#ranking .pairs").textContent,
+    answers: [...page.querySelectorAll("#answers li")].map((one) => one.textContent.trim()) };
+}"""
+
+
+def changed(root: Path, tmp_path: Path, changes: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page of the results of some engines, with changes of each."""
+    for engine, values in changes.items():
+        for file in root.rglob(f"{engine}@*.json"):
+            record = json.loads(file.read_text())
+            copy = tmp_path / "results" / file.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(json.dumps({**record, **values}))
+    return ranking_page(read_results(tmp_path / "results"))
+
+
+def capacity(mean: float, *, is_lower_bound: bool = False, n: int = 3) -> dict[str, Any]:
+    """A capacity within 5 %, or of a single run."""
+    ends = {"low": 0.95 * mean, "high": 1.05 * mean} if n > 1 else {}
+    return {"capacity": {"mean": mean, **ends, "n": n, "is_lower_bound": is_lower_bound}}
 
 
 @pytest.fixture(scope="module")
@@ -153,15 +178,71 @@ def test_charts_have_tables_and_values_under_the_pointer(wide: dict[str, Any]) -
 
 
 def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
-    for file in root.rglob("steady*.json"):
-        record = json.loads(file.read_text())
-        record["noise"] = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
-        copy = tmp_path / "results" / file.relative_to(root)
-        copy.parent.mkdir(parents=True)
-        copy.write_text(json.dumps(record))
-    page = ranking_page(read_results(tmp_path / "results"))
+    noise = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
+    page = changed(root, tmp_path, {"steady": {"noise": noise}})
     (row,) = look(page, RANKS, tmp_path, 1200).result["rows"]
     assert "disturbed: other programs used up to 80.7 % of a core" in row[0]
+
+
+@pytest.mark.parametrize(
+    ("steady", "swift", "answer", "says", "factor"),
+    [
+        (
+            capacity(90_000),
+            capacity(30_000),
+            "Goes furthest: Steady Stream.",
+            "the first has 3.00 × as much",
+            "0.333 ×",
+        ),
+        (
+            capacity(90_000, is_lower_bound=True),
+            capacity(30_000),
+            "Goes furthest: Steady Stream.",
+            "Steady Stream at least 90,000 events/s",
+            "0.333 ×",
+        ),
+        (
+            capacity(90_000),
+            capacity(30_000, is_lower_bound=True),
+            "Goes furthest: not decided between Steady Stream and Swift",
+            "Swift <b>& at least 30,000 events/s (28,500 to 31,500, 3 runs; may be more)",
+            "0.333 ×, may be more",
+        ),
+        (
+            capacity(31_000, is_lower_bound=True),
+            capacity(30_000),
+            "Goes furthest: not decided between Steady Stream and Swift",
+            "no clear difference",
+            "0.968 ×, no clear difference",
+        ),
+        (
+            capacity(90_000, is_lower_bound=True, n=1),
+            capacity(30_000),
+            "Goes furthest: not decided between Steady Stream and Swift",
+            "one run is no proof",
+            "0.333 ×, single run",
+        ),
+    ],
+)
+def test_a_lower_bound_wins_only_clearly_and_never_loses_for_certain(
+    root: Path,
+    tmp_path: Path,
+    steady: dict[str, Any],
+    swift: dict[str, Any],
+    answer: str,
+    says: str,
+    factor: str,
+) -> None:
+    page = changed(root, tmp_path, {"steady": steady, "swift": swift})
+    found = look(page, RANKS, tmp_path, 1200).result
+    furthest = found["answers"][1]
+    assert furthest.startswith(answer) and says in furthest, furthest
+    assert found["capacity"][0][2] == "best" and found["capacity"][1][2] == factor
+
+
+def test_the_facts_have_the_rule_for_heaps_if_it_is_known(root: Path, tmp_path: Path) -> None:
+    page = changed(root, tmp_path, {"steady": {"heap_rule": "It has no heap."}})
+    assert "HeapIt has no heap." in look(page, RANKS, tmp_path, 1200).result["facts"]
 
 
 def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:

@@ -61,25 +61,26 @@ const ranked = (key) => {
   return rows.map((row, index) => ({ ...row, rank: index, best: best && best.of,
     factor: row.of && best && !row.behind ? row.of.mean / best.of.mean : null }));
 };
-// Why a row may not differ from the best; empty if it does.
-const doubtOf = (row) => {
-  if (row.of.low === undefined || row.best.low === undefined) return "single run";
-  return overlap(row.of, row.best) ? "no clear difference" : "";
+// Why it is not certain that a figure is worse than a better one; empty if it is.
+const doubtOf = (of, better) => {
+  if (of.is_lower_bound) return "may be more";
+  if (of.low === undefined || better.low === undefined) return "single run";
+  return overlap(of, better) ? "no clear difference" : "";
 };
 const factorText = (row) => {
   if (row.behind) return "fell behind";
   if (!row.of) return "not measured";
   if (row.of === row.best) return "best";
-  const doubt = doubtOf(row);
+  const doubt = doubtOf(row.of, row.best);
   return `${ratio(row.factor)} ×${doubt && `, ${doubt}`}`;
 };
 
 const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} to ${rounded(of.high)}, ${of.n} runs`);
 // How much worse than the best a figure is, and how sure that and the order before it are.
 const worseText = (row, before, more) => {
-  const doubt = doubtOf(row);
-  if (doubt === "no clear difference") return doubt;
-  const factor = more ? `the first has ${ratio(1 / row.factor)} × as much` : `${ratio(row.factor)} × as much`;
+  const doubt = doubtOf(row.of, row.best);
+  if (doubt && doubt !== "single run") return doubt;
+  const factor = more ? `the first has ${row.best.is_lower_bound ? "at least " : ""}${ratio(1 / row.factor)} × as much` : `${ratio(row.factor)} × as much`;
   const tied = before.of !== row.best && overlap(row.of, before.of);
   return factor + (doubt && ", but one run is no proof") + (tied ? `, no clear difference from ${nameOf(before.result)}` : "");
 };
@@ -88,7 +89,7 @@ const answer = ([word, key, what]) => {
   const rows = ranked(key).filter((row) => row.of && !row.behind);
   if (!rows.length) return null;
   const metric = METRICS[key], at = metric.rate ? ` at ${number(state.rate)} events/s` : "";
-  const alike = rows.filter((row, index) => !index || overlap(row.of, row.best)).map((row) => nameOf(row.result));
+  const alike = rows.filter((row, index) => !index || doubtOf(row.of, row.best)).map((row) => nameOf(row.result));
   const figures = rows.map((row, index) => {
     const worse = index ? `; ${worseText(row, rows[index - 1], metric.more)}` : "";
     return `${nameOf(row.result)} ${amount(row.of)} ${metric.unit} (${runsOf(row.of)}${worse})`;
@@ -97,7 +98,7 @@ const answer = ([word, key, what]) => {
   return element("li", {}, element("b", {}, `${word}${at}: ${best}.`),
     ` ${what}: ${figures.join(", ")}.`);
 };
-const BRACKETS = "In brackets: the 95 % interval of the mean, and the number of runs. “Not decided”: the intervals overlap.";
+const BRACKETS = "In brackets: the 95 % interval of the mean, and the number of runs. “Not decided”: the intervals overlap, an engine has one run only, or it gets further than measured (“at least”).";
 const note = (text) => element("li", { class: "muted" }, text);
 // What a reader must know before comparing: the first caveat of each engine, such as views that are
 // computed only when they are read.
