@@ -10,12 +10,14 @@ from os.path import relpath
 from pathlib import Path
 
 from racetrack.errors import UsageError
+from racetrack.plugins import workload_names
 from racetrack.report.export import markdown_table
 from racetrack.report.figures import format_interval
 from racetrack.report.html import environment, own_file
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult, Estimate, RateFigures, slug_of_place
+from racetrack.workloads.contract import find_workload
 
 CHARTS = ("lag", "cpu", "distribution")
 INTRODUCTION = """# Results
@@ -71,6 +73,7 @@ def ranking_page(results: Sequence[EngineResult]) -> str:
         .get_template("ranking.html.j2")
         .render(
             results=[{"path": of.file_name, **json.loads(of.as_text())} for of in results],
+            events=_events(results),
             charts=CHARTS,
             licence=own_file("uplot/LICENSE"),
             css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
@@ -79,6 +82,12 @@ def ranking_page(results: Sequence[EngineResult]) -> str:
             ranking_js=own_file("ranking.js"),
         )
     )
+
+
+def _events(results: Sequence[EngineResult]) -> dict[str, str]:
+    """Return what the events of each workload's main topic are called."""
+    measured = {of.workload for of in results} & set(workload_names())
+    return {name: find_workload(name).topic.event for name in sorted(measured)}
 
 
 def read_results(root: Path) -> list[EngineResult]:

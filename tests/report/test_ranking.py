@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from racetrack.report.publish import EngineName, publish
-from racetrack.report.ranking import ranking_page, read_results
+from racetrack.report.ranking import ranking_page, read_results, results_page
+from racetrack.results.published import EngineResult
 from tests.records import verified
 from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RIGHT, RunSpec, run, search
@@ -77,7 +78,7 @@ RANKS = """async (page, view) => {
   const rows = read(), select = page.getElementById("metric");
   select.value = "capacity";
   select.dispatchEvent(new view.Event("change"));
-  return { rows, capacity: read(), facts: page.querySelector("#ranking .pairs").textContent,
+  return { rows, ranked: read(), facts: page.querySelector("#ranking .pairs").textContent,
     answers: [...page.querySelectorAll("#answers li")].map((one) => one.textContent.trim()) };
 }"""
 
@@ -142,16 +143,22 @@ def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
     assert steady[3] == "✓ 2 verified"
     freshest, furthest, cheapest, *before = found["answers"]
     assert freshest.startswith("Freshest at 4,000 events/s: Swift")
+    assert ". Lag of the count of pageviews, p99: " in freshest
     assert furthest.startswith("Goes furthest: Steady Stream.")
     assert ": Steady Stream 90,900 events/s (" in furthest
-    assert re.search(r"\(.*, 2 runs; the first has 3.00 × as much\)\.$", furthest), furthest
+    assert re.search(
+        r"\(.*, 2 runs; the first has 3.00 × as much, 2\.\d to 3\.\d within both intervals\)\.$",
+        furthest,
+    ), furthest
     assert cheapest.startswith("Cheapest at 4,000 events/s: Swift")
+    assert ". CPU time of the engine alone, without broker and reader, per million" in cheapest
+    assert any("“Not decided”: " in line and "“no clear difference”" in line for line in before)
     assert any("were not verified" in line for line in before), before
     assert found["isFocused"] and found["sorted"] == "descending"
     assert [name.split()[0] for name in found["byName"]] == ["Steady", "Swift"]
     assert found["byNameDown"] == found["byName"][::-1]
     best, other = found["capacity"]
-    assert best[0].startswith("Steady") and other[2] == "0.333 ×"
+    assert best[0].startswith("Steady") and other[2] == "0.333 × (0.26 to 0.43)"
     assert found["slow"][0][0].startswith("Swift")
     assert (found["before"], found["after"]) == (2, 1)
 
@@ -191,15 +198,15 @@ def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:
             capacity(90_000),
             capacity(30_000),
             "Goes furthest: Steady Stream.",
-            "the first has 3.00 × as much",
-            "0.333 ×",
+            "the first has 3.00 × as much, 2.7 to 3.3 within both intervals)",
+            "0.333 × (0.30 to 0.37)",
         ),
         (
             capacity(90_000, is_lower_bound=True),
             capacity(30_000),
             "Goes furthest: Steady Stream.",
-            "Steady Stream at least 90,000 events/s",
-            "0.333 ×",
+            "the first has at least 2.7 × as much)",
+            "at most 0.37 ×",
         ),
         (
             capacity(90_000),
@@ -237,7 +244,26 @@ def test_a_lower_bound_wins_only_clearly_and_never_loses_for_certain(
     found = look(page, RANKS, tmp_path, 1200).result
     furthest = found["answers"][1]
     assert furthest.startswith(answer) and says in furthest, furthest
-    assert found["capacity"][0][2] == "best" and found["capacity"][1][2] == factor
+    assert found["ranked"][0][2] == "best" and found["ranked"][1][2] == factor
+
+
+def test_a_machine_has_the_same_memory_in_both_pages(root: Path, tmp_path: Path) -> None:
+    machine = {"cpu_model": "M", "cores": 2, "memory_gib": 23.54, "kernel": "6"}
+    records = [json.loads(file.read_text()) for file in root.rglob("steady@*.json")]
+    result = EngineResult.model_validate({**records[0], "machine": machine})
+    facts = look(ranking_page([result]), RANKS, tmp_path, 1200).result["facts"]
+    assert "M, 2 cores, 24 GiB, native" in facts
+    assert ": M, 2 cores, 24 GiB\n" in results_page([result], "results")
+
+
+def test_a_base_cost_that_may_be_nothing_has_no_largest_factor(root: Path, tmp_path: Path) -> None:
+    def line(mean: float, low: float) -> dict[str, Any]:
+        estimate = {"mean": mean, "low": low, "high": 2 * mean - low, "n": 3}
+        return {"cpu_line": {"base_pct": estimate, "s_per_million": estimate}}
+
+    page = changed(root, tmp_path, {"steady": line(30, 20), "swift": line(5, 0)})
+    probe = RANKS.replace('"capacity"', '"base_pct"')
+    assert look(page, probe, tmp_path, 1200).result["ranked"][1][2] == "at least 2.0 ×"
 
 
 def test_the_facts_have_the_rule_for_heaps_if_it_is_known(root: Path, tmp_path: Path) -> None:

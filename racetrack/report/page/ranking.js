@@ -1,6 +1,8 @@
 // Ranks the engines of one workload and machine by one figure. The results are in the page.
 "use strict";
 const RESULTS = JSON.parse(document.getElementById("results").textContent);
+// The event of each workload's main topic, such as a pageview.
+const EVENTS = JSON.parse(document.getElementById("events").textContent);
 const METRICS = {
   capacity: { title: "Capacity", unit: "events/s", more: true, of: (result) => result.capacity,
     means: "Throughput at saturation: the engine always has 5 to 30 s of work waiting." },
@@ -11,7 +13,7 @@ const METRICS = {
   view_lag_p99_ms: { title: "View lag, p99", unit: "ms", rate: true,
     means: "The same for the oldest of the followed views, such as a join: 99 % of the time at most this." },
   cpu_s_per_million: { title: "CPU per million", unit: "CPU-s", rate: true,
-    means: "CPU-seconds of the engine per million events counted, its base load included." },
+    means: "CPU-seconds of the engine alone, without broker and reader, per million events counted, its base load included." },
   memory_max_gib: { title: "Memory", unit: "GiB", rate: true,
     means: "Memory of the engine with shared pages counted once, and its files in memory: the larger of two readings." },
   base_pct: { title: "Base cost", unit: "% of a core", of: (result) => result.cpu_line && result.cpu_line.base_pct,
@@ -19,15 +21,16 @@ const METRICS = {
   read_time_p99_ms: { title: "Read time, p99", unit: "ms", rate: true,
     means: "Time from when a read of a view is due to its answer, for the slowest query: 99 % take at most this." },
 };
-const ANSWERS = [["Freshest", "lag_p99_ms", "Lag, p99"], ["Goes furthest", "capacity", "Throughput at saturation"],
-  ["Cheapest", "cpu_s_per_million", "CPU time per million events"]];
+const ANSWERS = [["Freshest", "lag_p99_ms", () => `Lag of the count of ${EVENTS[state.workload] || "event"}s, p99`],
+  ["Goes furthest", "capacity", () => "Throughput at saturation"],
+  ["Cheapest", "cpu_s_per_million", () => "CPU time of the engine alone, without broker and reader, per million events"]];
 const state = { workload: "", machine: "", metric: "", rate: 0, hidden: new Set(), sort: "value", down: false };
 const byId = (id) => document.getElementById(id);
 const unique = (values) => [...new Set(values)];
 const machineOf = (result) => result.path.split("/")[1];
 const describe = ({ machine, runtime }) => [
   `${machine.cpu_model}${machine.cpu_numbers ? ` (${machine.cpu_numbers})` : ""}`, `${machine.cores} cores`,
-  `${number(machine.memory_gib)} GiB`, runtime].join(", ");
+  `${number(machine.memory_gib, 0)} GiB`, runtime].join(", ");
 const nameOf = (result) => result.title + (result.variant ? ` (${result.variant})` : "");
 const list = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
 // An engine has the same colour with all workloads and machines.
@@ -67,12 +70,22 @@ const doubtOf = (of, better) => {
   if (of.low === undefined || better.low === undefined) return "single run";
   return overlap(of, better) ? "no clear difference" : "";
 };
+// The ratio of two means, and the range that both intervals allow.
+const times = (of, to) => {
+  const mean = ratio(of.mean / to.mean), digits = { minimumSignificantDigits: 2, maximumSignificantDigits: 2 };
+  const few = (value) => value.toLocaleString("en-US", digits);
+  if (of.low === undefined || to.low === undefined) return { mean };
+  if (of.is_lower_bound || to.low <= 0) return { mean, least: few(of.low / to.high) };
+  if (to.is_lower_bound) return { mean, most: few(of.high / to.low) };
+  return { mean, range: `${few(of.low / to.high)} to ${few(of.high / to.low)}` };
+};
 const factorText = (row) => {
   if (row.behind) return "fell behind";
   if (!row.of) return "not measured";
   if (row.of === row.best) return "best";
-  const doubt = doubtOf(row.of, row.best);
-  return `${ratio(row.factor)} ×${doubt && `, ${doubt}`}`;
+  const doubt = doubtOf(row.of, row.best), { mean, range, least, most } = times(row.of, row.best);
+  if (doubt) return `${mean} ×, ${doubt}`;
+  return range ? `${mean} × (${range})` : least ? `at least ${least} ×` : `at most ${most} ×`;
 };
 
 const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} to ${rounded(of.high)}, ${of.n} runs`);
@@ -80,7 +93,9 @@ const runsOf = (of) => (of.low === undefined ? "one run" : `${rounded(of.low)} t
 const worseText = (row, before, more) => {
   const doubt = doubtOf(row.of, row.best);
   if (doubt && doubt !== "single run") return doubt;
-  const factor = more ? `the first has ${row.best.is_lower_bound ? "at least " : ""}${ratio(1 / row.factor)} × as much` : `${ratio(row.factor)} × as much`;
+  const [of, to] = more ? [row.best, row.of] : [row.of, row.best];
+  const { mean, range, least } = times(of, to), has = more ? "the first has " : "";
+  const factor = least ? `${has}at least ${least} × as much` : `${has}${mean} × as much${range ? `, ${range} within both intervals` : ""}`;
   const tied = before.of !== row.best && overlap(row.of, before.of);
   return factor + (doubt && ", but one run is no proof") + (tied ? `, no clear difference from ${nameOf(before.result)}` : "");
 };
@@ -96,9 +111,9 @@ const answer = ([word, key, what]) => {
   });
   const best = alike.length > 1 ? `not decided between ${list(alike)}` : alike[0];
   return element("li", {}, element("b", {}, `${word}${at}: ${best}.`),
-    ` ${what}: ${figures.join(", ")}.`);
+    ` ${what()}: ${figures.join(", ")}.`);
 };
-const BRACKETS = "In brackets: the 95 % interval of the mean, and the number of runs. “Not decided”: the intervals overlap, an engine has one run only, or it gets further than measured (“at least”).";
+const BRACKETS = "In brackets: the 95 % interval of the mean, and the number of runs. “Not decided”: the intervals overlap (“no clear difference”), an engine has one run only, or may get further than measured (“at least”).";
 const note = (text) => element("li", { class: "muted" }, text);
 // What a reader must know before comparing: the first caveat of each engine, such as views that are
 // computed only when they are read.
