@@ -315,7 +315,7 @@ def parse(text: str, metrics: Collection[str]) -> Condition:
     if metric not in metrics:
         near = difflib.get_close_matches(metric, [*metrics, *STATES], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise ValueError(f"there is no figure {metric!r}.{hint} docs/run-folder.md lists them")
+        raise ValueError(f"there is no figure {metric!r}.{hint} docs/run-folder.md describes them")
     if bool(sign) != bool(percent):
         raise ValueError(
             f"{text!r}: write a change with sign and percent, such as {metric}{compares}+10%, and a"

@@ -1,0 +1,46 @@
+"""docs/run-folder.md describes every key of flat records, except those of figures, which a report
+defines."""
+
+import json
+import re
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from racetrack import cli
+from racetrack.config import REPO
+from racetrack.report.figures import SHARE_OF_IDEAL
+from tests.report.folders import RunSpec, run, search
+from tests.run.test_comparison import Fakes, fakes
+
+__all__ = ["fakes"]  # a fixture
+
+
+def documented_keys() -> set[str]:
+    """Return the keys in the section's list, whose lines are `key, key    meaning`."""
+    page = (REPO / "docs" / "run-folder.md").read_text()
+    section = page.partition("\n## Flat records\n")[2].partition("\n## ")[0]
+    keys = re.findall(r"^ {4}(\w+(?:, \w+)*) {2,}", section, re.MULTILINE)
+    return {key for line in keys for key in line.split(", ")}
+
+
+def exported_keys(folder: Path, *typed: object) -> set[str]:
+    """Return the keys of all records that a command writes."""
+    file = folder / "records.json"
+    words = [*map(str, typed), "--json", str(file)]
+    result = CliRunner().invoke(cli.race, words)
+    assert result.exit_code == 0, result.output
+    return {key for record in json.loads(file.read_text())["records"] for key in record}
+
+
+def test_the_page_describes_every_key_that_is_no_figure(fakes: Fakes, tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "report"
+    run(logs, RunSpec())
+    search(logs, RunSpec().engine, 100_000)
+    compared = fakes.begin()
+    fakes.carry_out(compared)
+    keys = exported_keys(tmp_path, "report", logs, "--out", out)
+    keys |= exported_keys(tmp_path, "compare", compared, compared)
+    figures = json.loads((out / "report.json").read_text())["definitions"]
+    assert set(figures) < keys
+    assert documented_keys() == keys - set(figures) | {SHARE_OF_IDEAL}
