@@ -36,12 +36,13 @@ _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$",
 @dataclass(frozen=True)
 class Finding:
     """Row of the calibration table: the injected defect, the measured value, the tolerance, and
-    whether the measured value is within it."""
+    whether the measured value is within it. `what` is the kind of figure that was checked."""
 
     programmed: str
     measured: str
     bound: str
     within: bool
+    what: str = ""
 
 
 def delay(folder: Path, defect: InjectedDefect) -> Finding:

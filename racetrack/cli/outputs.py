@@ -71,8 +71,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @file_option(
         "--json",
         "json_file",
-        help="Write one flat record per run as JSON (docs/run-folder.md describes its keys). Use"
-        " - for standard output.",
+        help="Write flat records of the result, such as one per run, as JSON (docs/run-folder.md"
+        " describes their keys). Use - for standard output.",
     )
     @file_option("--csv", "csv_file", help="Write the same records as CSV.")
     @file_option(

@@ -1,11 +1,18 @@
 """`./race check`, `calibrate`, `images` and `completion`: what a user sets up or checks once."""
 
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import Command, OneOf, guarded, load_settings
 from racetrack.machine_lock import machine_lock
+
+if TYPE_CHECKING:
+    from racetrack.analysis.calibration import Finding
+    from racetrack.terminal import Guard, Screen
 
 # Each script calls the command as it was typed, so each clone of the repository completes its own
 # engines.
@@ -100,7 +107,10 @@ def check() -> None:
 
 
 @click.command(cls=Command)
-def calibrate() -> None:
+@output_options
+def calibrate(
+    output: Output, measure: "Callable[[Screen, Guard], Sequence[Finding]] | None" = None
+) -> None:
     """Check how accurate the harness is on this machine.
 
     The harness measures an engine with a known delay, stall and capacity like any other engine, and
@@ -108,17 +118,21 @@ def calibrate() -> None:
     exit code is 1 if a result is outside its tolerance.
 
     \b
-    Example:
+    Examples:
         ./race calibrate
+        ./race calibrate --json calibration.json
     """
+    from racetrack import host
+    from racetrack.report.export import Document, flat_finding
     from racetrack.run import calibration
-    from racetrack.terminal import Screen
 
-    screen = Screen()
+    screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
         with machine_lock():
-            found = calibration.run(screen, guard)
+            found = (measure or calibration.run)(screen, guard)
+        machine = str(host.describe())
+        output.write(Document("calibration", [flat_finding(each, machine) for each in found]))
     sys.exit(0 if all(finding.within for finding in found) else 1)
 
 

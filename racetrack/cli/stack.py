@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
     Command,
@@ -133,15 +134,17 @@ def describe_running(running: "RunningStack", say: "Say") -> bool:
 
 
 @click.command(cls=Command)
-def verify(limits: "Limits | None" = None) -> None:
+@output_options
+def verify(output: Output, limits: "Limits | None" = None) -> None:
     """Compare every view of the engine with its sources, on the stack that is up.
 
     Load the demo first; `./race up` prints how. The load is paused during the comparison.
     The command leaves one folder in logs/. The exit code is 1 if a view is wrong.
 
     \b
-    Example:
+    Examples:
         ./race verify
+        ./race verify --json -
     """
     from racetrack import engines
     from racetrack.errors import UsageError
@@ -149,11 +152,10 @@ def verify(limits: "Limits | None" = None) -> None:
     from racetrack.probes.loadgen import Control
     from racetrack.results.folder import named_folder
     from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
-    from racetrack.terminal import Screen
     from racetrack.verify.verification import Verification
     from racetrack.workloads.contract import find_workload
 
-    screen = Screen()
+    screen = output.screen()
     with guarded(screen):
         settings = load_settings()
         up = running_stack(settings)
@@ -170,7 +172,7 @@ def verify(limits: "Limits | None" = None) -> None:
                 offsets = TopicOffsets(where.kafka, main_topic)
                 make = partial(Verification, engine, stack, limits=limits)
                 found = verify_views(engine, stack, control, offsets, make, folder, screen)
-            wrong = report_verified(engine, found, folder, screen)
+            wrong = report_verified(engine, stack, found, folder, screen, output)
     sys.exit(1 if wrong else 0)
 
 
@@ -209,11 +211,17 @@ def verify_views(
 
 
 def report_verified(
-    engine: "Engine", found: "Verified", folder: Path, screen: "Screen"
+    engine: "Engine",
+    stack: "Stack",
+    found: "Verified",
+    folder: Path,
+    screen: "Screen",
+    output: Output,
 ) -> str | None:
     """Write and print the result. Return the names of the views that are wrong, if any."""
     from racetrack.analysis.outcome import wrong_views
     from racetrack.report import summary
+    from racetrack.report.export import Document, flat_views
     from racetrack.results.folder import shown
     from racetrack.results.json_file import write_json
 
@@ -223,6 +231,13 @@ def report_verified(
     for line in summary.describe_verification(found):
         screen.say(line)
     screen.say(f"  logs        {shown(folder)}")
+    common = {
+        "tag": folder.name,
+        "engine": engine.name,
+        "workload": stack.settings.workload,
+        "runtime": stack.runtime,
+    }
+    output.write(Document("verification", flat_views(found, common)))
     return wrong
 
 

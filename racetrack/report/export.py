@@ -1,4 +1,4 @@
-"""Flat records of runs and searches, and their export as JSON, CSV and Markdown.
+"""Flat records of results, such as runs and searches, and their export as JSON, CSV and Markdown.
 
 docs/run-folder.md describes the columns.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from racetrack.analysis.calibration import Finding
 from racetrack.clock import utc_now
 from racetrack.report.collect import Limit, Run, place_of
 from racetrack.report.figures import BY_KEY, OF_LOADS, count_views, finite, number
@@ -32,6 +33,17 @@ IN_MARKDOWN = (
     "cpu_mean_pct",
     "pss_max_gib",
     "rss_max_gib",
+    "what",
+    "programmed",
+    "measured",
+    "bound",
+    "within",
+    "view",
+    "status",
+    "compared",
+    "missing",
+    "extra",
+    "different",
     "tag",
 )
 
@@ -109,6 +121,8 @@ def _cell(key: str, value: Any) -> str:
         return ""
     if key in BY_KEY:
         return number(key, value)
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
     text = f"{value:,.0f}" if isinstance(value, int | float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
 
@@ -192,6 +206,41 @@ def flat_pieces(record: RepeatedRuns) -> list[FlatRecord]:
             **piece.figures,
         }
         for piece in record.pieces
+    ]
+
+
+def flat_finding(finding: Finding, machine: str) -> FlatRecord:
+    """Return a row of the calibration as a flat record."""
+    return {
+        "what": finding.what,
+        "machine": machine,
+        "programmed": finding.programmed,
+        "measured": finding.measured,
+        "bound": finding.bound,
+        "within": finding.within,
+    }
+
+
+def flat_views(found: Verified, common: FlatRecord) -> list[FlatRecord]:
+    """Return the result of each view as a flat record, and of each CDC topic as `cdc_<table>`.
+    `common` is part of every record."""
+    tables = found.cdc.tables if found.cdc else {}
+    topics = {f"cdc_{name}": of for name, of in tables.items()}
+    return [
+        {
+            **common,
+            "drained_after_s": found.drained_after_s,
+            "view": name,
+            "status": str(of.status),
+            "reason": of.reason,
+            "compared": of.compared,
+            "missing": of.missing,
+            "extra": of.extra,
+            "different": of.different,
+            "twice": of.miscounted.twice if of.miscounted else None,
+            "lost": of.miscounted.lost if of.miscounted else None,
+        }
+        for name, of in {**found.views, **topics}.items()
     ]
 
 

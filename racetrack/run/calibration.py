@@ -123,7 +123,7 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence[Finding]:
     where = host.describe()
     load_before = os.getloadavg()[0]
     folders = [_run_case(number, screen, guard) for number in range(len(CASES))]
-    found = [*findings(folders), noisy(screen, guard)]
+    found = [*findings(folders), replace(noisy(screen, guard), what="foreign CPU")]
     screen.say(table(found))
     screen.say(
         f"{utc_now()}, {where}, load average {load_before:.1f} before;"
@@ -150,18 +150,18 @@ def findings(folders: Sequence[Path]) -> list[Finding]:
     def of(case: Case) -> tuple[Path, InjectedDefect]:
         return folder[case], case.defect
 
-    return [
-        *(check.delay(*of(case)) for case in (_INSTANT, _DELAYED, _LATE)),
-        check.waiting(*of(_DELAYED)),
-        check.sawtooth(*of(_CYCLE)),
-        check.sawtooth(*of(_SPREAD)),
-        check.view(*of(_VIEW)),
-        check.answer(*of(_VIEW)),
-        check.cpu(folder[_COSTLY], folder[_INSTANT], _COSTLY.defect),
-        check.stall(*of(_STALL)),
-        check.capacity(folder[_BELOW], folder[_ABOVE], _BELOW.defect),
-        check.work(*of(_UNSTEADY)),
+    found = [
+        *(("lag", check.delay(*of(case))) for case in (_INSTANT, _DELAYED, _LATE)),
+        ("waiting pageviews", check.waiting(*of(_DELAYED))),
+        *(("lag with rare updates", check.sawtooth(*of(case))) for case in (_CYCLE, _SPREAD)),
+        ("view lag", check.view(*of(_VIEW))),
+        ("reads", check.answer(*of(_VIEW))),
+        ("CPU cost", check.cpu(folder[_COSTLY], folder[_INSTANT], _COSTLY.defect)),
+        ("stall", check.stall(*of(_STALL))),
+        ("verdict", check.capacity(folder[_BELOW], folder[_ABOVE], _BELOW.defect)),
+        ("throughput", check.work(*of(_UNSTEADY))),
     ]
+    return [replace(finding, what=what) for what, finding in found]
 
 
 def noisy(screen: Screen, guard: terminal.Guard) -> Finding:

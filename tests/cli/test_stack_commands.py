@@ -77,7 +77,7 @@ def test_status_names_what_runs_and_what_has_ended(
     ("command", "code", "says"),
     [
         ("status", 1, "No stack is up. Start one with `./race up ENGINE`."),
-        ("verify", 2, "No stack is up."),
+        ("verify --json -", 2, "No stack is up."),
         ("down", 0, "No stack is up."),
     ],
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
+from racetrack.cli.outputs import Output
 from racetrack.cli.stack import report_verified, verify_views
 from racetrack.errors import RacetrackError
 from racetrack.results.verification import Verified
@@ -66,9 +67,11 @@ class Verification:
         return Verified.model_validate(verified(**self._views))
 
 
-def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
-    """Verify a fake stack, and check that the load is as it was before. Return the names of wrong
-    views, and the printed lines."""
+def verify(
+    folder: Path, *, files: dict[str, str] | None = None, **views: dict[str, Any]
+) -> tuple[str | None, str]:
+    """Verify a fake stack, write `files`, and check that the load is as it was before. Return the
+    names of wrong views, and the printed lines."""
     output = io.StringIO()
     screen, generator = Screen(Console(file=output, width=200)), Generator()
     engine, stack = FakeEngine(), FakeStack().as_stack()
@@ -84,7 +87,8 @@ def verify(folder: Path, **views: dict[str, Any]) -> tuple[str | None, str]:
         )
     finally:
         assert generator.did == ["pause", RATES]
-    return report_verified(engine, found, folder, screen), output.getvalue()
+    wrong = report_verified(engine, stack, found, folder, screen, Output(files or {}))
+    return wrong, output.getvalue()
 
 
 def test_the_findings_are_recorded(tmp_path: Path) -> None:
@@ -99,6 +103,25 @@ def test_a_wrong_view_is_named(tmp_path: Path) -> None:
     wrong, printed = verify(tmp_path, users=RIGHT, items=WRONG)
     assert wrong and "items" in wrong
     assert "items" in printed
+
+
+def test_each_view_is_a_flat_record(tmp_path: Path) -> None:
+    names = ("json", "csv", "markdown")
+    files = {name: str(tmp_path / f"views.{name}") for name in names}
+    verify(tmp_path, files=files, users=RIGHT, items=WRONG, hvu_test=ABSENT)
+    exported = json.loads(Path(files["json"]).read_text())
+    assert exported["kind"] == "verification"
+    records = {record["view"]: record for record in exported["records"]}
+    assert {name: of["status"] for name, of in records.items()} == {
+        "users": "right",
+        "items": "wrong",
+        "hvu_test": "absent",
+    }
+    items = records["items"]
+    assert (items["engine"], items["tag"]) == ("fake", tmp_path.name)
+    assert (items["compared"], items["missing"], items["extra"], items["different"]) == (7, 0, 0, 1)
+    assert len(Path(files["csv"]).read_text().splitlines()) == 1 + 3
+    assert "| items | wrong | 7 | 0 | 0 | 1 |" in Path(files["markdown"]).read_text()
 
 
 @pytest.mark.parametrize(

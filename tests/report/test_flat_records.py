@@ -8,9 +8,13 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from racetrack import cli
+from racetrack.analysis.calibration import Finding
 from racetrack.config import REPO
+from racetrack.report.export import flat_finding, flat_views
 from racetrack.report.figures import SHARE_OF_IDEAL
-from tests.report.folders import RunSpec, run, search
+from racetrack.results.verification import Verified
+from tests.records import verified
+from tests.report.folders import RIGHT, WRONG, RunSpec, run, search
 from tests.run.test_comparison import Fakes, fakes
 
 __all__ = ["fakes"]  # a fixture
@@ -41,6 +45,19 @@ def test_the_page_describes_every_key_that_is_no_figure(fakes: Fakes, tmp_path: 
     fakes.carry_out(compared)
     keys = exported_keys(tmp_path, "report", logs, "--out", out)
     keys |= exported_keys(tmp_path, "compare", compared, compared)
+    keys |= set(flat_finding(Finding("", "", "", within=True), ""))
+    (view,) = flat_views(Verified.model_validate(verified(users=RIGHT)), {})
+    keys |= set(view)
     figures = json.loads((out / "report.json").read_text())["definitions"]
     assert set(figures) < keys
     assert documented_keys() == keys - set(figures) | {SHARE_OF_IDEAL}
+
+
+def test_topics_of_cdc_are_records_beside_the_views() -> None:
+    cdc = {"caught_up_after_s": 1.0, "tables": {"purchases": WRONG}}
+    found = Verified.model_validate({**verified(users=RIGHT), "cdc": cdc})
+    records = flat_views(found, {"engine": "steady"})
+    assert [(one["engine"], one["view"], one["status"]) for one in records] == [
+        ("steady", "users", "right"),
+        ("steady", "cdc_purchases", "wrong"),
+    ]
