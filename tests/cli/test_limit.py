@@ -83,6 +83,16 @@ def test_the_result_is_printed_and_its_outcome_is_the_exit_code(outcome: str, co
     assert lines[-1] == "  logs/found"
 
 
+@pytest.mark.parametrize(("bound_per_s", "code"), [(15_000, 0), (25_000, 6)])
+def test_a_condition_that_holds_sets_the_exit_code(bound_per_s: int, code: int) -> None:
+    search = Searches({EXAMPLE: [(20_000, "ok")]})
+    condition = f"capacity_per_s<{bound_per_s}"
+    result = invoke(f"limit {EXAMPLE} --fail-if '{condition}'", make_search=search)
+    assert result.exit_code == code, result.output
+    fails = f"Fails --fail-if '{condition}': {EXAMPLE}: capacity_per_s is " in result.output
+    assert fails == bool(code)
+
+
 def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
     one, other = TWO
     ended = RacetrackError("Its engine ended.")

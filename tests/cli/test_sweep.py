@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from racetrack import plugins, terminal
+from racetrack.results.folder import read_plan
 from racetrack.results.json_file import write_json
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
 from tests.cli.conftest import CarryOut, invoke
+from tests.report.folders import RunSpec, run
 from tests.some_engines import EXAMPLE, TWO
 
 
@@ -46,6 +48,31 @@ def test_a_load_profile_replaces_the_rates(carry_out: CarryOut) -> None:
 def test_a_run_that_failed_fails_the_sweep(carry_out: CarryOut) -> None:
     carry_out.result = False
     assert invoke(f"sweep {EXAMPLE}", carry_out=carry_out).exit_code == 1
+
+
+def record_runs(folder: Path, *_: object) -> bool:
+    """Takes the place of the function that makes the runs of a plan: it records them."""
+    plan = read_plan(folder, Sweep)
+    made = tuple(
+        one.model_copy(update={"tag": f"{folder.name}_{number}", "outcome": "ok"})
+        for number, one in enumerate(plan.runs)
+    )
+    for one in made:
+        run(folder.parent, RunSpec(engine=one.engine, rate=one.pageviews_per_s), str(one.tag))
+    write_json(
+        folder / "sweep.json", plan.model_copy(update={"runs": made}).model_dump(mode="json")
+    )
+    return True
+
+
+@pytest.mark.parametrize(("bound_ms", "code"), [(5_000, 0), (100, 6)])
+def test_a_condition_that_holds_for_a_run_sets_the_exit_code(bound_ms: int, code: int) -> None:
+    typed = f"sweep {EXAMPLE} --rates 1k,4k --repeat 1 --fail-if 'lag_p99_ms>{bound_ms}'"
+    result = invoke(typed, carry_out=record_runs)
+    assert result.exit_code == code, result.output
+    for rate in ("1,000", "4,000"):
+        fails = f"Fails --fail-if 'lag_p99_ms>{bound_ms}': {EXAMPLE} at {rate}/s" in result.output
+        assert fails == bool(code)
 
 
 def test_an_interrupted_sweep_reports_how_to_resume_it(carry_out: CarryOut, tmp_path: Path) -> None:
