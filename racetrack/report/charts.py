@@ -27,7 +27,7 @@ FIGURES_BY_RATE = (
     "read_time_p99_ms",
     "read_age_p99_ms",
 )
-FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib")
+FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib", "lag_p99_ms")
 # The axis is logarithmic if the highest value is more than this many times the lowest.
 LOG_FROM = 20
 # Curves have 10 points per second (GRID_MS). For a long run, a chart shows only INSTANTS points,

@@ -290,7 +290,8 @@ def test_a_sweep_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) ->
     assert {r.tag for r in report.collection.runs} == set(tags.values())
     assert len(report.collection.missing) == 2
     plots = {path.name for path in (tmp_path / "out" / "plots").iterdir()}
-    assert "table1_cpu_user_pct_against_updates_per_second.svg" in plots
+    for key in ("cpu_user_pct", "lag_p99_ms"):
+        assert f"table1_{key}_against_updates_per_second.svg" in plots
 
 
 def test_searches_have_a_table_for_each_place_and_say_how_far_they_agree(tmp_path: Path) -> None:
