@@ -242,8 +242,8 @@ def vary(
         ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5k
         ./race vary dh PAGEVIEWS_PARTITIONS 1,6 --repeat 1
         ./race vary dh SHOP_KEY_SKEW 0,0.8,1.2 --rate 5k
-        ./race vary dh SHOP_PAGEVIEW_BYTES 100,1000 --load 'spike 5k 50k 10s'
-        ./race vary dh ENGINE_CPUS 0,0-1,0-3 --rate 35k
+        ./race vary dh SHOP_PAGEVIEW_BYTES 200,1000 --load 'spike 5k 50k 10s'
+        ./race vary dh ENGINE_CPUS 0,0-1 --rate 35k
     """
     from racetrack.config import load
     from racetrack.run.sweep import require_applicable

@@ -1,0 +1,104 @@
+"""The examples in the help of all commands: each is accepted, as far as that shows without a
+run."""
+
+import inspect
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from racetrack import cli
+from racetrack.cli.run import run_experiment
+from racetrack.results.json_file import write_json
+from racetrack.results.sweep import Sweep
+from tests.cli.conftest import CarryOut, Ended, invoke_command
+from tests.cli.test_limit import Searches
+from tests.some_engines import EXAMPLE
+
+CONTEXT = click.Context(cli.race)
+# A call, up to the text or the rest of a shell's line behind it.
+CALL = re.compile(r"\./(race \w+|run_experiment\.sh) ?(.*?)(?: {2}.*|\)\".*| \|.*)?$")
+
+
+def command_of(name: str) -> click.Command:
+    command = run_experiment if name == "run_experiment.sh" else cli.race.get_command(CONTEXT, name)
+    assert command
+    return command
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Yield the name of a command and its arguments, for each example."""
+    commands = map(command_of, [*cli.race.list_commands(CONTEXT), "run_experiment.sh"])
+    for command in (cli.race, *commands):
+        text = inspect.cleandoc(command.help or "").partition("\nExample")[2].partition("\n\n")[0]
+        for call in re.split(r"\n| && ", re.sub(r"\s*\\\n\s*", " ", text)):
+            if found := CALL.search(call):
+                yield found[1].removeprefix("race "), found[2]
+
+
+EXAMPLES = sorted(set(examples()))
+
+
+@pytest.fixture
+def recorded(ended: Ended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The record of a run, in the current folder, for `create_paths`."""
+    monkeypatch.chdir(tmp_path)
+    return ended("ok") / "run.json"
+
+
+def create_paths(words: list[str], record: Path) -> None:
+    """Create the folders and files that an example reads: runs, plans of sweeps, and results."""
+    read = [Path(word) for word in words if word.partition("/")[0] in ("logs", "results")]
+    for path in read:
+        if path.suffix == ".json":
+            path.parent.mkdir(parents=True)
+            capacity = {"mean": 100_000, "low": 95_000, "high": 105_000, "n": 3}
+            path.write_text(json.dumps({"engine": EXAMPLE, "capacity": capacity}))
+        else:
+            path.mkdir(parents=True)
+            (path / "run.json").write_bytes(record.read_bytes())
+            if path.name.endswith("_sweep"):
+                write_json(path / "sweep.json", Sweep(engines=(EXAMPLE,)).model_dump(mode="json"))
+
+
+def test_every_command_has_an_example() -> None:
+    named = {name for name, _ in EXAMPLES}
+    assert named == {*cli.race.list_commands(CONTEXT), "run_experiment.sh"}
+
+
+@pytest.mark.parametrize(("name", "arguments"), EXAMPLES)
+def test_the_arguments_of_each_example_are_accepted(
+    name: str, arguments: str, recorded: Path
+) -> None:
+    words = shlex.split(arguments)
+    create_paths(words, recorded)
+    assert command_of(name).make_context(name, words, parent=CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        each
+        for each in EXAMPLES
+        if each[0] in ("run", "run_experiment.sh", "sweep", "vary", "limit")
+    ],
+)
+def test_the_settings_faults_and_conditions_of_each_example_are_accepted(
+    name: str, arguments: str, recorded: Path, carry_out: CarryOut, ended: Ended
+) -> None:
+    words = shlex.split(arguments)
+    create_paths(words, recorded)
+    instead: dict[str, object] = {"carry_out": carry_out}
+    if name.startswith("run"):
+        instead = {"make_run": lambda *_: ended("ok")}
+    if name == "limit":
+        found = [(90_000.0, "ok")] * 3
+        instead = {
+            "make_search": Searches({engine: found for engine in words if "-" not in engine})
+        }
+    result = invoke_command(command_of(name), words, **instead)
+    assert result.exit_code in (0, 6), result.output
