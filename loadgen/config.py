@@ -160,6 +160,16 @@ class Reader:
             f"{name}={_short(text)} can't be used: it must be a whole number from {low} to {high}."
         )
 
+    def size(self, name: str, low: int, high: int) -> int:
+        """Return the size to which messages are padded; 0, the default: no padding."""
+        size = self.whole(name, 0, 0, high)
+        if 0 < size < low:
+            raise ConfigError(
+                f"{name}={size} can't be used: it must be 0, or a whole number from {low} to"
+                f" {high}."
+            )
+        return size
+
     def number(self, name: str, default: float, low: float, high: float) -> float:
         text = self.text(name, str(default))
         try:

@@ -91,6 +91,20 @@ def text_that(matches: str, otherwise: str) -> AfterValidator:
     return AfterValidator(validate)
 
 
+def no_padding_or_at_least(low: int, message: str) -> AfterValidator:
+    """Return a validator that accepts the size to which messages are padded: 0 or at least `low`,
+    which holds any `message`."""
+
+    def validate(size: int) -> int:
+        if 0 < size < low:
+            raise ValueError(
+                f"{size} bytes do not hold {message}: 0 adds nothing, otherwise at least {low}"
+            )
+        return size
+
+    return AfterValidator(validate)
+
+
 def url_such_as(example: str) -> AfterValidator:
     """Return a validator that accepts the URL of an HTTP server, or nothing."""
     return text_that(r"(https?://[\w.-]+(:\d{1,5})?(/[\w./-]*)?)?", f"a URL such as {example}")

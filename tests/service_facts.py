@@ -131,6 +131,7 @@ STACK = Facts(
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
+        "ADS_EVENT_BYTES": "300",
     },
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},

@@ -2,20 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from racetrack.config import Count, Settings, Skew
+from racetrack.config import Count, Settings, Skew, no_padding_or_at_least
 
 MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES = 128, 65_536
-
-
-def _size(size: int) -> int:
-    if 0 < size < MIN_PAGEVIEW_BYTES:
-        raise ValueError(
-            f"{size} bytes do not hold a pageview: 0 adds nothing, otherwise at least"
-            f" {MIN_PAGEVIEW_BYTES}"
-        )
-    return size
 
 
 class ShopSettings(Settings):
@@ -24,4 +15,8 @@ class ShopSettings(Settings):
     shop_users: Count
     shop_items: Count
     shop_key_skew: Skew
-    shop_pageview_bytes: Annotated[int, Field(ge=0, le=MAX_PAGEVIEW_BYTES), AfterValidator(_size)]
+    shop_pageview_bytes: Annotated[
+        int,
+        Field(ge=0, le=MAX_PAGEVIEW_BYTES),
+        no_padding_or_at_least(MIN_PAGEVIEW_BYTES, "a pageview"),
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 from loadgen.popularity import zipf
 from loadgen.workload import Events
 
-from racetrack.workloads.ads.load.render import Renderer
+from racetrack.workloads.ads.load.render import PaddedRenderer, Renderer
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.load.settings import AdsSettings
 
@@ -21,12 +21,8 @@ class AdEvents(Events):
 
     def renderer(self, capacity: int) -> Renderer:
         settings = self._settings
-        ids = Ids.of(settings)
-        return Renderer(
-            self._ffi,
-            ids,
-            capacity,
-            settings.seed,
-            with_skew=settings.with_skew,
-            popularity=zipf(len(ids.ads), settings.key_skew) if settings.key_skew else None,
-        )
+        ids, size = Ids.of(settings), settings.event_bytes
+        popularity = zipf(len(ids.ads), settings.key_skew) if settings.key_skew else None
+        every = self._ffi, ids, capacity, settings.seed
+        skews: dict[str, Any] = {"with_skew": settings.with_skew, "popularity": popularity}
+        return PaddedRenderer(*every, size=size, **skews) if size else Renderer(*every, **skews)

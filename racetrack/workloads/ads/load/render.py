@@ -3,7 +3,9 @@
 As in `racetrack/workloads/shop/load/render.py`, a message is JSON text put together from prepared
 fragments. It has about 250 bytes in four fragments: user and page; ad; ad type and event type; time
 and everything after it. The last fragment is rendered once per millisecond. Preparing whole
-messages would not be faster, and there are 150 million combinations."""
+messages would not be faster, and there are 150 million combinations.
+
+With ADS_EVENT_BYTES, a field of filler text makes all messages equally long."""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import json
 from typing import Any
 
 from loadgen import workload
+from loadgen.padding import Padding, padded
 from loadgen.pieces import Pieces
 from loadgen.popularity import Popularity
 from loadgen.sequence import Stream, mix32
@@ -34,10 +37,11 @@ _MASK = 0xFFFFFFFF
 IP_ADDRESS = "1.2.3.4"
 
 
-def to_json(event: AdEvent, event_time_ms: int) -> bytes:
-    """Return an event as JSON. The fast renderer must produce the same bytes."""
+def to_json(event: AdEvent, event_time_ms: int, size: int = 0) -> bytes:
+    """Return an event as JSON, padded to `size` bytes (0: not padded). The fast renderer must
+    produce the same bytes."""
     fields = {**event._asdict(), "event_time": event_time_ms, "ip_address": IP_ADDRESS}
-    return json.dumps(fields).encode()
+    return padded(json.dumps(fields).encode(), size)
 
 
 def head_piece(user_id: str, page_id: str) -> bytes:
@@ -91,7 +95,7 @@ class Tails:
 class Renderer(workload.Renderer):
     """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
     one partition. Messages have no keys. `ffi` must define rd_kafka_message_t.
-    Without a `popularity` all ads are equally popular."""
+    Without a `popularity` all ads are equally popular. A message needs at most `slot_bytes`."""
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class Renderer(workload.Renderer):
         *,
         with_skew: bool = False,
         popularity: Popularity | None = None,
+        slot_bytes: int = SLOT_BYTES,
     ) -> None:
         self._ffi, self._seed, self._with_skew = ffi, seed, with_skew
         heads = [head_piece(user, page) for user in ids.users for page in ids.pages]
@@ -115,7 +120,7 @@ class Renderer(workload.Renderer):
         if popularity:
             self._stands = ffi.new("uint32_t[]", popularity.thresholds)
             self._others = ffi.new("int32_t[]", popularity.others)
-        self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
+        self._block = ffi.new("char[]", (capacity + 1) * slot_bytes)
         self._words_type = ffi.typeof("int64_t *")
         self.messages = ffi.new("rd_kafka_message_t[]", capacity)
         self.capacity = capacity
@@ -172,3 +177,19 @@ class Renderer(workload.Renderer):
         message.len = length
         self.count += 1
         return at + int(length)
+
+
+class PaddedRenderer(Renderer):
+    """Renders messages of `size` bytes. `Renderer` does without, so that it needs no further check
+    per message."""
+
+    def __init__(self, ffi: Any, *every: Any, size: int, **skews: Any) -> None:
+        super().__init__(ffi, *every, slot_bytes=max(size, SLOT_BYTES), **skews)
+        self._padding = Padding(ffi, size)
+
+    def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
+        message, start = self.messages[self.count], self._block + at
+        length = super()._put(at, head, ad, kind, tail) - at
+        length = self._padding.pad(start, length)
+        message.len = length
+        return at + length

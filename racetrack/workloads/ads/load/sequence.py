@@ -10,7 +10,7 @@ from loadgen.sequence import Stream, mix32, pick
 
 from racetrack.workloads.ads.load.settings import AdsSettings
 
-USERS = PAGES = 100
+PAGES = 100
 AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
 EVENT_TYPES = ("view", "click", "purchase")
 # Number of pairs of ad type and event type. Pairs are numbered in order of the ad type.
@@ -35,7 +35,7 @@ class Ids(NamedTuple):
     def of(cls, settings: AdsSettings) -> Ids:
         seed, campaigns = settings.seed, settings.campaigns
         return cls(
-            uuids(seed, "user ids", USERS),
+            uuids(seed, "user ids", settings.users),
             uuids(seed, "page ids", PAGES),
             uuids(seed, "campaign ids", campaigns),
             uuids(seed, "ad ids", campaigns * settings.ads_per_campaign),

@@ -10,13 +10,18 @@ MAX_CAMPAIGNS = 10_000
 MAX_ADS_PER_CAMPAIGN = 100
 # With an exponent of 4, more than 90 % of the events are of the same ad.
 MAX_KEY_SKEW = 4.0
+# A worker prepares a text for each user and page, which takes 100 MB at this many users.
+MAX_USERS = 10_000
+# Every event with a padding field fits into the minimum.
+MIN_EVENT_BYTES, MAX_EVENT_BYTES = 280, 65_536
 
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """Numbers of campaigns and ads, topic, skew of times, and skew of the ads' popularity (exponent
-    of Zipf's law). `redis` is the host and port of a Redis that the engine queries for campaigns;
-    None if it queries none."""
+    """Numbers of campaigns, ads and users, topic, skew of times, and skew of the ads' popularity
+    (exponent of Zipf's law). `event_bytes` is the size to which events are padded; 0: no padding.
+    `redis` is the host and port of a Redis that the engine queries for campaigns; None if it
+    queries none."""
 
     seed: int
     topic: str
@@ -25,6 +30,8 @@ class AdsSettings:
     ads_per_campaign: int
     with_skew: bool
     key_skew: float
+    users: int
+    event_bytes: int
     redis: tuple[str, int] | None = None
 
 
@@ -39,5 +46,7 @@ def load(config: Config, read: Reader) -> AdsSettings:
         ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),
         with_skew=read.choice("ADS_WITH_SKEW", "false", ("false", "true")) == "true",
         key_skew=read.number("ADS_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
+        users=read.whole("ADS_USERS", 100, 1, MAX_USERS),
+        event_bytes=read.size("ADS_EVENT_BYTES", MIN_EVENT_BYTES, MAX_EVENT_BYTES),
         redis=read.endpoint("LOADGEN_REDIS", "") if has_redis else None,
     )

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from loadgen import workload
+from loadgen.padding import Padding, padded
 from loadgen.pieces import Pieces
 from loadgen.sequence import Stream, mix32
 
@@ -24,8 +25,6 @@ _HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
 _STAMP_BYTES = 14  # thirteen digits, which suffice from 2001 to 2286, and the closing brace
 SLOT_BYTES = 8 * (_HEAD_WORDS + _PAGE_WORDS + _STAMP_WORDS)
 _MASK = 0xFFFFFFFF
-_FILLER_START, _END = b', "padding": "', b'"}'
-_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 
 def to_json(user_id: int, url: str, channel: str, received_at_ms: int, size: int = 0) -> bytes:
@@ -37,16 +36,7 @@ def to_json(user_id: int, url: str, channel: str, received_at_ms: int, size: int
         "channel": channel,
         "received_at": received_at_ms,
     }
-    plain = json.dumps(fields).encode()
-    if not size:
-        return plain
-    letters = size - len(plain) + 1 - len(_FILLER_START) - len(_END)
-    return json.dumps({**fields, "padding": filler(letters).decode()}).encode()
-
-
-def filler(length: int) -> bytes:
-    """Return random-looking text for padding. It is the same for every message and every seed."""
-    return bytes(_LETTERS[mix32(n) >> 26] for n in range(length))
+    return padded(json.dumps(fields).encode(), size)
 
 
 def head_piece(user_id: int) -> bytes:
@@ -108,8 +98,7 @@ class Renderer(workload.Renderer):
         self._pages = Pieces(ffi, [page_piece(n, items) for n in pages], _PAGE_WORDS)
         self._keys = Pieces(ffi, [b"%d" % user for user in range(users + 1)], _KEY_WORDS)
         self._size = size
-        self._filler = ffi.new("char[]", _FILLER_START + filler(size))
-        self._end = ffi.new("char[]", _END)
+        self._padding = Padding(ffi, size)
         self._block = ffi.new("char[]", (capacity + 1) * max(size, SLOT_BYTES))
         self._stamp = ffi.new("char[16]")
         self._words_type = ffi.typeof("int64_t *")
@@ -187,7 +176,7 @@ class Renderer(workload.Renderer):
         w[0], w[1] = self._stamp0, self._stamp1
         length += _STAMP_BYTES
         if self._size:
-            length = self._pad(start, length)
+            length = self._padding.pad(start, length)
         message = self.messages[self.count]
         message.payload = start
         message.len = length
@@ -195,10 +184,3 @@ class Renderer(workload.Renderer):
         message.key_len = self._keys.lengths[user_id]
         self.count += 1
         return at + int(length)
-
-    def _pad(self, start: Any, length: int) -> int:
-        """Replace the closing brace of a message by the padding field; return the new length."""
-        memmove, end = self._ffi.memmove, self._size - len(_END)
-        memmove(start + (length - 1), self._filler, end - (length - 1))
-        memmove(start + end, self._end, len(_END))
-        return self._size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadgen.config import Config, ConfigError, Reader
+from loadgen.config import Config, Reader
 
 # A worker prepares a text for each page and channel, which takes 80 MB at this many users.
 MAX_USERS = 200_000
@@ -49,19 +49,9 @@ def load(config: Config, read: Reader) -> ShopSettings:
         items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),
         flagged_profiles=read.whole("SHOP_FLAGGED_PROFILES", min(50, users), 1, users),
         key_skew=read.number("SHOP_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
-        pageview_bytes=_pageview_bytes(read),
+        pageview_bytes=read.size("SHOP_PAGEVIEW_BYTES", MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES),
         purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
         tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),
         updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
         deletes_milli_per_s=read.rate("DELETES_PER_SECOND", "0"),
     )
-
-
-def _pageview_bytes(read: Reader) -> int:
-    size = read.whole("SHOP_PAGEVIEW_BYTES", 0, 0, MAX_PAGEVIEW_BYTES)
-    if 0 < size < MIN_PAGEVIEW_BYTES:
-        raise ConfigError(
-            f"SHOP_PAGEVIEW_BYTES={size} can't be used: it must be 0, or a whole number from"
-            f" {MIN_PAGEVIEW_BYTES} to {MAX_PAGEVIEW_BYTES}."
-        )
-    return size

@@ -13,7 +13,14 @@ from scipy.stats import chisquare
 
 from loadgen.popularity import zipf
 from loadgen.sequence import Stream, mix32
-from racetrack.workloads.ads.load.render import SLOT_BYTES, Renderer, tail_piece, to_json
+from racetrack.workloads.ads.load.events import AdEvents
+from racetrack.workloads.ads.load.render import (
+    SLOT_BYTES,
+    PaddedRenderer,
+    Renderer,
+    tail_piece,
+    to_json,
+)
 from racetrack.workloads.ads.load.sequence import (
     AD_TYPES,
     EVENT_TYPES,
@@ -21,11 +28,13 @@ from racetrack.workloads.ads.load.sequence import (
     LATE_MS,
     LATE_ONE_IN,
     SKEW_MS,
+    AdEvent,
     Ids,
     ad_and_kind,
     ad_event,
     skew_ms,
 )
+from racetrack.workloads.ads.load.settings import MAX_EVENT_BYTES, MIN_EVENT_BYTES
 from racetrack.workloads.ads.tests.load.ads_settings import load
 from tests.loadgen.messages import message_ffi, rendered
 
@@ -147,6 +156,47 @@ def test_a_message_has_the_published_form(renderer: Renderer) -> None:
         record = json.loads(message)
         assert record["event_time"] == DUE_MS
         assert record["ad_id"] in IDS.ads
+
+
+@pytest.mark.parametrize("size", [MIN_EVENT_BYTES, 1_000, MAX_EVENT_BYTES])
+@pytest.mark.parametrize("skews", [{}, {"ADS_WITH_SKEW": "true", "ADS_KEY_SKEW": "1.2"}])
+def test_a_padded_event_is_the_same_event_with_another_field(
+    size: int, skews: dict[str, str]
+) -> None:
+    plain, padded = (
+        AdEvents(load(ADS_EVENT_BYTES=str(each), **skews), message_ffi()).renderer(CAPACITY)
+        for each in (0, size)
+    )
+    assert isinstance(padded, PaddedRenderer) and not isinstance(plain, PaddedRenderer)
+    for renderer in (plain, padded):
+        renderer.events(renderer.share(0), 0, CAPACITY, DUE_MS)
+    for short, long in zip(values_of(plain), values_of(padded), strict=True):
+        assert len(long) == size
+        record = json.loads(long)
+        assert list(record)[-1] == "padding"
+        del record["padding"]
+        assert json.dumps(record).encode() == short
+    if not skews:
+        event = ad_event(padded.share(0), 0, IDS)
+        assert values_of(padded)[0] == to_json(event, DUE_MS, size)
+
+
+def test_every_kind_of_event_fits_into_the_least_size() -> None:
+    longest = AdEvent(
+        IDS.users[0], IDS.pages[0], IDS.ads[0], max(AD_TYPES, key=len), max(EVENT_TYPES, key=len)
+    )
+    message = to_json(longest, DUE_MS, MIN_EVENT_BYTES)
+    assert len(message) == MIN_EVENT_BYTES
+    assert json.loads(message)["padding"]
+
+
+def test_users_are_as_many_as_the_setting_says() -> None:
+    few, many = (Ids.of(load(ADS_USERS=count)) for count in ("3", "250"))
+    assert few.users == IDS.users[:3] and many.users[:100] == IDS.users
+    assert few._replace(users=IDS.users) == IDS
+    stream = Stream(42, "ad events/0")
+    assert {ad_event(stream, n, few).user_id for n in range(100)} == set(few.users)
+    assert {ad_event(stream, n, many).user_id for n in range(5_000)} == set(many.users)
 
 
 def test_a_time_that_is_not_milliseconds_is_refused() -> None:

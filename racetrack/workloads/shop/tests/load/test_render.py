@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loadgen.padding import filler
 from loadgen.popularity import Popularity, zipf
 from loadgen.sequence import Stream, mix32
-from racetrack.workloads.shop.load.render import Renderer, Share, filler, stamp_piece, to_json
+from racetrack.workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
 from racetrack.workloads.shop.load.render_skewed import SkewedRenderer
 from racetrack.workloads.shop.load.sequence import (
     CHANNELS,

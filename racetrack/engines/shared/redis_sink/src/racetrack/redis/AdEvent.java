@@ -1,5 +1,6 @@
 package racetrack.redis;
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -8,7 +9,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import racetrack.program.Refused;
 
-/** A message of the topic; one that is no such JSON ends the program. */
+/** A message of the topic, without its padding; one that is no such JSON ends the program. */
+@JsonIgnoreProperties("padding")
 public record AdEvent(
     @JsonProperty("user_id") String userId,
     @JsonProperty("page_id") String pageId,

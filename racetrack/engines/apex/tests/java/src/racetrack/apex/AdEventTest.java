@@ -22,6 +22,12 @@ class AdEventTest {
   }
 
   @Test
+  void paddingIsIgnored() {
+    String padded = EVENT.replace("}", ", \"padding\": \"abc\"}");
+    assertEquals("a", AdEvent.parse(padded.getBytes(StandardCharsets.UTF_8)).adId());
+  }
+
+  @Test
   void whatLacksAFieldOrIsNoEventIsAnErrorThatIsReportedInOneLine() {
     List<String> wrong =
         List.of(
