@@ -107,7 +107,7 @@ def compare(
     then at saturation. Engines alternate in random order, while a client reads the views. With
     FOLDERs of runs, sweeps, searches or comparisons, nothing is measured: two folders are compared
     with each other, or all folders with those after --against. Versions and settings in which they
-    differ are printed.
+    differ are printed. docs/compare.md describes the phases, and when engines count as different.
 
     \b
     Examples:

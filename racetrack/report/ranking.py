@@ -29,11 +29,12 @@ engines; [results/](../results/README.md) has them as data, with versions, setti
 
 - **Compare figures within a section only**: each has its own workload and machine.
 - Engine, broker, generator and database share the machine's cores.
-- A figure is a geometric mean over runs on fresh stacks, in brackets its 95 % interval; without one
-  it comes from a single run.
-- [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted. Memory
-  counts shared pages once and includes files on tmpfs. The base is the CPU use at rate 0,
-  extrapolated.
+- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures), in
+  brackets its 95 % interval; without one it comes from a single run. The runs are of one session:
+  another day may give figures outside the interval.
+- [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted. CPU and
+  memory are the engine's alone, without broker and view reader. Memory counts shared pages once and
+  includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 AT_RATE: Mapping[str, str] = {
@@ -145,7 +146,7 @@ def _overall(results: Sequence[EngineResult], root: str) -> str:
         "capacity, events/s",
         "base, % of a core",
         "answers",
-        "after a kill",
+        "promised after a kill",
     )
     best_first = sorted(results, key=lambda of: -(of.capacity.mean if of.capacity else 0))
     rows = [

@@ -154,7 +154,7 @@ const COLUMNS = [
   { key: "factor", title: "Times the best", of: (row) => row.factor ?? Infinity },
   { key: "answers", title: "Answers", of: (row) => answersText(row.result) },
   { key: "views", title: "Views", of: (row) => (row.result.views.absent || []).length },
-  { key: "guarantee", title: "After a kill and restart", of: (row) => row.result.guarantee || "~" },
+  { key: "guarantee", title: "Promised after a kill", of: (row) => row.result.guarantee || "~" },
   { key: "n", title: "Runs", of: (row) => -(row.of ? row.of.n : 0) },
 ];
 
