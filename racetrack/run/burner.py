@@ -27,7 +27,8 @@ PAUSE_S, ROW_EVERY_S = 0.02, 0.2
 
 @contextmanager
 def burning(cores: float, file: Path) -> Iterator[None]:
-    """Use this share of a core inside the context. The CPU time used is written to `file`."""
+    """Run the program inside the context, with this share of a core. It writes its CPU time to
+    `file`."""
     argv = [sys.executable, "-m", "racetrack.run.burner", str(cores), str(file.absolute())]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=REPO, start_new_session=True) as parent:
         parent.wait()  # the detached child runs until this end of the pipe is closed
@@ -49,8 +50,8 @@ def _burn(cores: float, file: Path) -> None:
     with file.open("w", buffering=1) as rows:
         rows.write("at_ms,cpu_s\n")
         while not select.select([sys.stdin], [], [], PAUSE_S)[0]:
-            # On a busy machine the program may never get its share. It still has to check whether
-            # to end.
+            # On a busy machine the program may never get its share, so it leaves this loop after a
+            # while to check whether it has to end.
             check_s = time.monotonic() + ROW_EVERY_S
             while _used_s() < cores * (time.monotonic() - began_s) and time.monotonic() < check_s:
                 pass

@@ -64,10 +64,11 @@ _INSTANT = Case(InjectedDefect(delay_ms=0))
 _DELAYED = Case(InjectedDefect(delay_ms=250))
 _LATE = Case(InjectedDefect(delay_ms=2_000), wait_s=6.0)
 _CYCLE = Case(InjectedDefect(delay_ms=250, cycle_ms=1_000), samples=20)
-# With six partitions, the timestamps of the partitions in an update are 3 ms apart.
+# The defect spreads the timestamps of an update over 15 ms: with six partitions, they are 3 ms
+# apart.
 _SPREAD = Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20)
 _VIEW = Case(
-    # At two reads per second, few reads have to wait for the previous answer.
+    # At this rate of reads, hardly any read has to wait for the previous answer.
     InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
     samples=20,
     tracer_events_per_s=24,
@@ -80,8 +81,8 @@ _STALL = Case(
     InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18),
     drain_s=8.0,
 )
-# Longer than other cases: near its capacity, the engine needs long to drain the backlog of a short
-# pause of the machine.
+# This case takes longer than others: near its capacity, the engine needs long to drain the backlog
+# that a short pause of the machine leaves.
 _BELOW = Case(InjectedDefect(capacity_per_s=8_000), 7_600, wait_s=6.0, samples=20)
 _ABOVE = replace(_BELOW, pageviews_per_s=8_400)
 # With this seed the mean capacity in the window is 4 % above the long-run mean, so the check can

@@ -44,7 +44,7 @@ Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
 
 def settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
-    """Return the settings of a search.
+    """Return the settings for a search that raises the kind of load `of`.
 
     Raises:
         UsageError: the engine does not support this kind of load.
@@ -54,8 +54,8 @@ def settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
 
 
 class CapacitySearch:
-    """A search. It writes `<time>_UTC_<engine>_limit/limit.json` into the folder that also contains
-    the folders of its runs."""
+    """A capacity search of one engine. It writes `<time>_UTC_<engine>_limit/limit.json` next to the
+    folders of its runs."""
 
     def __init__(
         self,
@@ -121,8 +121,8 @@ class CapacitySearch:
 
     @contextmanager
     def fresh(self) -> Iterator["MeasuredRun"]:
-        """Start the stack, load the demo, and warm up the engine; stop the stack at the end of the
-        context."""
+        """Start the stack, load the engine's demo script, and warm up the engine; stop the stack at
+        the end of the context."""
         self._screen.heading(f"== run {len(self.record.runs) + 1} of {search.RUNS}")
         stack = self._open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
@@ -166,8 +166,8 @@ class CapacitySearch:
         keep: Callable[[Watched], None],
         describe: Callable[[Watched], str],
     ) -> Watched:
-        """Measure a window, and repeat the measurement while it is void. Record and print each
-        result."""
+        """Measure a window, and repeat the measurement while the window is void (disturbed by other
+        programs). Record and print each result."""
 
         def watch() -> Watched:
             began_s = self._clock.monotonic()

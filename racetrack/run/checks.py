@@ -136,7 +136,8 @@ def require_kafka_usable(engine: Engine, settings: Settings) -> None:
 
 
 def require_no_tokens(settings: Settings) -> None:
-    """Check that a stack can be left running: its Kafka clients need no tokens of this process.
+    """Check that a stack can be left running after this process ends: none of its Kafka clients
+    needs tokens that this process provides.
 
     Raises:
         UsageError: the clients need tokens.
@@ -203,12 +204,13 @@ def _require_shared(name: str, replicas: int, settings: Settings) -> None:
         )
 
 
-# If the lag is known less exactly than this, it is not reported.
+# A run fails if the clocks make the lag more uncertain than this.
 MOST_UNCERTAIN_MS = 20.0
 
 
 def require_known_clock(engine: Engine, stack: Stack) -> None:
-    """Check that the clocks that stamp events and the engine's views are known exactly enough.
+    """Check that the clocks of the machines that stamp events and views are known exactly enough:
+    their offset from this machine's clock, and its uncertainty.
 
     Raises:
         SetupError: a clock is not known exactly enough.
@@ -252,7 +254,7 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
 
 
 def caveats_of_clocks(engine: Engine, stack: Stack) -> list[str]:
-    """Return warnings about an engine's figures that depend on clocks of other machines."""
+    """Return warnings on how the clocks of other machines affect the engine's figures."""
     found = []
     for service, clock in stack.clocks.items():
         if service == engine.stamped_by:
@@ -296,9 +298,9 @@ CHECK_EVERY_S = 0.5
 # A broker that runs out of space ends with a stack trace. So end the run earlier: when less than
 # LEAST_BYTES are free, or when the load would fill the free space within LEAST_S.
 LEAST_BYTES, LEAST_S = 32 << 20, 2.0
-SAMPLE_S = 2.0  # the space on another machine may be known this late
+SAMPLE_S = 2.0  # the free space of another machine may have been measured this long ago
 LEAST_BYTES_FOR_LOGS = 8 << 20
-SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments
+SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments, files of this size
 
 
 def free_space(folder: Path) -> tuple[int, int]:
@@ -311,8 +313,8 @@ MeasureSpace = Callable[[Path], tuple[int, int]]
 
 
 def space_of(folder: DataFolder, measure: MeasureSpace = free_space) -> tuple[int, int]:
-    """Return free and total bytes of the file system of a folder, which may be on another
-    machine."""
+    """Return free and total bytes of the file system of a folder. On another machine, the stack has
+    measured them."""
     return folder.space or measure(folder.path)
 
 

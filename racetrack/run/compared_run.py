@@ -21,9 +21,10 @@ from racetrack.run.loads import Load, MeasuredWork
 from racetrack.run.trials import PhaseDurations, Saturation
 from racetrack.terminal import Screen
 
-# A larger backlog is drained before the next rate, in seconds of work.
+# A backlog larger than this is drained before the next rate is set. It is given in seconds of load
+# at that rate.
 BACKLOG_S = 5.0
-# An engine sustains a rate if the p99 of the lag is within this, as in a capacity search. The
+# A rate counts as sustained if the p99 of the lag is within this, as in a capacity search. The
 # verdict alone is too strict: soon after a change of the rate, the lag of a short window may still
 # be rising.
 HELD_WITHIN_MS = 5_000.0
@@ -56,11 +57,12 @@ class Phases:
 
     @property
     def probe_s(self) -> float:
-        """Estimated duration of a probe."""
+        """Estimated duration of a run that only measures the throughput at saturation briefly."""
         return self.start_and_stop_s + PROBE_MOST_S
 
     def saturating(self, warm_up_most_s: float = PROBE_MOST_S) -> PhaseDurations:
-        """Return the phase durations that `Saturation` needs."""
+        """Return the same durations in the form that `Saturation`, which is part of the capacity
+        search, needs."""
         return PhaseDurations(
             look_s=2,
             warm_up_most_s=warm_up_most_s,
@@ -76,7 +78,8 @@ class Phases:
 
 
 class ComparedRun:
-    """A run of a comparison or a scaling measurement. Each measured window becomes a piece."""
+    """A run of a comparison or a scaling measurement. Each measured window is recorded as a
+    `Piece`."""
 
     def __init__(
         self,
@@ -107,7 +110,8 @@ class ComparedRun:
     def measure(
         self, run: PlannedRun, missing: Sequence[int | None], rates: Sequence[int], keep: Keep
     ) -> None:
-        """Warm up at the highest rate, then measure the missing windows in the order of `rates`.
+        """Warm up at the lowest, then at the highest rate. Then measure the missing windows in the
+        order of `rates`; None in `missing` stands for the window at saturation.
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -180,7 +184,7 @@ class ComparedRun:
         return self._piece(run, per_s, Measured(window=window, rate_set_ms=rate_set_ms, cpu_s={}))
 
     def _piece(self, run: PlannedRun, per_s: int, measured: Measured) -> Piece:
-        """Return a window's figures, computed as for a run with this window."""
+        """Return the figures of a window, computed as for a run that has only this window."""
         record = read_run(self._folder.path)
         arguments = RunArguments(
             pageviews_per_s=per_s, wait_s=self._phases.settle_s, samples=1, delay_s=1.0
@@ -245,8 +249,9 @@ class ComparedRun:
 
 
 def _verdict(kind: VerdictKind, lag_p99_ms: float | None) -> VerdictKind:
-    """Return a verdict that allows a lag that rises but stays within the bound: "undecided". If it
-    exceeds the bound (None: infinite): "fell behind". Other verdicts are unchanged."""
+    """Return the verdict on a rate. If the lag rises, it is "undecided" as long as the p99 of the
+    lag stays within HELD_WITHIN_MS, and "fell behind" otherwise (None: the lag is infinite). Other
+    verdicts are unchanged."""
     if kind not in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
         return kind
     is_held = lag_p99_ms is not None and lag_p99_ms <= HELD_WITHIN_MS

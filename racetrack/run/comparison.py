@@ -14,7 +14,8 @@ from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
 from racetrack.workloads.contract import find_workload
 
-# Rates that probes find, as shares of the slowest engine's capacity, rounded down to one digit.
+# Rates of a comparison if the user sets none, as shares of the slowest engine's capacity, which
+# probes measure. They are rounded down to one digit.
 SHARES = (0.1, 0.25, 0.5)
 # Rates of a quick comparison, which has no time for probes. Engines sustain them on two cores soon
 # after their start.
@@ -72,7 +73,7 @@ def planned(arguments: ComparisonArguments) -> ComparisonRecord:
 
 
 def _not_given(settings: Mapping[str, str], arguments: ComparisonArguments) -> dict[str, str]:
-    """Return the settings that the user has not set."""
+    """Return those of `settings` that the user has not set."""
     return {name: value for name, value in settings.items() if name not in arguments.given}
 
 

@@ -1,5 +1,5 @@
-"""Engines of a session: loading of their demos, their processes, and the probes that settings and
-engine require."""
+"""Engines of a session: loading of their demo scripts, their processes, and the probes that they
+and the settings require."""
 
 import threading
 import time
@@ -25,7 +25,8 @@ from racetrack.workloads.contract import find_workload
 
 
 class WhenAllReady:
-    """Calls `begin` once all of these services are ready. Passed to `Stack.start`."""
+    """Calls `begin` once all these services have reported that they are ready. `Stack.start` calls
+    it for each service that is ready."""
 
     def __init__(self, services: set[str], begin: Callable[[], object]) -> None:
         self._missing, self._begin = services, begin
@@ -57,7 +58,7 @@ class EngineRun:
         self.engine, self.folder, self._stack, self._logs = engine, folder, stack, logs
         self.services = engine.services_in(stack.settings)
         self.delay = DelayProbe(engine, stack, folder, curves, had_outage)
-        self.probes: list[Probe] = []  # those that have been started
+        self.probes: list[Probe] = []  # the probes that have been started
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
         self._loaded: Future[float] | None = None
 
@@ -71,7 +72,8 @@ class EngineRun:
         return WhenAllReady(needed, self.begin_to_load)
 
     def begin_to_load(self) -> Future[float]:
-        """Begin to load the demo, unless that has begun. The result is the seconds that it took."""
+        """Begin to load the demo, unless loading has begun already. The result of the future is the
+        loading time in seconds."""
         if not self._loaded:
             self._loaded = self._loader.submit(self._load_demo)
         return self._loaded
@@ -83,7 +85,7 @@ class EngineRun:
 
     @property
     def counted(self) -> int:
-        """The engine's latest count."""
+        """The number of pageviews in the engine's latest count."""
         return self.delay.newest.total if self.delay.newest else 0
 
     def wait_for_first_update(self, within_s: float, while_waiting: Callable[[], None]) -> None:
@@ -124,8 +126,8 @@ class EngineRun:
 
     @contextmanager
     def explaining_failures(self) -> Iterator[None]:
-        """If the engine fails inside the context because of a message, add that message to the
-        error."""
+        """If the engine fails inside the context because of a Kafka message that it can't process,
+        describe that message in the error."""
         try:
             yield
         except (EngineFailed, DemoError) as failure:
@@ -166,7 +168,8 @@ def _others(own: Collection[str], engine: Engine, stack: Stack) -> list[str]:
 
 
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:
-    """Return the kernel's accounting of each service, if the runtime provides it."""
+    """Return the accounting of the kernel (control groups) for each service, if the runtime
+    provides it."""
     found = {name: stack.accounting(name) for name in processes(engine, stack)}
     return {name: account for name, account in found.items() if account}
 
@@ -213,8 +216,9 @@ def changes_probe(
     *,
     has_faults: bool,
 ) -> Probe | None:
-    """Return the probe of inserts on their way through CDC, if there are tracer events, or faults
-    that may delay inserts; None if the workload watches no table, or no engine reads one by CDC."""
+    """Return the probe that follows inserts through CDC. It is needed if there are tracer events,
+    or faults that may delay inserts. Return None if it is not needed, if the workload watches no
+    table, or if no engine reads one by CDC."""
     settings = stack.settings
     workload = find_workload(settings.workload)
     if not (settings.tracer_events_per_second or has_faults):

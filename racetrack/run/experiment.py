@@ -34,8 +34,8 @@ STEPS = (
 )
 TOP_SUMMARY = "top_summary.log"
 VERIFY = "compare every view with the sources"
-# Rows may be written this late. A decision waits for them, so that the report, which reads all
-# rows, comes to the same decision.
+# Probes may write rows this late. A verdict waits for them, so that the report, which reads all
+# rows, comes to the same verdict.
 ROWS_WITHIN_MS = 1_000
 
 Watch = Callable[[float, str], None]
@@ -207,7 +207,7 @@ class Experiment:
         try:
             with self._step(len(self._steps)):
                 self._session.stop()
-        finally:  # repeated, because a full disk may have prevented the step
+        finally:  # again, because a full disk may have made the step fail before `stop`
             self._session.stop()
 
     @contextmanager
@@ -241,8 +241,8 @@ def watch_until_decided(
     now_ms: Callable[[], int] = now_ms,
 ) -> int:
     """Keep the load running after the sampling window until the verdicts on the engine's count and
-    on each view are decided, for at most `within_s`. `folders` are those of the engines. Return
-    the time of the last look, epoch milliseconds.
+    on each view are decided, for at most `within_s`. `folders` are the folders of the engines.
+    Return the time of the last verdicts, epoch milliseconds.
 
     `watch(seconds, what)` must wait, and show `what` as the reason.
     """
@@ -266,7 +266,8 @@ def watch_until_decided(
 def _kinds(
     folder: Path, rate_set_ms: int, at_ms: float, *, requested_per_s: float, first_ms: float
 ) -> list[VerdictKind]:
-    """Return the verdicts on an engine's count and on each of its views, at a look."""
+    """Return the verdicts at a time, epoch milliseconds, on an engine's count and on each of its
+    traced views."""
     count = curves.read(folder)
     found = [decide(count, rate_set_ms, at_ms, requested_per_s, first_ms=first_ms).kind]
     for _, view in views.traced_curves(folder, count.partitions):

@@ -174,8 +174,8 @@ class ExpectedOutages:
                 self._spans[self._spans.index((service, None))] = (service, time.monotonic())
 
     def any_since(self, since_s: float, services: Sequence[str]) -> bool:
-        """Return whether any of these services had an outage at or after a time of the monotonic
-        clock."""
+        """Return whether any of these services had an outage that ended after `since_s` (monotonic
+        clock) or still lasts."""
         with self._lock:
             return any(
                 service in services and (until_s is None or until_s >= since_s)
@@ -207,7 +207,7 @@ class ServiceControl:
 
     def kill(self, services: Sequence[str], engine: str | None) -> None:
         """Kill services until `restart`. `engine` is the name of the engine to which they belong,
-        which loses its counts."""
+        if any; record that it loses its counts."""
         self._outages.begin(services)
         with self._meter.killing(services):
             self._stack.kill(services)
@@ -218,7 +218,8 @@ class ServiceControl:
         self, services: Sequence[str], engine: str | None, stopping: threading.Event
     ) -> tuple[float, float | None]:
         """Restart killed services, and load the demo of their engine again unless `stopping` is
-        set. Return the seconds that each took; None if no demo was loaded.
+        set. Return the seconds that the restart took, and the seconds that loading took (None if no
+        demo was loaded).
 
         Raises:
             RacetrackError: a service did not start, or the engine refused the demo.
@@ -242,7 +243,8 @@ class ServiceControl:
         self, services: Sequence[str], stopping: threading.Event
     ) -> tuple[float, float | None]:
         """Wait for the new pods of services, and load the demo of their engines again unless
-        `stopping` is set. Return the seconds that each took.
+        `stopping` is set. Return the seconds that waiting took, and the seconds that loading took
+        (None if no demo was loaded).
 
         Raises:
             RacetrackError: a pod did not start, or an engine refused the demo.
@@ -257,7 +259,7 @@ class ServiceControl:
         return self._bring_back(services, start, engines, stopping)
 
     def cut(self, services: Sequence[str], node: str, for_s: float) -> None:
-        """Cut the network of the services' node."""
+        """Cut the network of `node`, on which these services run, for `for_s` seconds."""
         self._outages.begin(services)
         self._cluster.cut(node, for_s)
         self._outages.end(services)
@@ -312,13 +314,14 @@ class FaultInjector(Probe):
         super().start()
 
     def stop(self) -> None:
-        """Request the end of the thread without waiting for it. While a service is being restarted,
-        the thread may only end after the stack has been stopped."""
+        """Ask the thread to end, without waiting for it: while it restarts a service, it may only
+        end after the stack has been stopped."""
         self.stopping.set()
 
     def join(self) -> None:
-        """Wait for the end of the thread. Call this after the stack has been stopped. If the thread
-        still loads the demo, in an engine that is gone, it is abandoned."""
+        """Wait for the end of the thread. Call this after the stack has been stopped. A thread that
+        does not end in time, because it still loads the demo into a stopped engine, is
+        abandoned."""
         if self._thread.ident:
             self._thread.join(JOIN_WITHIN_S)
 

@@ -50,8 +50,8 @@ def recorded_run(
     """Record the outcome of the run inside the context, and call `stop` at its end.
 
     The code inside sets the outcome. If it raises an error, the error becomes the outcome and is
-    raised again. Until clean-up begins, a signal interrupts the run. At the end the guard is
-    disarmed.
+    raised again. Until clean-up begins, a signal interrupts the run. At the end the guard, which
+    handles signals, is disarmed.
 
     Raises:
         Interrupted: a signal interrupted the run. Everything was stopped and the outcome recorded.
@@ -128,7 +128,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
 def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     """Write the description of one engine into its record."""
     settings = stack.settings
-    if measured := engine.measured_services(settings):  # otherwise its cost is unknown
+    if measured := engine.measured_services(settings):  # if empty, its cost is unknown
         run.engine_services = measured
     run.guarantee = engine.guarantee(settings)
     run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))

@@ -21,7 +21,8 @@ from racetrack.run.search import LoadSample
 from racetrack.run.session import Session
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
-# Tracer events per second and partition, from which the number of inserts in a view is computed.
+# A search with inserts needs at least this many tracer events per second and partition: they show
+# how many inserts a view contains.
 TRACERS_PER_PARTITION = 2
 # Fraction of the machine's memory that the broker may use for the main topic during a search.
 KEPT_OF_MEMORY = 1 / 6
@@ -69,8 +70,8 @@ class Load(ABC):
 
     @abstractmethod
     def lags(self) -> list[Curves]:
-        """Return the curves of the engine's count and of views. A trial uses the highest lag of
-        them."""
+        """Return the curves from which a rate trial computes the lag: those of the engine's count
+        and of the traced views. The highest lag counts."""
 
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
         """Return the throughput in a window, divided into batches of about `batch_s` seconds.
@@ -107,7 +108,7 @@ class Pageviews(Load):
     of, start_per_s, low_per_s = PAGEVIEWS, 1_000, 1_000
 
     def sample(self) -> LoadSample:
-        """See `Load.sample`. Events count once they are in the engine's count."""
+        """See `Load.sample`. An event is counted once it is in the engine's count."""
         return self.session.load_sample()
 
     def lags(self) -> list[Curves]:
@@ -141,8 +142,8 @@ class Pageviews(Load):
 
 
 class Inserts(Load):
-    """Load of inserts into the watched table. They pass through database, CDC and broker into the
-    engine's views, where tracer events show which inserts have arrived."""
+    """Load of inserts into the table that the workload watches. They pass through database, CDC and
+    broker into the engine's views, where tracer events show which inserts have arrived."""
 
     start_per_s, low_per_s = 100, 100
 
@@ -158,9 +159,9 @@ class Inserts(Load):
         self._known_due: list[float] = []
 
     def sample(self) -> LoadSample:
-        """See `Load.sample`. An insert counts once every view on the CDC path contains all tracer
-        events that were due before the insert. CPU time is the sum over all services except the
-        generator."""
+        """See `Load.sample`. An insert is counted once every view on the CDC path contains all
+        tracer events that were due before the insert. CPU time is the sum over all services except
+        the generator."""
         latest = self.session.latest_counters()
         counts, now_ms = latest.counts, float(latest.counts["now_ms"])
         due = sum(counts[kind]["due"] - counts[kind]["refused"] for kind in self._kinds)
@@ -204,7 +205,7 @@ class Inserts(Load):
         return MeasuredWork(works[slowest], None, stages)
 
     def handed_over_per_s(self, window: Window) -> float:
-        """Return the rate at which inserts became due."""
+        """Return the rate at which inserts became due in a window."""
         inserts = self._inserts()
         ends = np.interp([window.start_ms, window.end_ms], inserts.at_ms, inserts.due)
         return float(ends[1] - ends[0]) / window.seconds
@@ -230,8 +231,8 @@ def oldest_missing_ms(
     partitions: int,
 ) -> float:
     """Return the due time of the oldest tracer event that is missing in a view. `tracer` are the
-    generator's counts of tracer events, which are evenly spaced in time. If none is missing, the
-    time is that of the next one, which is in the future."""
+    generator's counts of tracer events, which are evenly spaced in time. If the view contains all
+    of them, return the due time of the next tracer event, which is in the future."""
     newest, newest_ms = tracer["newest"]
     gap_ms = 1000 / float(tracer["rate"])
     first_ms = newest_ms - (newest - 1) * gap_ms
@@ -294,8 +295,8 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
 
 def _with_bounded_broker(settings: Settings) -> Settings:
     """Limit what the broker retains, unless the user has set a limit. A search may publish more
-    data than fits into memory, but the engine only reads its backlog from the broker, at most 30 s
-    of its work."""
+    data than fits into memory, but the engine only has to find its backlog in the broker, which is
+    at most 30 s of its work."""
     if settings.kafka_retention_bytes >= 0:
         return settings
     kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)
@@ -313,6 +314,6 @@ def kind_of(of: str) -> type[Load]:
 
 
 def _traced_on_cdc_path(workload: Workload) -> list[TracedView]:
-    """Return the traced views of the watched table whose rows count tracer events."""
+    """Return the traced views that the watched table feeds and whose rows count tracer events."""
     source = workload.watched_table
     return [view for view in workload.traced_views if view.source == source and not view.is_time]

@@ -1,5 +1,4 @@
-"""Repeated runs on fresh stacks in random order, as comparisons and scaling measurements make
-them."""
+"""Repeated runs on fresh stacks in random order, for comparisons and scaling measurements."""
 
 import random
 from abc import ABC, abstractmethod
@@ -46,7 +45,7 @@ class PlanArguments:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings that the arguments contain."""
+        """Settings that follow from the arguments."""
         return {"WORKLOAD": self.workload} if self.workload else {}
 
     def choose_repeats(self) -> int:
@@ -61,8 +60,8 @@ class PlanArguments:
 def random_order(
     sides: Sequence[tuple[str, int]], repeats: int, seed: int
 ) -> tuple[PlannedRun, ...]:
-    """Return the planned runs. Each repeat contains every side, an engine with a number of
-    replicas, once, in random order."""
+    """Return the planned runs. Each repeat contains each side once, in random order. A side is an
+    engine with a number of replicas."""
     rng = random.Random(seed)  # noqa: S311
     return tuple(
         PlannedRun(engine=engine, replicas=replicas, repeat=repeat)
@@ -104,13 +103,13 @@ def begin(record: RepeatedRuns) -> Path:
 
 
 class RepeatedMeasurement(ABC, Generic[Plan]):
-    """Makes the remaining runs of a plan, each on a fresh stack. Every piece is written into the
-    record as soon as it is measured. A subclass states the plan's durations and measures one
+    """Makes the remaining runs of a plan, each on a fresh stack. Every measured window becomes a
+    piece of the record, which is written at once. A subclass defines the durations and measures one
     run."""
 
     plan: type[Plan]
     durations: Phases
-    quick: Phases  # durations with --quick
+    quick: Phases  # durations with the option --quick
 
     def __init__(
         self,
@@ -129,7 +128,7 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
 
     @classmethod
     def phases_of(cls, record: Plan) -> Phases:
-        """Return the durations of each run."""
+        """Return the durations of the phases of each run."""
         return cls.quick if record.is_quick else cls.durations
 
     @classmethod
@@ -198,7 +197,7 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
         stack.speed_up_next_start(say)
 
     def keep(self, piece: Piece) -> None:
-        """Add a piece to the record and print it."""
+        """Add the figures of a window to the record and print them."""
         self.record.keep(piece)
         self.write()
         self._screen.say(f"  {_describe(piece)}")
@@ -208,7 +207,7 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
         write_record(self.folder / self.record.file, self.record)
 
     def _fail(self, run: PlannedRun, why: str) -> None:
-        """Record the remaining pieces of a failed run as failed."""
+        """Record the windows that a failed run did not measure as failed."""
         for rate in self.record.missing(run):
             self.keep(Piece(**dict(run), pageviews_per_s=rate, tag="", outcome=why))
 

@@ -1,5 +1,5 @@
-"""Scaling: the capacity of an engine with several numbers of replicas, and the least number that
-holds a rate. Numbers alternate on fresh stacks."""
+"""Scaling: measures the capacity of an engine with several numbers of replicas, and the least
+number of replicas that sustains a rate. Each run is on a fresh stack, in random order."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ PHASES = Phases(
 QUICK = Phases(
     warm_up_s=20, settle_s=3, watch_s=10, saturated_for_s=20, saturation_s=20, batch_s=10
 )
-# With more partitions than this, replicas may have different numbers of partitions.
+# If equal shares would need more partitions than this, replicas may get different numbers of
+# partitions.
 MOST_PARTITIONS = 64
 PARTITIONS = "PAGEVIEWS_PARTITIONS"
 
@@ -60,8 +61,9 @@ def planned(arguments: ScaleArguments) -> ScaleRecord:
 
 
 def shareable(partitions: int, replicas: tuple[int, ...]) -> int:
-    """Return the least number of partitions, at least `partitions`, of which each number of
-    replicas gets equal shares; at least one partition each if that number is too large."""
+    """Return the least number of partitions, at least `partitions`, that can be shared equally
+    among each number of replicas. If it is above MOST_PARTITIONS, only ensure that each replica
+    gets a partition."""
     step = math.lcm(*replicas)
     even = math.ceil(partitions / step) * step
     return even if even <= MOST_PARTITIONS else max(partitions, *replicas)
@@ -91,11 +93,13 @@ class Scaling(RepeatedMeasurement[ScaleRecord]):
     def left_s(cls, record: ScaleRecord) -> float:
         """See `RepeatedMeasurement.left_s`."""
         phases = cls.phases_of(record)
-        run_s = phases.run_s(len(record.rates)) - phases.saturated_for_s  # warm-up is at saturation
+        # The engine is saturated during warm-up already.
+        run_s = phases.run_s(len(record.rates)) - phases.saturated_for_s
         return run_s * sum(bool(record.missing(run)) for run in record.order)
 
     def measure(self, fresh: ComparedRun, run: PlannedRun) -> None:
-        """Measure the capacity with this number of replicas, then the lag at the rate to hold."""
+        """Measure the capacity with this number of replicas, then the lag at the rate that the user
+        wants to sustain, if any."""
         missing = self.record.missing(run)
         fresh.measure_capacity(run, missing, self.keep, self._capacity_of(run))
 

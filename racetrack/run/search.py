@@ -120,9 +120,9 @@ class _Wanted:
 
 
 class _Trials:
-    """Results of trials by step. A trial is used for all bounds. The largest bound is searched
-    first; the search for a smaller bound then starts below the rate that was sustained within the
-    larger bound."""
+    """Results of rate trials, by step (an index into SHARES). Each result is used for all bounds.
+    The largest bound is searched first; the search for a smaller bound then starts below the rate
+    that was sustained within the larger bound."""
 
     def __init__(self, bounds_ms: Sequence[float]) -> None:
         self._bounds_ms = sorted(bounds_ms, reverse=True)
@@ -141,8 +141,8 @@ class _Trials:
         return None
 
     def sustained(self, bound_ms: float, rate_of: Callable[[int], int]) -> SustainableRate:
-        """Return the result for a bound from the trials so far. The failed rate is also None if the
-        generator could not reach it."""
+        """Return the sustainable rate within a bound, from the trials so far. The failed rate is
+        None if no rate failed, or if the generator could not reach it."""
         failed, sustained = self._bracket(bound_ms)
         was_offered = failed is not None and self.results[failed].is_offered
         return SustainableRate(
@@ -248,7 +248,8 @@ class WarmUpDetector:
         self._costs: deque[float] = deque(maxlen=FLAT_BINS)
 
     def is_flat(self, now: LoadSample) -> bool:
-        """Return whether the last FLAT_BINS bins are within FLAT_WITHIN of their mean."""
+        """Return whether CPU time per event was flat: in each of the last FLAT_BINS bins of time,
+        it was within FLAT_WITHIN of their mean."""
         began = self._began = self._began or now
         if now.at_s - began.at_s >= self._bin_s:
             self._began = now

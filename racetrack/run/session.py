@@ -50,8 +50,8 @@ FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
 ASK_EVERY_S = 1.0
-# Time limit for the lag to become normal after the last fault, and the interval between checks.
-# Each check reads the whole recording.
+# Time limit for the lag to become normal after the last fault, and the interval between checks. The
+# interval is long because each check reads all rows recorded so far.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
 
@@ -63,8 +63,9 @@ FIRST_RUN = (
 
 @dataclass(frozen=True)
 class LatestCounters:
-    """Latest counters: the generator's counts, as its `stats` command prints them; the tracer value
-    of each (view, partition); and the CPU seconds of each service."""
+    """Latest counters: the generator's counts, as its `stats` command prints them; the tracer
+    events that each traced view contains, by (view, partition); and the CPU seconds of each
+    service."""
 
     counts: Mapping[str, Any]
     views: Mapping[tuple[str, int], int]
@@ -97,7 +98,7 @@ class Session:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._arrivals: ArrivalsProbe | None = None
-        self._settled: Settled | None = None  # set when the load is paused
+        self._settled: Settled | None = None  # final counts, set when the load is paused
         self._memory: MemoryFile | None = None
         self._curves_files: dict[Path, CurvesFile] = {}
         self._curves = self._curves_of(folder)
@@ -151,7 +152,7 @@ class Session:
             record.versions |= self._stack.versions()
         for run in self._runs:
             require_known_clock(run.engine, self._stack)
-            if self._stack.agents:  # otherwise these caveats are already recorded
+            if self._stack.agents:  # otherwise `describe_run` has recorded these caveats
                 with self._folder.recording_of(run.engine.name) as record:
                     clocks = caveats_of_clocks(run.engine, self._stack)
                     record.caveats = (*record.caveats, *clocks)
@@ -168,15 +169,15 @@ class Session:
         check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:
-        """Load the demo and start all probes.
+        """Load the engines' demos, the scripts that create their views, and start all probes.
 
         Raises:
             RacetrackError: the engine refused the demo, or reported no progress in time.
         """
         where = self._stack.endpoints
         broker = self._main_topic()
-        # Started before the demo, so that the curves include the first pageview that the demo
-        # counts.
+        # Started before the demo is loaded, so that the curves include the first pageview that the
+        # engine counts.
         self._arrivals = ArrivalsProbe(
             where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
@@ -303,7 +304,8 @@ class Session:
 
     def begin_load(self, profile: LoadProfile, file: str = LOAD_CSV) -> None:
         """Let a load profile drive the rate from now on, until `end_load` or the load is paused.
-        `file` gets each rate and its time; each profile of a session needs its own."""
+        Each rate and its time are written to `file`; each profile of a session needs a file of its
+        own."""
         self.end_load()
         self._load = LoadDriver(profile, self.offer, self._folder, file)
         self.begin(self._load)
@@ -315,7 +317,7 @@ class Session:
 
     @property
     def runs(self) -> tuple[EngineRun, ...]:
-        """The engines of this session."""
+        """The engines of this session, each with its folder and probes."""
         return self._runs
 
     @property
@@ -426,7 +428,7 @@ class Session:
                     check_and_report,
                     changing,
                 )
-            else:  # all of them run on other machines
+            else:  # all services run on other machines
                 self._let_pass(samples * self._sample_every_s)
             end_ms, after = now_ms(), cpu_times(self._meter)
         return Measured(
@@ -574,8 +576,8 @@ class Session:
         return lambda since_s: self._outages.any_since(since_s, services)
 
     def begin(self, probe: Probe, among: list[Probe] | None = None) -> None:
-        """Start a probe, which is checked and stopped with the session. `among` are the probes of
-        its engine, if it belongs to one."""
+        """Start a probe, which is checked and stopped with the session. `among` is the list of its
+        engine's probes, if it belongs to an engine."""
         self._closing.callback(probe.stop)
         (self._probes if among is None else among).append(probe)
         probe.start()

@@ -22,18 +22,19 @@ from racetrack.run.search import (
     WarmUpDetector,
 )
 
-# Not more often, because each check of the lag reads the whole recording.
+# The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
-# The rows of a window are written a moment after its end.
+# Probes write the last rows of a window up to this long after its end.
 ROWS_WITHIN_S = 1.0
-# From 1,000/s, an engine with a capacity of 300,000/s is saturated in less than half a minute.
+# Time limit for saturating an engine. An engine with a capacity of 300,000/s is saturated in less
+# than half a minute, starting at 1,000/s.
 SATURATED_WITHIN_S = 180.0
 # Time for which the engine must have been saturated before the measurement. Engines that process
 # the whole backlog in one update become faster as updates become longer, which takes more than half
 # a minute after a low load.
 SATURATED_FOR_S = 60.0
 FILLED_WITHIN_S = 60.0
-# Fractions of the next rate that are offered while a backlog drains. Usually the first is used; an
+# Fractions of the next rate that are offered while a backlog drains. The first usually suffices; an
 # engine whose updates have become very long may only drain with almost no load.
 DRAIN_SHARE, TRICKLE_SHARE = 0.3, 0.01
 DRAINED_S = 1.0

@@ -28,7 +28,8 @@ PROC = Path("/proc")
 
 
 class BrowserMeter:
-    """CPU time of web browsers on this machine, so that a page can show what it costs to look."""
+    """CPU time of web browsers on this machine, with which the live page shows how much CPU time
+    viewing it costs."""
 
     def __init__(self, proc: Path = PROC) -> None:
         self._proc, self._pids = proc, Listed(self._list)
@@ -58,7 +59,7 @@ class BrowserMeter:
 
 
 class Figures:
-    """Measures the figures of a session. The series have the same ids as on the page."""
+    """Measures the figures of a session. The live page uses the same ids for their series."""
 
     def __init__(self, session: Session, recent: RecentCurves, settings: Settings) -> None:
         self._session, self._recent = session, recent
@@ -90,8 +91,9 @@ class Figures:
         return {**self._usage(), **self._noise_figures(), **self._answer_times()}
 
     def _answer_times(self) -> Values:
-        """Return the median time of the answers since the last call, once a second; nothing for an
-        engine that is read less often."""
+        """Return, once a second, the median time of each engine's answers to view reads since the
+        last call. An engine without new answers is left out; if its views are no longer read, its
+        time is None."""
         if time.monotonic() < self._answers_due_s:
             return {}
         self._answers_due_s = time.monotonic() + 1.0
@@ -155,23 +157,26 @@ class Figures:
         }
 
 
-# After the verdict is decided, the last part of the segment is judged again and again.
+# Once the verdict is decided, it is judged again at this interval, over the last AGAIN_OVER_MS of
+# the segment.
 AGAIN_EVERY_MS, AGAIN_OVER_MS = 15_000, 60_000
-FIRST_LOOK_MS = 10_000  # after the segment began
+FIRST_LOOK_MS = 10_000  # time from the begin of a segment to its first verdict
 LATE_ROWS_MS = 1_000  # rows may be written this late
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class CurrentVerdict:
-    """A verdict for people. `kind` is a `VerdictKind` or `none`."""
+    """A verdict as the live page shows it. `kind` is a `VerdictKind`, or `none` if there is no
+    verdict."""
 
     kind: str
     text: str
 
 
 class VerdictWatch:
-    """Judges one engine at the times of the sequential test, and later every 15 s."""
+    """Judges whether one engine keeps up: at the times of the sequential test, and every 15 s once
+    that test has decided."""
 
     def __init__(self, engine: str, recent: RecentCurves) -> None:
         self._engine, self._recent = engine, recent
@@ -180,7 +185,8 @@ class VerdictWatch:
         self.now = CurrentVerdict(NONE, "There is no load yet.")
 
     def begin(self, from_ms: int, requested_per_s: float | None, why_not: str = "") -> None:
-        """Begin a segment. Without a constant rate there is no verdict, but `why_not`."""
+        """Begin a segment, a period of unchanged load. If the rate is not constant, there is no
+        verdict, and the page shows `why_not` instead."""
         self._from_ms, self._judged_ms, self._requested_per_s = from_ms, 0.0, requested_per_s
         if why_not or not requested_per_s:
             self.now = CurrentVerdict(NONE, why_not or "The rate is 0.")
@@ -206,7 +212,7 @@ class VerdictWatch:
         self.now = CurrentVerdict(str(found.kind), found.reason)
 
     def _due_ms(self, until_ms: float) -> float | None:
-        """Return the time of the look that is due; None if there is none."""
+        """Return the time for which a verdict is due; None if none is due yet."""
         if self.now.kind != VerdictKind.UNDECIDED:
             return until_ms if until_ms - self._judged_ms >= AGAIN_EVERY_MS else None
         first_ms = self._from_ms + FIRST_LOOK_MS
@@ -215,7 +221,7 @@ class VerdictWatch:
 
 
 LONG_MS = 100.0  # shorter pauses hardly show in a lag that is sampled ten times a second
-# Collections that follow each other are one event, since a full heap causes several a second.
+# Collections within this time are reported as one event, since a full heap causes several a second.
 ONE_EVENT_PER_S = 10.0
 _PAUSE = re.compile(
     rb"\[\d+ms\]\[gc *\] GC\(\d+\) (Pause [^\n]*?) (\d+[KMG])->(\d+[KMG])\(\d+[KMG]\) ([\d.]+)ms$",
@@ -250,7 +256,8 @@ class _Log:
 
 
 class CollectionWatch:
-    """Follows the logs of services from their current ends."""
+    """Reports long garbage collections from the logs of services, beginning at the current ends of
+    the logs."""
 
     def __init__(self, logs: Mapping[str, Path]) -> None:
         self._logs = {
@@ -259,8 +266,8 @@ class CollectionWatch:
         }
 
     def new(self, now_s: float) -> list[tuple[str, str]]:
-        """Return the service and a text for each service with new collections of LONG_MS or more.
-        `now_s` is a monotonic time."""
+        """Return a pair of service and text for each service with new garbage collections of
+        LONG_MS or more. `now_s` is a monotonic time."""
         found = []
         for service, log in self._logs.items():
             log.read()

@@ -24,13 +24,15 @@ from racetrack.workloads.load_profile import NEVER_S, LoadProfile
 
 GIB = 1024**3
 WARN_S = 300.0
-# The load stops if memory lasts less than this: restarting a read or a collection takes seconds.
+# The load stops if the memory would last less than this. The margin allows for the seconds that a
+# reading or a garbage collection takes.
 STOP_S = 20.0
 GROWTH_OVER_S = 60.0
-# The memory that garbage collections leave becomes known only every few minutes.
+# The growth of heaps is measured over a longer time, because it takes minutes until garbage
+# collections show how much memory remains in use.
 HEAP_GROWTH_OVER_S = 600.0
 SETTLES_S = 30.0
-FULL = 0.92  # share of a limit beyond which the load stops, however slowly it grows
+FULL = 0.92  # share of a limit beyond which the load stops if the use grows at all
 Read = Callable[[], tuple[int, int] | None]  # used and limit in bytes
 
 
@@ -56,7 +58,7 @@ class Outlook:
         return soon or (self.used > FULL * self.limit and self.left_s is not None)
 
     def as_text(self) -> str:
-        """Return the outlook in words."""
+        """Return the forecast as text."""
         used = f"{self.used / GIB:.2f} of {self.limit / GIB:.2f} GiB used"
         if self.left_s is None:
             return f"{self.what}: {used}, not growing"
@@ -66,8 +68,8 @@ class Outlook:
 
 
 class Forecast:
-    """Forecast of one kind of memory from its growth in the last `over_s`. There is none in the
-    first `settles_s`, in which for example JVMs take their heaps."""
+    """Forecast of one kind of memory from its growth in the last `over_s`. Growth in the first
+    `settles_s`, in which for example JVMs allocate their heaps, is ignored."""
 
     def __init__(
         self, what: str, read: Read, over_s: float = GROWTH_OVER_S, settles_s: float = 0.0
@@ -77,7 +79,7 @@ class Forecast:
         self._rows: deque[tuple[float, int]] = deque()
 
     def at(self, now_s: float) -> Outlook | None:
-        """Read the use now and return the outlook; None if it is unknown."""
+        """Read the current use and return the forecast; None if the use is unknown."""
         if not (read := self._read()):
             return None
         used, limit = read
@@ -92,7 +94,7 @@ class Forecast:
 
 
 class MemoryWatch:
-    """Watches the services' data, the heaps of JVMs, and the machine's memory."""
+    """Forecasts the use of memory: for the services' data, the heaps of JVMs, and the machine."""
 
     def __init__(self, stack: Stack, heaps: HeapProbe) -> None:
         self._stack, self._heaps = stack, heaps
@@ -102,7 +104,7 @@ class MemoryWatch:
         self._folders: dict[Path, DataFolder] = {}
 
     def outlooks(self) -> list[Outlook]:
-        """Return the outlook of each kind of memory that is known."""
+        """Return the forecast for each kind of memory whose use is known."""
         self._folders = {folder.path: folder for folder in self._stack.data_folders()}
         for path, folder in self._folders.items():
             if path not in self._of_data:
@@ -140,8 +142,8 @@ def _machine() -> tuple[int, int]:
     return memory.total - memory.available, memory.total
 
 
-TRACERS = "tracer_events"  # so few that they need no control
-NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts that are no kinds of other events
+TRACERS = "tracer_events"  # their rate is too low to need a control
+NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts of events that `set_kind` does not control
 STARTING, RUNNING, ENDING = "starting", "running", "ending"
 PROFILE_CHANGES = "The load profile changes the rate."
 
@@ -203,7 +205,7 @@ class LiveLoad:
         self.begin_segment(action, f"load {profile}")
 
     def set_kind(self, action: Action, kind: str, per_s: int) -> None:
-        """Set the rate of another kind of events."""
+        """Set the rate of a kind of events other than the pageviews."""
         counts = counts_of(self._session)
         if kind not in counts or kind in NOT_EVENTS:
             there = ", ".join(name for name in counts if name not in NOT_EVENTS)
@@ -224,8 +226,8 @@ class LiveLoad:
             raise Refused(409, self._now.load_stopped)
 
     def begin_segment(self, action: Action, text: str, per_s: int | None = None) -> None:
-        """Record an action, and restart the verdicts. `per_s` is the rate, if the action has just
-        changed it."""
+        """Record an action, begin a segment, and restart the verdicts. `per_s` is the rate, if the
+        action has just changed it."""
         segment = self._log.record(action, text, begins_segment=True)
         rate = self._current_rate() if per_s is None else per_s
         for verdict in self._verdicts:

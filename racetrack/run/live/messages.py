@@ -19,7 +19,7 @@ from racetrack.workloads.load_profile import PROFILES
 
 BUSY_PCT = 90.0
 OTHER_KINDS_MOST_PER_S = 10_000
-READS = "reads"  # of views; controlled like a kind of events
+READS = "reads"  # reads of views; their rate is controlled like that of a kind of events
 UNITS = {
     "offered_per_s": ("rate", "1/s"),
     "published_per_s": ("rate", "1/s"),

@@ -36,8 +36,8 @@ class Segment:
 
 class SessionLog:
     """Events of a session, of which the newest are kept in memory. Each action is written into
-    `actions.csv`: epoch ms, the segment that it begins, its name, its arguments as JSON, and who
-    requested it. Any thread may call any method."""
+    `actions.csv`: its time (epoch ms), the number of the current segment, its name, its arguments
+    as JSON, and who requested it. Any thread may call any method."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class SessionLog:
             return self.segment
 
     def after(self, number: int) -> Sequence[Message]:
-        """Return the events with greater numbers, in order."""
+        """Return the events whose numbers are above `number`, in order."""
         with self._lock:
             return [event for event in self._events if event["number"] > number]
 
@@ -111,8 +111,8 @@ class LiveArguments:
 
 
 def read_session(folder: Path, engine: str) -> tuple[str, LiveArguments, str]:
-    """Return the engine (or group), the arguments and the workload of a replay of a session's
-    folder. If `engine` is empty, it is that of the session.
+    """Return what is needed to replay the session in a folder: the engine (or group), the
+    arguments, and the workload. `engine` replaces the session's engine, unless it is empty.
 
     Raises:
         UsageError: the folder is not that of a session, or the actions do not suit the engine.
@@ -135,8 +135,8 @@ def read_session(folder: Path, engine: str) -> tuple[str, LiveArguments, str]:
 
 
 def _names(run: RunRecord, engine: str) -> Mapping[str, str]:
-    """Return the engine in the replay for each engine of the session. One engine may take the place
-    of another."""
+    """Map each engine of the session to the engine that takes its place in the replay. A single
+    engine may be replaced by another."""
     before, now = run.engine.split(JOIN), engine.split(JOIN)
     if len(before) == len(now) == 1:
         return {before[0]: now[0]}

@@ -24,8 +24,8 @@ AddEvent = Callable[[str, str, str], None]  # kind of event, text, and target
 
 
 class Services:
-    """The engines and services that a user can pause, kill and restart: the targets. `on_killed` is
-    called with the name of an engine that has been killed."""
+    """The targets of a user's actions: the engines and services that can be paused, killed and
+    restarted. `on_killed` is called with the name of an engine that has been killed."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Services:
         return ""
 
     def begin(self, how: str, target: str) -> None:
-        """Begin an action for which `why_not` returned nothing."""
+        """Begin an action. Call this only if `why_not` returned an empty text."""
         services = self._services(how, target)
         self.status[target] = BUSY[how]
         self._worker.submit(self._carry_out, how, target, services)

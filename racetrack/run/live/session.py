@@ -194,7 +194,8 @@ class Live:
         self._log.add("ready", "all views are there")
 
     def _steer(self) -> None:
-        """Carry out actions and look after the session once a second, until its end."""
+        """Carry out the requested actions, and check the session once a second, until the session
+        ends."""
         due_s = time.monotonic()
         try:
             while not self._end_text:
@@ -209,7 +210,8 @@ class Live:
             self._end_text = "Ended by Ctrl-C."
 
     def _next_s(self, tick_s: float) -> float:
-        """Return when the next tick or action of a replay is due."""
+        """Return the time (monotonic clock) of the next check, or of the next action of a replay if
+        that is earlier."""
         if not self._schedule:
             return tick_s
         return min(tick_s, self._load_from_s + self._schedule[0].at_s)
@@ -230,7 +232,7 @@ class Live:
 
     def _answer(self, action: Action, done: "Future[None]") -> None:
         if not done.set_running_or_notify_cancel():
-            return  # the page no longer waits
+            return  # the page no longer waits for an answer
         try:
             self._do(action)
         except Refused as refused:
@@ -374,7 +376,8 @@ def open_live(
 ) -> Live:
     """Prepare a session with a folder of its own; start nothing.
 
-    Traced views show how old a view is, so tracer events are enabled if the workload has them.
+    Tracer events show how old the contents of views are, so they are enabled if the workload has
+    them.
 
     Raises:
         UsageError, SetupError, BusyError: the session could not begin.
