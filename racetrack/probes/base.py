@@ -9,12 +9,13 @@ from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 
 LOOK_EVERY_S = 0.05
-# Return whether there was an expected outage at or after a given time of the monotonic clock.
+# A function that returns whether there was an expected outage at or after a time of the monotonic
+# clock.
 HadOutage = Callable[[float], bool]
 
 
 def no_outage(_since_s: float) -> bool:
-    """Return False: no outage is expected."""
+    """Return False, for probes of services that have no expected outages."""
     return False
 
 
@@ -65,7 +66,8 @@ class Probe(ABC):
             due_s = max(due_s + every_s, time.monotonic())
 
     def follow(self, take_all: Callable[[], None], had_outage: HadOutage) -> None:
-        """Call `take_all`; call it again whenever it fails because of an expected outage."""
+        """Call `take_all`. If it fails because of an expected outage, call it again after the
+        outage."""
         while True:
             began_s = time.monotonic()
             try:
@@ -85,7 +87,8 @@ class Probe(ABC):
                 self._failure = failure
 
 
-# Called with the time, the curve, and each (partition, count) of rows that were written.
+# A function that is called with rows that were written: their time, their curve, and a (partition,
+# count) for each.
 CurvesListener = Callable[[int, str, list[tuple[int, int]]], None]
 CURVES_HEADER = "at_ms,curve,partition,count\n"
 

@@ -70,15 +70,17 @@ class TopicOffsets:
         return [offsets[partition] for partition in self._partitions]
 
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
-        """Return the end offsets once they equal the counts handed over; after `within_s`, return
-        them as they are. With acks=0, a record that has left the client may still be in flight."""
+        """Return the end offsets once they equal `handed_over`, the messages that the generator has
+        handed to its Kafka client; after `within_s`, return them as they are. With acks=0, a record
+        that has left the client may still be in flight."""
         for _ in attempts(within_s, RETRY_EVERY_S):
             if (offsets := self.end_offsets()) == handed_over:
                 break
         return offsets
 
     def _find_partitions(self, give_up: float) -> list[Partition]:
-        """Return the topic's partitions; an empty list after a retriable error before `give_up`."""
+        """Return the topic's partitions; an empty list if a temporary error occurred before
+        `give_up`, so that the caller tries again."""
         left_s = max(0.0, give_up - time.monotonic())
         try:
             metadata = self._client.list_topics(self._topic, timeout=left_s)
@@ -94,8 +96,8 @@ class TopicOffsets:
 
 
 class EndOffsetsProbe(Probe):
-    """Writes the `published` curve: all end offsets in one request, five times a second. Each row
-    is dated by when the broker's answer arrived."""
+    """Writes the `published` curve: all end offsets in one request, five times a second. The time
+    of a row is when the broker's answer arrived."""
 
     name = "The broker's end offsets"
 

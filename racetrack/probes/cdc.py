@@ -119,7 +119,8 @@ class SchemasProbe(Probe):
                     continue  # this may be an expected outage; try again
 
     def _fail(self, topic: str, first: Types, field: str) -> None:
-        """Raise an error with the first message that has the new type, if there is one yet."""
+        """Raise an error that names the first message with the new type. Return if there is none
+        yet."""
         types: dict[int, Types] = {}
         for message in KafkaInput(self._kafka).since(topic, {}):
             if (number := id_of(message.value)) not in types:
@@ -162,15 +163,15 @@ def _shown(avro: Any) -> str:
 
 FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000
-# The generator reports its counts every 0.1 s; read the topic shortly before that.
+# The generator reports its counts every 0.1 s; read the topic shortly before the next report.
 JUST_BEFORE_THE_NEXT_S = 0.08
 HEADER_BYTES = 5
-# Time for which the broker may return nothing but retriable errors.
+# The probe fails if the broker returns nothing but temporary errors for this long.
 RETRIED_FOR_S = 30.0
 
 
 class PurchasesProbe(Probe):
-    """Writes `purchases.csv`, about ten rows a second.
+    """Follows purchases through CDC: writes `purchases.csv`, about ten rows a second.
 
     Columns: `at_ms`; purchases `due`, `refused` and `done` (in MySQL) since the generator's start,
     summed over all kinds of events that insert purchases; `captured`: distinct purchases in the

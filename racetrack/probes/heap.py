@@ -19,7 +19,8 @@ LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05
 # The JVM first runs a full collection, so unreachable objects are not counted.
 REQUEST = b"1\0jcmd\0GC.class_histogram\0\0\0"
 # The JVM answers at once, without a collection. The answer has a line for each generation, with its
-# content, first address and last address; between these may be the end of the part in use.
+# content and its first and last address. Between the two addresses there may be another, the end of
+# the part in use.
 HEAP_REQUEST, HEAP_WITHIN_S = b"1\0jcmd\0GC.heap_info\0\0\0", 5.0
 _GENERATION = re.compile(
     rb"^ \S.*\btotal\b.*\bused (\d+)K \[0x([0-9a-f]+), (?:0x[0-9a-f]+, )?0x([0-9a-f]+)\)",
@@ -183,8 +184,8 @@ def _status(process: Path, key: str) -> str:
 
 
 EVERY_S = 10.0
-# Without a collection for long, garbage may fill a heap up to this share. Content beyond it counts
-# as live.
+# Between collections, garbage may fill a heap up to this share of its limit. Content beyond it
+# counts as live.
 NEARLY_FULL = 0.9
 
 
@@ -238,7 +239,8 @@ class HeapProbe(Probe):
             self.floors[service] = now
 
     def _write_reason(self, service: str, why: str) -> None:
-        """Write why a heap can't be read, once."""
+        """Write the reason why a heap can't be read, unless that has been written since the last
+        reading."""
         if service not in self.unknown:
             self._csv.write(f'{now_ms()},{service},,,"{why}"\n')
         self.unknown[service] = why

@@ -132,7 +132,7 @@ class Control:
         return pageviews
 
     def _counts(self) -> dict[str, dict[str, Any]]:
-        """Return the counts by kind of event: pageviews first, then changes of tables."""
+        """Return the counts by kind of event: pageviews first, then changes of MySQL's tables."""
         stats = self.stats(quietly=True)
         return {kind: of for kind, of in stats.items() if isinstance(of, dict)}
 
@@ -331,7 +331,7 @@ class LoadDriver(Probe):
                     return
 
     def _note_peak(self, at_s: float, set_ms: int) -> None:
-        """Record when a rate was set that begins or ends the peak."""
+        """Record `set_ms` if the rate that was set at `at_s` begins or ends the profile's peak."""
         if self._log and (peak_s := self._profile.peak_s):
             if at_s == peak_s[0]:
                 self._log.peak_from_ms = set_ms

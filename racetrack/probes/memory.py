@@ -69,9 +69,9 @@ class MemoryFile:
         self._csv.close()
 
     def sample(self, processes: Mapping[str, Sequence[int]]) -> None:
-        """Measure and write the memory of these services and of those on nodes with agents. Don't
-        call this while CPU is measured: the kernel walks the page tables, which takes 10 to 45 ms
-        of CPU per GiB."""
+        """Measure and write the memory of these services and of the services on nodes with agents.
+        Don't call this while CPU is measured: the kernel walks the page tables, which takes 10 to
+        45 ms of CPU per GiB."""
         for name, pids in processes.items():
             at_ms, began = now_ms(), time.monotonic()
             self._write(at_ms, name, memory_of(pids, self._folders_of(name)), began)
@@ -86,7 +86,8 @@ class MemoryFile:
 
 
 def _memory_on_nodes(agents: Sequence[NodeAgent]) -> dict[str, ServiceMemory]:
-    """Return the memory of each service, summed over the nodes; none if one can't be reached."""
+    """Return the memory of each service, summed over the nodes; empty if a node can't be
+    reached."""
     found: dict[str, ServiceMemory] = {}
     try:
         for agent in agents:

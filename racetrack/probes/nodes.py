@@ -12,7 +12,8 @@ from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import NodeAgent, NodeSample, PodUsage, ServiceClock
 
 CLOCKS_EVERY_S = 10.0
-# A node may be cut off for this long. An agent keeps its samples longer than that.
+# A run fails if a node can't be reached for this long. The agent on the node keeps its samples for
+# longer.
 LOST_S = 120.0
 FILES = {
     "cgroup.csv": "at_ms,service,cpu_s,memory_gib,pod",
@@ -27,10 +28,10 @@ class NodesUsage:
 
     def __init__(self) -> None:
         self._pods: dict[str, PodUsage] = {}
-        self._there: dict[str, set[str]] = {}  # uids, by node
+        self._there: dict[str, set[str]] = {}  # uids of the pods that exist, by node
 
     def take(self, node: str, sample: NodeSample) -> None:
-        """Count a sample of a node."""
+        """Add a sample of a node."""
         self._there[node] = {pod.uid for pod in sample.pods}
         self._pods |= {pod.uid: pod for pod in sample.pods}
 
@@ -49,8 +50,8 @@ class NodesUsage:
 
 
 def usage_now(agents: Callable[[], Sequence[NodeAgent]]) -> Callable[[], Mapping[str, Usage]]:
-    """Return a function that samples all nodes at once, for a `Meter`. While a node can't be
-    reached, its last sample counts."""
+    """Return a function that samples all nodes at once, for use in a `Meter`. For a node that can't
+    be reached, it uses the last sample."""
     usage = NodesUsage()
 
     def read() -> Mapping[str, Usage]:
@@ -145,7 +146,7 @@ class NodesProbe(UsageProbe):
             self._files["throttling.csv"].write(
                 f"{begin},{pod.periods},{pod.throttled},{pod.throttled_s:.3f},{pod.pod}\n"
             )
-        if sample.pods:  # the noise of other nodes does not matter
+        if sample.pods:  # the noise of nodes without services does not matter
             self._files["noise_nodes.csv"].write(_noise_row(at_ms, node, sample))
 
 

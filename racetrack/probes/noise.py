@@ -119,7 +119,7 @@ def mhz(cpus: Path = Path("/sys/devices/system/cpu")) -> float | None:
 
 class ProgramsMeter:
     """CPU time of all programs and their ended children, without kernel threads. Most entries of
-    `/proc` are kernel threads, so their ids are remembered for a while."""
+    `/proc` are kernel threads, so their ids are remembered for a while and skipped."""
 
     def __init__(self, processes: Path = PROCESSES) -> None:
         self._processes, self._threads = processes, Listed(lambda: {str(KTHREADD)})
@@ -176,7 +176,8 @@ class ServicesMeter:
     ) -> None:
         self._meter, self._accounts, self._helpers = meter, accounts, Listed(helpers)
         self._last: dict[str, float] = {}
-        self._before: dict[str, float] = {}  # CPU seconds from before an account was reset
+        # CPU seconds before a service's accounting began again at 0
+        self._before: dict[str, float] = {}
 
     def cpu_s(self) -> float:
         """Return the CPU seconds so far."""

@@ -14,7 +14,7 @@ LOST_S = 30.0
 
 
 def usage_now(settings: Settings, wanted: Sequence[Queries]) -> Callable[[], Mapping[str, Usage]]:
-    """Return a function that reads the usage of these services, for a `Meter`.
+    """Return a function that reads the usage of these services, for use in a `Meter`.
 
     It raises RacetrackError if there was no answer for LOST_S.
     """
@@ -41,12 +41,12 @@ class ReportedUsage:
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
         self._missed_since_s: dict[str, float] = {}
-        self._last_s: dict[str, float] = {}  # value of the counter
+        self._last_s: dict[str, float] = {}  # latest value of the counter
         self._before_s: dict[str, float] = {}  # CPU seconds until the counter started again
         self.by_service: dict[str, Usage] = {}
 
     def take(self, service: str, cpu_s: float, memory_bytes: float) -> None:
-        """Count a sample: the value of a counter of CPU seconds, and bytes of memory."""
+        """Add a sample: the value of a counter of CPU seconds, and bytes of memory."""
         self._missed_since_s.pop(service, None)
         last_s = self._last_s.get(service, 0.0)
         before_s = self._before_s.get(service, 0.0) + (last_s if cpu_s < last_s else 0.0)

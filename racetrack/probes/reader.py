@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 # Epoch milliseconds at which the query was due, sent and answered; the query's name; the number of
-# rows; the tracer value of each partition (see `Seen`), joined by SEPARATOR; the error, if any.
+# rows; the tracer value of each partition (see `engines.contract.Seen`), joined by SEPARATOR; the
+# error, if any.
 COLUMNS = ("due_ms", "sent_ms", "answered_ms", "query", "rows", "tracer_values", "error")
 SEPARATOR = ";"
 NO_ROW = -1  # value of a partition without a row
@@ -54,7 +55,7 @@ class Job:
 
     @classmethod
     def of(cls, engine: Engine, access: Access, per_s: float) -> "Job":
-        """Return the job of reading this engine at a rate."""
+        """Return the job of reading this engine's views `per_s` times a second."""
         settings = access.settings
         return cls(
             engine=engine.name,
@@ -124,8 +125,9 @@ class Client:
 
 
 def tracer_values(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
-    """Return the tracer value of each partition, in the order of `keys`, the reserved keys of the
-    partitions; NO_ROW where the table has no row for the key."""
+    """Return the tracer value (see `engines.contract.Seen`) of each partition in the answer to a
+    query. `keys` are the keys reserved for tracer rows, one for each partition. The value is NO_ROW
+    if the answer has no row with the key."""
     import pyarrow as pa
 
     values = table.column(by.column)
@@ -178,7 +180,7 @@ def _until_new_rate(per_s: float, rates: BinaryIO) -> Generator[int, None, bytes
 
 
 def run(job: Job, rates: BinaryIO) -> None:
-    """Run the queries and write a row for each answer. See `due_times` on `rates`.
+    """Run the queries and write a row for each answer. `rates` is described in `due_times`.
 
     Raises:
         RacetrackError: the engine did not answer the first queries.

@@ -244,7 +244,8 @@ class _Search:
                     empty := [name for name in columns if row.get(name, 0) is None]
                 ):
                     with_null = self._refusal(message, empty[0], "NULL")
-        # The error may name a column of a view, which the table has under another name.
+        # An error about a null value may name a column of a view, which has another name in the
+        # table.
         return with_null if blames_null else None
 
     def _refusal(self, message: Message, field: str, why: str) -> Refusal:

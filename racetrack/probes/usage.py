@@ -68,12 +68,12 @@ def harness_cpu_s() -> float:
 
 
 class Listed(Generic[Value]):
-    """A list of processes that is made again when it is older than LIST_EVERY_S, because listing
-    takes much more CPU time than reading the processes that are known."""
+    """A cached list of processes. It is made again when it is older than LIST_EVERY_S, because
+    listing takes much more CPU time than reading known processes."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make = make
-        self._made: tuple[float, Value] | None = None  # when, and the list
+        self._made: tuple[float, Value] | None = None  # when the list was made, and the list
 
     def __call__(self) -> Value:
         """Return the list."""

@@ -20,7 +20,7 @@ from racetrack.workloads.contract import find_workload
 
 
 class DelayProbe(Probe):
-    """Follows the engine's two progress views. Writes each update of the summary into
+    """Follows the two views that show an engine's progress. Writes each update of the summary into
     `<engine>_sample_dt.log`, and each partition's count into the `processed` curve."""
 
     failure_kind = EngineFailed
@@ -147,7 +147,7 @@ END_WITHIN_S = 2.0
 class ReadsProbe(Probe):
     """Runs the view reader, a process (`racetrack.probes.reader`) whose output goes to `reads.csv`.
     The reader's CPU time and memory count neither as the harness's nor as the engine's. `per_s` is
-    the rate of reads; the reader follows its changes."""
+    the rate of reads; a change takes effect in the running reader."""
 
     name = "The output of the view reader"
 
@@ -156,7 +156,7 @@ class ReadsProbe(Probe):
         self._stack_name = stack.settings.stack_name
         self._job = Job.of(engine, engine.access(stack), per_s)
         self.per_s = per_s
-        self._read_bytes = 0  # of the file, by `new_answer_times`
+        self._read_bytes = 0  # bytes of the file that `new_answer_times` has read
         self._csv, self._file = folder.open_for_lines(READS_CSV), folder.path / READS_CSV
         self._log = folder.stack / f"{READER}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -167,8 +167,8 @@ class ReadsProbe(Probe):
         return self._file.stat().st_size > 0
 
     def new_answer_times(self) -> list[float]:
-        """Return the times from due to answered of the answers since the last call, in
-        milliseconds. Failed reads have no answer."""
+        """Return the time from due to answered, in milliseconds, of each answer since the last
+        call. Failed reads are left out."""
         with self._file.open("rb") as file:
             file.seek(self._read_bytes)
             new = file.read()
