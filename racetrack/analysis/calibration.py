@@ -16,8 +16,8 @@ from racetrack.results.folder import read_run
 from racetrack.results.run import RunRecord, is_void
 
 LAG_WITHIN_MS = 25.0
-# Tolerances as fractions of the update cycle. The p99 has a wider one, because a disturbance that
-# delays one cycle in twenty moves it that far.
+# Tolerances as fractions of the update cycle. The p99 has a wider one, because a disturbance of one
+# cycle in twenty already changes it.
 SAWTOOTH_WITHIN, SAWTOOTH_P99_WITHIN = 0.1, 0.25
 # A partition counts as stalled at this lag, which is at least the update cycle of every engine.
 STALLED_LAG_MS = 1_000.0
@@ -28,7 +28,8 @@ FOREIGN_WITHIN_PCT = 2.5
 WORK_WITHIN = 0.01
 CPU_WITHIN = 0.1
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
-# Relative tolerance. Reading the topic and the update cycle add milliseconds to the injected delay.
+# Relative tolerance of the number of waiting pageviews: reading the topic and the update cycle add
+# milliseconds to the injected delay.
 WAITING_WITHIN = 0.1
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
 

@@ -28,7 +28,7 @@ from racetrack.results.search import Capacity
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
 TRACER_RESOLUTION = 0.02
-# Fewer runs that agree do not decide whether a rate is held.
+# So many runs must agree to decide whether an engine holds (sustains) a rate.
 SURE_RUNS = 2
 HOLDS = (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED)
 
@@ -187,13 +187,14 @@ class Scale:
         return self.steps[0]
 
     def share_of_ideal(self, step: ScaleStep) -> float | None:
-        """Return the factor as a share of the ideal one: the ratio of the numbers of replicas."""
+        """Return the factor of a step as a share of the ideal factor, which is the ratio of the
+        numbers of replicas."""
         return step.factor.ratio * self.first.replicas / step.replicas if step.factor else None
 
     def candidates(self) -> tuple[ScaleStep, ...]:
-        """Return the steps that may be the least that hold the rate, in rising order. The last is
-        the least that certainly holds it, unless it is itself undecided. Empty if no number of
-        replicas holds the rate."""
+        """Return the steps that may have the least number of replicas that holds the rate, in
+        rising order. The last one certainly holds it, unless no step does; then all these steps are
+        undecided. Empty if no number of replicas holds the rate."""
         sure = next((step.replicas for step in self.steps if step.holds), None)
         return tuple(
             step

@@ -86,8 +86,9 @@ QUESTIONS = (CPU, LAG_P99, READ_TIME, CAPACITY, MEMORY, BASE)
 class Side:
     """One side of a comparison. `figures` has the keys (metric, rate); the rate is None for figures
     without one. `not_sustained` are rates with which the side did not keep up. `lower_bounds` are
-    metrics whose value is only a lower bound. `repeats` has the number of the repeat of each value
-    of a figure; it is empty for recorded runs, which were not measured in turns."""
+    metrics whose value is only a lower bound. `repeats` contains, for each figure, the numbers of
+    the repeats in which its values were measured; it is empty for recorded runs, whose sides were
+    not measured in turn."""
 
     label: str
     figures: Mapping[tuple[str, int | None], Summary]
@@ -148,7 +149,7 @@ def answers(sides: Sequence[Side]) -> list[Answer]:
 def _rate_of(metric: Metric, top: int | None, sides: Sequence[Side]) -> int | None:
     if metric in AT_RATES:
         return top
-    # In recorded runs, memory is only measured at each rate.
+    # Sides made from recorded runs have figures of memory by rate only.
     has_own = all((metric.key, None) in side.figures for side in sides)
     return None if has_own or metric is not MEMORY else top
 
@@ -183,7 +184,8 @@ def _claimed(found: Sequence[Answer], sides: Sequence[Side]) -> list[Answer]:
     )
     significant: set[tuple[int, tuple[str, str]]] = set()
     for rank, (p, number, pair) in enumerate(tests):
-        if p > min(1 - CONFIDENCE, FAMILY_ERROR / (len(tests) - rank)):  # its interval excludes 1
+        # So the interval of each claimed ratio excludes 1.
+        if p > min(1 - CONFIDENCE, FAMILY_ERROR / (len(tests) - rank)):
             break
         significant |= {(number, pair), (number, pair[::-1])}
     return [

@@ -30,14 +30,15 @@ NAMES = (*SAMPLED, "processed")
 CLOCK_STEP_MS = 20.0
 # The update interval may change with the load, so it is computed from recent updates only.
 RECENT_MS = 30_000.0
-# The rows of one update are up to a few milliseconds apart, and updates are further apart.
+# Rows at most this far apart belong to one update. Updates are further apart.
 STEP_MS = 5.0
 # After a gap of this length a view is stale, even if its usual update interval is longer.
 LONG_GAP_MS = 10_000.0
-# For a running session, counts of this time are kept, and a higher lag is shown as this. Old rows
-# are dropped at most once per TRIM_MS.
+# For a running session, only the counts of the last KEPT_MS are kept, so a lag above KEPT_MS is
+# shown as KEPT_MS. Old rows are dropped at most once per TRIM_MS.
 KEPT_MS, TRIM_MS = 30 * 60_000, 60_000
-# Longer than the update interval of an engine that updates once a second.
+# The current rate is measured over this time, which is longer than the update interval of an engine
+# that updates once a second.
 RATE_OVER_MS = 2_000
 
 
@@ -102,7 +103,8 @@ def _rows(path: Path) -> Rows:
 
 
 def _parse(path: Path, content: bytes) -> Rows:
-    # pyarrow's reader needs the least CPU time. A live run reads its curves for each look.
+    # pyarrow's reader needs the least CPU time. A running experiment reads its curves again for
+    # each verdict.
     import pyarrow as pa
     from pyarrow import csv
 
@@ -352,7 +354,8 @@ class RecentCurve:
     def add(self, at_ms: int, count: int) -> None:
         """Add a row and drop rows that are older than KEPT_MS."""
         if self.at_ms and at_ms < self.at_ms[-1]:
-            at_ms = self.at_ms[-1]  # two threads write; their rows are a few milliseconds apart
+            # Two threads write, so rows may be out of order by a few milliseconds.
+            at_ms = self.at_ms[-1]
         self.at_ms.append(at_ms)
         self.count.append(count)
         if at_ms - self.at_ms[0] > KEPT_MS + TRIM_MS:
@@ -399,7 +402,8 @@ class RecentCurves:
         self._processed: dict[tuple[str, int], RecentCurve] = defaultdict(RecentCurve)
 
     def add(self, engine: str, at_ms: int, curve: str, counts: Iterable[tuple[int, int]]) -> None:
-        """Add a row for each (partition, count). `engine` is only used for `processed`."""
+        """Add a row for each (partition, count). `engine` is only used for the curve `processed`;
+        the other curves belong to all engines."""
         with self._lock:
             for partition, count in counts:
                 if curve == "processed":

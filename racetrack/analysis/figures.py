@@ -25,7 +25,7 @@ from racetrack.results.figures import (
 from racetrack.results.folder import read_run
 from racetrack.results.run import Measured, RunRecord, Window
 
-# With fewer events, the cost per million is mostly base load.
+# With fewer events, there is no cost per million, because it would be mostly base load.
 FEWEST_EVENTS = 1_000
 
 
@@ -138,8 +138,8 @@ def judged(
 
 
 def _verdict(recorded: Curves, requested_per_s: float | None, measured: Measured) -> Verdict:
-    """Return the verdict at the look that decided. If the run was not watched beyond its sampling
-    window, judge the sampling window."""
+    """Return the verdict of the first look (check at a fixed time) that decided. If the run was not
+    watched beyond its sampling window, judge the sampling window."""
     window = measured.window
     if measured.watched_until_ms is None:
         return judge(recorded, window.start_ms, window.end_ms, requested_per_s)

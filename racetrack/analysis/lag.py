@@ -44,7 +44,8 @@ ROUNDING_MS = 1e-6
 # Relative tolerance. An engine that is seconds behind updates its views one after the other; the
 # largest difference measured between two views was 0.6 %.
 LITTLES_LAW_TOLERANCE = 0.01
-# Times are rounded to milliseconds, and the rows of one update can be STEP_MS apart.
+# Largest difference in time between the two records that `littles_law` compares: times are rounded
+# to milliseconds, and the rows of one update can be STEP_MS apart.
 STAMPS_WITHIN_MS = STEP_MS + 1.0
 HALF = 0.5
 
@@ -415,8 +416,8 @@ def _waiting(
 
 
 def _rate_times_age(due: Curve, processed: Curve, start_ms: float, end_ms: float) -> float:
-    """Return rate x age of a partition, averaged over the window: the mean number of pageviews that
-    became due within the age of the oldest waiting pageview."""
+    """Return rate x age of a partition, for Little's law: the number of pageviews that became due
+    since the oldest waiting one did, averaged over the window. Infinite if that is unknown."""
     from_ms, until_ms = _stretches(processed.at_ms, start_ms, end_ms)
     oldest_ms = times_of(due, counted(processed, from_ms, "right") + 1)
     if not np.isfinite(np.minimum(oldest_ms, end_ms)).all():

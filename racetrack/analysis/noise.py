@@ -16,7 +16,7 @@ from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
 from racetrack.results.run import VOID, RunRecord, Window
 
-# An interval is covered if the first and last rows are at most this far from its ends.
+# Rows cover an interval if the first and last of them are at most this far from its ends.
 REACH_MS = 2_000
 # Error of the difference of two CPU times: their resolution is 0.01 s, and they are not read at the
 # same instant.
@@ -72,8 +72,8 @@ class Gate:
 
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
-    """Return the mean noise in an interval (epoch milliseconds); None if the rows do not cover
-    it. Of several machines, each figure is that of the worst one."""
+    """Return the mean noise in an interval (epoch milliseconds); None if the rows do not cover it.
+    With several machines, each figure is the worst among them."""
     machines = dict.fromkeys(row.machine for row in rows)
     found = [
         _of_machine([row for row in rows if row.machine == machine], start_ms, end_ms)

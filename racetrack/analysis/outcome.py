@@ -22,7 +22,8 @@ def run_outcome(run: RunRecord) -> str:
         _silent(run.results) if run.arguments.pageviews_per_s else None,
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
-        # Noise comes before a missed rate, because it may have caused that. Repeating may help.
+        # Noise is checked before the rate: it may be why the rate was missed, and then repeating
+        # the run may help.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
         rate_missed(run.arguments, run.results),
     )
@@ -30,7 +31,7 @@ def run_outcome(run: RunRecord) -> str:
 
 
 def joined(outcomes: Mapping[str, str]) -> str:
-    """Return the outcome of a run, given that of each engine: `ok` if all are."""
+    """Return the outcome of a run from the outcomes of its engines, by name: `ok` if all are."""
     if len(outcomes) == 1:
         return next(iter(outcomes.values()))
     bad = [f"{name}: {text}" for name, text in outcomes.items() if text != "ok"]
@@ -68,7 +69,7 @@ def rate_missed(arguments: RunArguments, results: Results) -> str | None:
     if achieved is None:
         return "The judged window is too short to measure the rate: take more samples"
     wanted: float = arguments.pageviews_per_s
-    if arguments.load:  # its rate changes
+    if arguments.load:  # the requested rate changes, so use the offered rate
         wanted = results.offered_pageviews_per_s or 0.0
     if achieved >= wanted * (1 - RATE_TOLERANCE):
         return None

@@ -19,7 +19,7 @@ _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
 )
 RESOURCES = ("cpu", "memory", "io")
-# Readings of a pod are at most this far apart, or it is gone.
+# A pod's memory counts from this long before its first reading until this long after its last one.
 REACH_MS = 1_500
 _TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([\d.]+)")
 
@@ -210,7 +210,8 @@ def noise(folder: Path) -> list[NoiseRow]:
 
 
 def _joined(rows: Sequence[NoiseRow], *others: Sequence[NoiseRow]) -> Sequence[NoiseRow]:
-    """Add the usage by services and agents in other rows of the same machine."""
+    """Return `rows` with the CPU time of services and agents increased by that in `others`, the
+    rows of further nodes on the same machine."""
     at_ms = [row.at_ms for row in rows]
     for other in others:
         other_ms = [row.at_ms for row in other]

@@ -35,10 +35,11 @@ class LagHistory:
 
 
 def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
-    """Return the recovery from a fault that lasted from `at_ms` to `until_ms`. The rate was set at
-    `from_ms`. All times are epoch milliseconds."""
+    """Return the recovery from a fault that lasted from `at_ms` to `until_ms`. The lag before the
+    fault, but not before `from_ms` (when the rate was set), counts as normal. All times are epoch
+    milliseconds."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
-    # The lag is infinite while the oldest uncounted pageview is from before the recording.
+    # Leave out infinite lags: the oldest uncounted pageview is from before the recording.
     known = before & np.isfinite(series.lag_ms)
     normal_ms = float(np.max(series.lag_ms[known], initial=FLOOR_MS))
     after = series.at_ms >= at_ms

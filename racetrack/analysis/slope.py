@@ -106,7 +106,7 @@ def _resamples(n: int, block: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
 
 def _theil_sen(times: Floats, values: Floats) -> float:
     """Return the median slope over all pairs of values. `scipy.stats.theilslopes` also computes an
-    interval, but assumes independent values for it."""
+    interval, but that assumes independent values."""
     first, second = _pairs(len(times))
     slopes = (values[second] - values[first]) / (times[second] - times[first])
     return float(np.median(slopes))

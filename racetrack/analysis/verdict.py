@@ -86,10 +86,12 @@ LEVEL_SHARE = 0.5
 # it falls by less than FALLS_AT_MOST times the threshold.
 LONG_S = 100.0
 FALLS_AT_MOST = 2.0
-# Pairs of a window's shortest length in seconds, and the required rise in milliseconds. The rise is
-# the minimum lag of the last third of the window minus the maximum of the first third. In windows
-# of at least 10 s, a pause of 5 s causes a rise of less than 4 s; in windows of at least 60 s, one
-# side of a wave of 4 s with a period of 90 s causes a rise of less than 1.5 s.
+# Pairs of a window's shortest length in seconds, and a rise of the lag in milliseconds. The first
+# pair whose length the window has applies: "fell behind" needs a larger rise than that, so that a
+# passing disturbance does not cause it. The rise is the minimum lag of the last third of the window
+# minus the maximum of the first third. A pause of 5 s causes less than 4 s of rise in a window of
+# at least 10 s; a sawtooth that rises by 4 s in 90 s and then drops causes less than 1.5 s in one
+# of 60 to 100 s.
 NEW_HIGHS = ((LONG_S, 0.0), (60.0, 1_500.0), (0.0, 4_000.0))
 
 
@@ -130,7 +132,8 @@ def judge(
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
-    if requested_per_s == 0:  # purchases may cause a few pageviews
+    # Check the requested rate, not the offered one: purchases may cause a few pageviews.
+    if requested_per_s == 0:
         reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
@@ -411,8 +414,8 @@ def look(
 
 def _changed(found: Verdict, kind: VerdictKind, reason: str) -> Verdict:
     undecided = kind is VerdictKind.UNDECIDED
-    # In a window beyond LONG_S only the required rise can be missing, and when it will be reached
-    # cannot be estimated.
+    # In a window longer than LONG_S only the required rise can be missing. The time at which the
+    # lag will have risen that much can't be estimated.
     longer_s = LONG_S if undecided and found.window_s < LONG_S else None
     return found.model_copy(update={"kind": kind, "reason": reason, "shortest_window_s": longer_s})
 

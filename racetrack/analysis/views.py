@@ -115,8 +115,9 @@ def as_pageviews(view: Curves, count: Curves) -> Curves:
 
 
 def number_of(parity: int | None, nth: int, partition: int, partitions: int) -> int:
-    """Return the number of the nth tracer event that a view with this parity receives in a
-    partition. Both `nth` and the result count from 0."""
+    """Return the number of the nth tracer event that a view receives in a partition. A view with a
+    parity (0 or 1) receives only even or odd numbers, one without receives all. Both `nth` and the
+    result count from 0."""
     pair, which = divmod(nth, 2) if parity is None else (nth, parity)
     return 2 * (pair * partitions + partition) + which
 
@@ -237,7 +238,8 @@ def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers
         return tuple(_answers_to(query.name, 0, (), np.empty(0)) for query in run.queries)
     events = read_tracer_events(folder)
     traced = {view.name: view for view in run.traced_views}
-    answerable = {read.query for read in reads}  # the engine may lack a view
+    # Other queries are left out, since the engine may lack their view.
+    answerable = {read.query for read in reads}
     due = Counter(_queries_due(reads, per_s, window))
     within = [read for read in reads if window.start_ms <= read.due_ms < window.end_ms]
     found = []
@@ -355,9 +357,9 @@ def oldest_age_min_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
 
 
 def oldest_age_max_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
-    """Return an upper bound of the same age, since the insert became due after the row before the
-    one at which it is first counted. The true age is lower by less than the time between two
-    rows."""
+    """Return an upper bound of the age that `oldest_age_min_ms` bounds from below: the insert
+    became due after the row before the one at which it is first counted. The true age is lower by
+    less than the time between two rows."""
     waits, first = _oldest(due, arrived)
     return np.where(waits, at_ms - at_ms[np.maximum(first - 1, 0)], 0.0) if len(at_ms) else at_ms
 

@@ -176,8 +176,7 @@ class ServicesMeter:
     ) -> None:
         self._meter, self._accounts, self._helpers = meter, accounts, Listed(helpers)
         self._last: dict[str, float] = {}
-        # CPU seconds before a service's accounting began again at 0
-        self._before: dict[str, float] = {}
+        self._before: dict[str, float] = {}  # CPU seconds before a count began again at 0
 
     def cpu_s(self) -> float:
         """Return the CPU seconds so far."""

@@ -63,8 +63,8 @@ FIRST_RUN = (
 
 @dataclass(frozen=True)
 class LatestCounters:
-    """Latest counters: the generator's counts, as its `stats` command prints them; the tracer
-    events that each traced view contains, by (view, partition); and the CPU seconds of each
+    """Latest counters: the generator's counts, as its `stats` command prints them; the value of
+    each (traced view, partition), see `engines.contract.Seen`; and the CPU seconds of each
     service."""
 
     counts: Mapping[str, Any]
