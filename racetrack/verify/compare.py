@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 DECIMAL = "DECIMAL(38, 10)"
-# Stands for invalid dates such as MySQL's 0000-00-00.
+# Value of invalid dates such as MySQL's 0000-00-00 in normal form.
 NO_TIME_MS = -(2**53)
 ERROR_CHARS = 300
 _WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")}
@@ -35,7 +35,7 @@ class WrongColumns(RacetrackError):
 def normalize_engine(
     db: "duckdb.DuckDBPyConnection", table: "pyarrow.Table", view: View, name: str
 ) -> None:
-    """Create the table `name` with an engine's rows of a view in normal form (`select_columns`).
+    """Create the table `name` with an engine's rows of a view in normal form (see `columns`).
 
     Raises:
         WrongColumns: a column is missing, or can't be compared; the message names it.

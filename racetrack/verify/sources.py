@@ -162,8 +162,8 @@ def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> Non
 
 
 def between(db: duckdb.DuckDBPyConnection, from_ms: int, until_ms: int) -> None:
-    """Set the earliest and latest time (epoch ms) to which the engine may have moved the end of its
-    moving window."""
+    """Set the bounds between which the end of the engine's moving window (epoch milliseconds) must
+    lie, for the SQL of such views."""
     db.execute(f"SET VARIABLE from_ms = {from_ms}; SET VARIABLE until_ms = {until_ms}")
 
 
@@ -186,7 +186,7 @@ class Unfit:
     first: list[str] = field(default_factory=list)
 
     def add(self, where: str, what: str) -> None:
-        """Count a message at position `where`; `what` describes its fault."""
+        """Count an invalid message at position `where`; `what` describes its fault."""
         self.count += 1
         if len(self.first) < NAMED:
             self.first.append(f"{where}: {what}")
@@ -283,8 +283,9 @@ def _sort_out(
     end: int,
     unfit: Unfit,
 ) -> None:
-    """Read the messages again that DuckDB did not accept, at most LOOKED_AT. Insert those that are
-    valid but have line breaks in their JSON; add the others to `unfit`."""
+    """Read again the messages that DuckDB did not accept: the first LOOKED_AT of them; the rest is
+    only counted. Insert those that are valid but have line breaks in their JSON; add the others to
+    `unfit`."""
     table = f"source.{topic.table}"
     offsets = [
         row[0]
@@ -342,7 +343,7 @@ def _must_be_whole(offsets: TopicOffsets, topic: str) -> None:
 
 @contextmanager
 def _kcat(where: KafkaEndpoint, arguments: Sequence[str], within_s: float) -> Iterator[IO[bytes]]:
-    """Run kcat, at most for so long, while the caller reads its output inside the context.
+    """Run kcat for at most `within_s`, while the caller reads its output inside the context.
 
     Raises:
         RacetrackError: kcat failed, or DuckDB could not read its output.
@@ -395,8 +396,8 @@ def _start(
 
 
 def _newer_librdkafka() -> dict[str, str]:
-    """Return variables with which kcat uses the library of confluent-kafka: Kafka 4.3 refuses the
-    login of Debian's librdkafka 2.0 by SCRAM."""
+    """Return environment variables with which kcat uses the librdkafka of the package
+    confluent-kafka: Kafka 4.3 refuses SCRAM logins of Debian's librdkafka 2.0."""
     folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
     found = sorted(folder.glob("librdkafka*.so*"))
     return {"LD_PRELOAD": str(found[0])} if found else {}
@@ -405,7 +406,8 @@ def _newer_librdkafka() -> dict[str, str]:
 def _end(kcat: subprocess.Popen[bytes]) -> int:
     """Close kcat's output and return its exit code; kill kcat if it does not exit."""
     assert kcat.stdout  # noqa: S101
-    # After a complete read, kcat exits anyway. Otherwise closing the pipe makes it fail.
+    # After a complete read, kcat exits by itself with 0. After an incomplete one, closing the pipe
+    # makes it fail.
     kcat.stdout.close()
     try:
         return kcat.wait(END_WITHIN_S)

@@ -74,8 +74,8 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
 
 
 def _statements(cursor: Any, database: str) -> list[tuple[str, int, str]]:
-    """Return log, position and SQL of each statement that names the database, or is in it, since it
-    was created. A server that others use too may have many older logs."""
+    """Return log, position and SQL of each statement, since the database was created, that names
+    the database or ran in it. Older logs, of which a shared server may have many, are not read."""
     found: list[tuple[str, int, str]] = []
     cursor.execute("SHOW BINARY LOGS")
     for log, *_ in reversed(cursor.fetchall()):
@@ -112,12 +112,13 @@ def _no_answer(stack: Stack, error: pymysql.MySQLError) -> RacetrackError:
 
 MESSAGES_AT_ONCE = 10_000
 COLLECT_S = 0.2
-# Length of Confluent's header: a zero byte and the schema's id, which changes with ALTER TABLE.
+# Length of Confluent's header: a zero byte and the schema's id. The id changes with ALTER TABLE, so
+# keys are compared without the header.
 HEADER_BYTES = 5
 
 
 class CdcTopics:
-    """Reader of the tables' CDC topics, which can be called again as the topics grow. Only the
+    """Reader of the tables' CDC topics. It can be called repeatedly while the topics grow. Only the
     newest message of each key is decoded."""
 
     def __init__(self, kafka: KafkaEndpoint, registry: str, workload: Workload) -> None:
@@ -194,7 +195,7 @@ class CdcTopics:
         """Return the row after a change; None if the row was deleted, or if the message is not a
         change event."""
         envelope: object = None
-        # If the bytes do not match the schema, fastavro may raise any of these.
+        # If the bytes do not match the schema, fastavro may raise any of these errors.
         with suppress(ValueError, TypeError, EOFError, LookupError, ArithmeticError):
             envelope = self._avro.decode(value)
         if isinstance(envelope, dict) and "after" in envelope:

@@ -49,7 +49,7 @@ DRAIN_WITHIN_S = 60.0
 # Some views may be updated later than others, so a wrong view is read again for this long.
 AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
-CHECK_EVERY_S = 1.0  # of the stack, while engines drain
+CHECK_EVERY_S = 1.0  # interval between checks of the stack while engines drain
 # If CDC topics differ from MySQL and receive no message for this long, the difference is final.
 CDC_QUIET_S = 10.0
 KEPT_FINDINGS = 1_000
@@ -365,8 +365,8 @@ def verify_together(
     verifications: Mapping[str, Verification], check: Callable[[], None]
 ) -> dict[str, Verified]:
     """Verify engines that share their input. While they drain, each is watched by a thread of its
-    own: one after the other, the verification of one would count as time in which the next one
-    drained. `check` is called again and again, and may raise to end the verification.
+    own. If they were watched one after the other, the wait for one engine would count as drain time
+    of the next. `check` is called again and again, and may raise to end the verification.
 
     Raises:
         RacetrackError: a source could not be read.
@@ -389,7 +389,8 @@ def verify_together(
 
 
 def _with_change(before: ViewFinding | None, found: ViewFinding) -> ViewFinding:
-    """Mark counting errors as `still_counting` if they have changed since an earlier comparison."""
+    """Mark the counting errors of a view as `still_counting` if they have changed since an earlier
+    comparison."""
     if not (before and before.miscounted and found.miscounted):
         return found
     earlier = before.miscounted
