@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 class Refused(Exception):
-    """An action that is not carried out. `status` is an HTTP status code."""
+    """The reason why an action is not carried out. `status` is an HTTP status code."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class LiveSession(Protocol):
         """Return the message for a page that has just been opened, with history and events."""
 
     def sample(self) -> Message:
-        """Measure now and return the message: time and values by series."""
+        """Measure now and return the message with the time and the value of each series."""
 
     def latest(self) -> Mapping[str, float | None]:
         """Measure now and return the newest value of every series."""
@@ -48,7 +48,7 @@ class LiveSession(Protocol):
         """Return the state: rates, verdicts, services, and the actions that are possible now."""
 
     def events_after(self, number: int) -> Sequence[Message]:
-        """Return the events whose number is greater, in order."""
+        """Return the events whose numbers are above `number`, in order."""
 
     def end(self) -> Message | None:
         """Return the last message of a session that has ended; None while it runs."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ROWS = 3_000
-BUCKET, LEAVING = 4, 8  # rows of which two remain
+BUCKET, LEAVING = 4, 8  # numbers of rows that `extremes` reduces to two
 Values = Mapping[str, float | None]
 Row = tuple[int, Values]
 
@@ -18,10 +18,10 @@ class History:
     def __init__(self, rows: int = ROWS) -> None:
         self._half = rows // 2
         self._recent: deque[Row] = deque()
-        self._leaving: list[Row] = []  # rows of the next bucket, thinned in between
-        self._left = 0  # number of rows that were added to the next bucket
+        self._leaving: list[Row] = []  # rows of the unfinished bucket, thinned at times
+        self._left = 0  # number of rows added to that bucket
         self._old: list[Row] = []
-        self._bucket = BUCKET  # number of added rows that are thinned to two
+        self._bucket = BUCKET  # number of added rows that a finished bucket thins to two
 
     def add(self, at_ms: int, values: Values) -> None:
         """Add a row."""

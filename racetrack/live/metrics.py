@@ -31,7 +31,7 @@ SERIES: dict[str, tuple[str, str, tuple[str, ...], float]] = {
 
 
 class _Figures(Collector):
-    """Collects the metrics of one moment."""
+    """Collects the metrics for one answer."""
 
     def __init__(self, values: Mapping[str, float | None], state: Message) -> None:
         self._values, self._state = values, state
@@ -65,9 +65,9 @@ class _Figures(Collector):
 def exposition(
     values: Mapping[str, float | None], state: Message, accept: str
 ) -> tuple[bytes, str]:
-    """Return the metrics as text, given the newest value of each series, and the media type:
-    OpenMetrics if the header `Accept` names it, as Prometheus' does, otherwise Prometheus' text
-    format, which `promtool check metrics` reads."""
+    """Return the metrics as text, and the media type of the text. `values` is the newest value of
+    each series. The format is OpenMetrics if the header `Accept` names it, as that of Prometheus
+    does. Otherwise it is Prometheus' text format, which `promtool check metrics` reads."""
     registry = CollectorRegistry()
     registry.register(_Figures(values, state))
     encode, media_type = choose_encoder(accept)

@@ -102,7 +102,8 @@ class Hub:
 
 
 async def _next(page: "asyncio.Queue[str | None]") -> str | None:
-    """Return the next message; a comment if there is none for some time."""
+    """Return the next message. If there is none for some time, return a comment, which keeps the
+    connection alive."""
     try:
         return await asyncio.wait_for(page.get(), SILENT_AT_MOST_S)
     except TimeoutError:

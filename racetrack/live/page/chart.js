@@ -23,7 +23,8 @@ const roundUp = (value) => {
   return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.9999);
 };
 
-// From 0 to a round value that changes only if the data has left the range or needs half of it.
+// The range of a linear axis: from 0 to a round value. It changes only if the data leaves it or
+// needs less than half of it.
 const linearRange = (least) => {
   let top = 0;
   return (plot, low, high) => {
@@ -33,7 +34,7 @@ const linearRange = (least) => {
   };
 };
 
-// Whole decades, two at least.
+// The range of a logarithmic axis: whole decades, at least two.
 const logRange = (plot, low, high) => {
   const bottom = 10 ** Math.floor(Math.log10(Math.max(1, low ?? 1)));
   return [bottom, Math.max(10 ** Math.ceil(Math.log10(Math.max(1, high ?? 1))), bottom * 100)];
@@ -58,7 +59,7 @@ const timeAxis = () => axis({
   values: (plot, splits) => splits.map((value) => (value < 0 ? "" : clock(value))),
 });
 
-// The current segment as a shaded span, and each event as a vertical line.
+// Draws the current segment as a shaded span, and each event as a vertical line.
 const backdrop = (timeline) => (plot) => {
   const { ctx, bbox } = plot, at = (timeS) => plot.valToPos(timeS, "x", true);
   ctx.save();
@@ -76,7 +77,7 @@ const backdrop = (timeline) => (plot) => {
   ctx.restore();
 };
 
-// Dots with texts where there is room; the newest texts come first.
+// Draws each event as a dot, with its text where there is room; newer texts take precedence.
 const eventLine = (timeline) => (plot) => {
   const { ctx, bbox } = plot, ratio = devicePixelRatio, middle = bbox.top + bbox.height / 2;
   ctx.save();
@@ -115,7 +116,7 @@ export class Chart {
     this.#timeline = timeline;
     this.#onCursor = onCursor;
     this.#place = element("div", { class: "plot" });
-    // The place of the chart before it is drawn, so that nothing moves.
+    // Reserve the place of the chart before it is drawn, so that nothing on the page moves.
     this.#place.style.height = `${spec.height}px`;
     place.replaceChildren(...(spec.title ? [this.#heading()] : []), this.#place, ...(spec.lines.length ? [this.#legend()] : []));
     new ResizeObserver(() => this.#fit()).observe(this.#place);
@@ -125,7 +126,7 @@ export class Chart {
   get plot() { return this.#plot; }
   get isSlow() { return Boolean(this.#spec.isSlow); }
 
-  // After a reconnection the figures are new, and the chart stays.
+  // Shows a new history after a reconnection. The chart stays.
   use(history) {
     this.#history = history;
     this.draw();

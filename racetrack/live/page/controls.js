@@ -5,7 +5,7 @@ import { element, rate, setText, short } from "./format.js";
 const byId = (id) => document.getElementById(id);
 const STOPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
 const LEAST_PER_S = 10, MOST_PER_S = 1e6, SLIDER_WAITS_MS = 250;
-const OTHER_KINDS = ["purchases", "updates", "deletes", "reads"]; // shown with a reason if a workload has none
+const OTHER_KINDS = ["purchases", "updates", "deletes", "reads"]; // kinds that a workload lacks are shown with a reason
 const NO_TOKEN = "Open the address that the terminal printed: it carries the token.";
 const NOT_CONNECTED = "The connection to the session is lost.";
 
@@ -18,13 +18,13 @@ const sliderRates = (most) => {
 
 export class Controls {
   #token = new URLSearchParams(location.hash.slice(1)).get("token");
-  #reasons = {}; // of the server: why an action is not possible now, by control
+  #reasons = {}; // from the server: why an action is not possible now, by control
   #isBegun = false;
   #connected = false;
   #ended = false;
   #rates = sliderRates(MOST_PER_S);
   #sliderTimer = null;
-  #perS = 0; // that the session has
+  #perS = 0; // rate of the session
   #services = new Map();
   #kinds = new Map();
 
@@ -120,7 +120,7 @@ export class Controls {
   }
 
   #show() {
-    // One line for what concerns all controls, not one line each.
+    // A reason that concerns all controls is shown once, not for each.
     const all = this.#reason("note");
     setText(byId("why-not"), this.#isBegun ? all || this.#reason("rate") : "");
     for (const { hold } of this.#services.values()) if (hold) this.#showHold(hold);
@@ -143,7 +143,7 @@ export class Controls {
     place.dataset.status = status;
   }
 
-  // One button pauses and resumes.
+  // A single button pauses and resumes.
   #showHold(hold) {
     const { target, button } = hold;
     const isPaused = this.#reasons[`resume/${target}`] === "";
@@ -165,7 +165,7 @@ export class Controls {
     slider.addEventListener("input", () => {
       this.#showTarget(this.#rates[slider.valueAsNumber]);
       clearTimeout(this.#sliderTimer);
-      // One action when the slider rests, not one for each step.
+      // Send one action when the slider rests, not one for each step.
       this.#sliderTimer = setTimeout(async () => {
         const isSet = await this.act("rate", "rate", { per_s: this.#rates[slider.valueAsNumber] });
         this.#sliderTimer = null;
@@ -193,7 +193,7 @@ export class Controls {
       }));
   }
 
-  // Any rate may be set by typing: the slider shows the nearest of its own.
+  // Any rate may be set by typing; the slider then shows the nearest of its own rates.
   #showRate(perS) {
     if (!Number.isFinite(perS)) return;
     const far = (one) => Math.abs(Math.log((one + 1) / (perS + 1)));
@@ -258,7 +258,7 @@ export class Controls {
   }
 }
 
-// Single keys, unless one types or has turned them off.
+// Carries out the actions of single keys, unless the user is typing or has turned these keys off.
 export function listen(keys) {
   const byKey = new Map(keys.map((key) => [key.key, key])), stored = "racetrack-single-keys";
   const use = byId("use-keys");

@@ -49,8 +49,8 @@ export class History {
     return low - 1;
   }
 
-  // Times and the highest value of each column per bucket, from a time on: what matters of a value that
-  // rises and falls within a second. The last bucket is left out until it is complete.
+  // Times and the highest value of each column per bucket, from a time on: used for values that
+  // rise and fall within a second. The last bucket is left out until it is complete.
   highest(names, fromS, bucketS) {
     const columns = names.map((name) => this.column(name)), times = [], found = names.map(() => []);
     let bucket = null;
@@ -116,7 +116,7 @@ function extremes(column, from, end) {
     if (high < 0 || column[at] >= column[high]) high = at;
   }
   if (low < 0) return [null, null];
-  // One value or several equal ones: a gap beside them is kept.
+  // If the range has a single value, or only equal ones, a gap beside them is kept.
   if (low === high) return low === from ? [column[low], null] : [null, column[low]];
   return low < high ? [column[low], column[high]] : [column[high], column[low]];
 }

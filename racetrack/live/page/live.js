@@ -1,4 +1,5 @@
-// The page of a running session: follows /events, draws the curves, and says in text what is the case.
+// The page of a running session: follows /events, draws the curves, and describes the state in
+// text.
 import { Chart, GRAVE, LOOKS } from "./chart.js";
 import { Controls, listen } from "./controls.js";
 import { clock, count, duration, element, gib, percent, rate, setText, short, shortDuration } from "./format.js";
@@ -8,7 +9,7 @@ const byId = (id) => document.getElementById(id);
 const DRAW_EVERY_MS = 250, SLOW_EVERY_MS = 1000, TEXT_EVERY_MS = 500, SILENT_MS = 6000, RETRY_MS = 2000, MOST_EVENTS = 300;
 const SPANS_S = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [Infinity, "all"]];
 const STEPS_S = [60, 120, 300, 600, 900], MOST_STEP_S = STEPS_S.at(-1), TABLE_ROWS = 120;
-// What is drawn, in this order.
+// Groups of series, in the order on the page: a chart for each.
 const GROUPS = {
   rate: { title: "Rate", meaning: "events per second: offered, published to the broker, counted by the engines", height: 140, least: 100, tick: short, value: (perS) => `${rate(perS)}` },
   lag: { title: "Lag", meaning: "age of the oldest event that is due but not in the view: the highest of each second", height: 190, log: true, highest: true, tick: shortDuration, value: duration },
@@ -17,11 +18,11 @@ const GROUPS = {
   memory: { title: "Memory", meaning: "resident", height: 130, least: 0.5, isSlow: true, tick: (value) => `${short(value)} GiB`, value: gib },
   noise: { title: "Noise", meaning: "steal, CPU of other programs", height: 130, least: 5, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
 };
-const HIDDEN = new Set(["busy_pct"]); // beside it the others would be flat; the legend has its value
+const HIDDEN = new Set(["busy_pct"]); // not drawn, since it would flatten the other lines; the legend has its value
 const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "muted"] };
 
 const controls = new Controls();
-let session = null; // `hello`, and what came since
+let session = null; // the message `hello`, updated by later messages
 let histories = {};
 let charts = [];
 let latest = {};
@@ -82,7 +83,7 @@ function finish({ text, folder }) {
   say(`The session has ended. ${text}`);
 }
 
-// Nothing came for a while: the connection may be dead without a notice.
+// Reconnect if no message came for a while: the connection may have ended without notice.
 setInterval(() => {
   if (!hasEnded && session && !lostAtMs && Date.now() - lastHeardMs > SILENT_MS) { lose(); connect(); }
   showConnection();
@@ -164,7 +165,7 @@ function addEvent(event) {
 }
 
 // --- as text -------------------------------------------------------------------------------------
-// To screen readers, politely; the same text twice is said twice.
+// Announces a text to screen readers without interrupting them. A repeated text is announced again.
 function say(text) {
   setText(byId("spoken"), byId("spoken").textContent === text ? `${text}\u00a0` : text);
 }
@@ -209,7 +210,8 @@ function showEngine({ name, status, text, verdict }) {
   parts.kind.className = `verdict ${grade}`;
   parts.kind.dataset.kind = verdict.kind;
   setText(parts.text, status === "running" ? verdict.text : text || verdict.text);
-  // Each action makes it undecided, which would replace what is being read out of the action.
+  // "Undecided" is not announced: every action causes it, and its announcement would interrupt that
+  // of the action.
   const isDecided = !["none", "undecided"].includes(verdict.kind);
   if (before && before !== verdict.kind && isDecided) say(`${title}: ${verdict.kind}.`);
 }
@@ -232,7 +234,8 @@ function showFigures() {
   controls.figures(latest);
 }
 
-// Of all views in the last second, since lag rises and falls with each update.
+// The highest lag of all views in the last second; a single sample would not do, since lag rises
+// and falls with each update.
 function worstLag(engine) {
   const ids = session.series.map((one) => one.id).filter((id) => id.startsWith(`lag_ms/${engine}/`));
   const known = ids.map((id) => histories.lag.peak(id, sessionS(session.now_ms) - 1)).filter((ms) => ms !== null);
@@ -307,7 +310,8 @@ function draw(isForced = false) {
     timeline.fromS = isFull ? nowS - spanS : 0;
     // A young session fills its minutes from the left; the axis grows in steps.
     timeline.untilS = isFull || nowS > MOST_STEP_S ? nowS : STEPS_S.find((step) => step >= nowS);
-    // Drawing costs CPU time of the machine that is measured: what is sampled once a second is drawn so.
+    // Drawing costs CPU time of the machine that is measured, so charts of figures that are sampled
+    // once a second are drawn once a second.
     const isAll = isForced || drawnMs - drawnAllMs >= SLOW_EVERY_MS;
     if (isAll) drawnAllMs = drawnMs;
     charts.filter((chart) => isAll || !chart.isSlow).forEach((chart) => chart.draw());
