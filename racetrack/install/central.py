@@ -76,8 +76,8 @@ def recipe(
     content: Sequence[bytes] = (),
     revision: bytes = b"",
 ) -> Recipe:
-    """Return the recipe of a part from Maven Central. `place` moves its files from the folder into
-    which they were fetched into `site.folder`. `content` is the input of `place`."""
+    """Return the recipe of a part from Maven Central. `place` moves the fetched files to
+    `site.folder`. `content` is further input of `place`, such as source files."""
     versions = {name: all_versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
@@ -269,6 +269,6 @@ def _compile(
 
 
 def _content(sources: Sequence[Path]) -> list[bytes]:
-    """Return everything that determines a compiled program."""
+    """Return everything that determines a compiled program, for the hash of its part."""
     files = [path for folder in sources for path in sorted(folder.rglob("*.java"))]
     return [*(path.read_bytes() for path in files), *(flag.encode() for flag in FLAGS)]

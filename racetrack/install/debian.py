@@ -47,7 +47,7 @@ BASE_SUITE = "bookworm"
 BASE_PACKAGES = (
     "python3",  # starts the services
     "python3-venv",
-    "libpython3.11",  # for a Java that calls Python
+    "libpython3.11",  # for Java programs that call Python
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
     "postgresql-client",  # psql, for a Materialize that runs elsewhere

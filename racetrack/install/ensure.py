@@ -110,7 +110,7 @@ def ensure_recipes(
     *,
     keep_packages: bool = False,
 ) -> dict[str, Path]:
-    """Install recipes in the same way as `ensure` installs parts."""
+    """Install parts from their recipes; otherwise like `ensure`."""
     with fetching_recipes(recipes, say, prefix, keep_packages=keep_packages) as coming:
         wait(coming.values())
     folders = {part: folder.result() for part, folder in coming.items()}
@@ -141,7 +141,7 @@ def fetching_recipes(
     *,
     keep_packages: bool = False,
 ) -> Iterator[Mapping[str, Future[Path]]]:
-    """Install recipes in the same way as `fetching` installs parts."""
+    """Install parts from their recipes in the background; otherwise like `fetching`."""
     parts = cache.root() / "parts"
     tools = {tool.part: tool for r in recipes for tool in r.tools}
     folders = {
@@ -199,11 +199,11 @@ class _Installation:
         self._folders, self._say, self._lock = folders, say, lock
         self._children = Children()
         self._pool = ThreadPoolExecutor(max_workers=len(recipes) + 1)
-        # All parts count as finished, except those that are installed now.
+        # The future of a part is finished already, unless the part is being installed.
         self._coming = {part: _there(folder) for part, folder in folders.items()}
         self._began: dict[str, float] = {}
         self._running: dict[str, Future[Path]] = {}
-        for r in recipes:  # tools first
+        for r in recipes:  # tools first, since other parts wait for them
             self._running[r.part] = self._coming[r.part] = self._pool.submit(self._bring, r)
         self._heartbeat = self._pool.submit(self._report_progress)
 

@@ -204,7 +204,7 @@ def _remove_never_read(environment: Path) -> None:
     for folder in environment.glob("lib/*/site-packages/*"):
         for name in NEVER_READ:
             for found in [path for path in folder.rglob(name) if path.is_dir()]:
-                shutil.rmtree(found, ignore_errors=True)  # they may be nested
+                shutil.rmtree(found, ignore_errors=True)  # found folders may be nested
 
 
 def _librdkafka(site: Site) -> str:

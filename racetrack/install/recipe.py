@@ -45,7 +45,8 @@ class Recipe:
 
     @property
     def folder_name(self) -> str:
-        """Name of the part's folder: `<part>-<label>-<8 hexadecimal digits of its hash>`."""
+        """Name of the part's folder: `<part>-<label>-<8 hexadecimal digits of the recipe's
+        hash>`."""
         digest = hashlib.sha256(b"\0".join(self.content) + self.revision).hexdigest()
         return f"{self.part}-{self.label}-{digest[:8]}"
 
