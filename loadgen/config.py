@@ -27,7 +27,7 @@ class Config:
     """Validated settings of the load generator. Units are in the names."""
 
     workload: str
-    # Further pods of the generator, as host:port, and if this is one of them.
+    # Addresses (host:port) of the generator's further pods, and whether this is one of these pods.
     worker_hosts: tuple[str, ...]
     is_worker_host: bool
     command_host: str

@@ -82,7 +82,8 @@ class Counters:
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
-        """Return POSITION, HANDED, REFUSED or NEXT_DERIVED + kind of every partition."""
+        """Return one counter of every partition: POSITION, HANDED, REFUSED, or NEXT_DERIVED +
+        kind."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:

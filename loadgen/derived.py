@@ -96,7 +96,8 @@ class Feed:
         """Add a partition, and give it its derived events that were distributed before it joined.
 
         `schedules` are the schedules of the derived events, by kind. They must still contain every
-        event that the partition has not settled."""
+        event that the partition has not settled (handed over or refused).
+        """
         for derived, schedule in zip(self._every, schedules):
             next_one = state.next_derived[derived.kind]
             derived.schedule = schedule
@@ -134,7 +135,8 @@ class Feed:
         return min((at_ns for at_ns in due_ns if at_ns is not None), default=None)
 
     def forget(self) -> None:
-        """Drop segments of the schedules that only distributed events need."""
+        """Drop segments of the schedules that are needed only for events that have been
+        distributed."""
         for derived in self._every:
             derived.schedule.forget(derived.next)
 

@@ -26,9 +26,9 @@ from loadgen.worker_pool import WorkerPool
 from loadgen.workload import Events, Workload
 from loadgen.writer import Writer
 
-# A new rate takes effect this much later, when every worker has received it.
+# A new rate takes effect this much later, so that every worker has received it by then.
 RATE_LEAD_NS = 10 * NS_PER_MS
-RATE_LEAD_TO_PODS_NS = 40 * NS_PER_MS  # if there are workers in other pods
+RATE_LEAD_TO_PODS_NS = 40 * NS_PER_MS  # the same if there are workers in other pods
 LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0

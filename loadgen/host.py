@@ -1,8 +1,8 @@
 """Host of workers: a pod of the generator that runs workers for the pool in the first pod.
 
-It listens at the address of the control port, and greets like it. Each connection (remote.py) runs
-one worker: the host forwards the pool's orders to it, and sends its reports, and its counters
-whenever they have changed. When the connection ends, so does the worker.
+It listens at the address of the control port, and greets clients as the control port does. Each
+connection (remote.py) runs one worker: the host forwards the pool's orders to it, and sends its
+reports, and its counters whenever they have changed. When the connection ends, so does the worker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class _Relay:
         self._worker = WorkerProcess(number, self._selector, self._on_report, program)
 
     def _greet(self) -> dict[str, Any]:
-        """Greet the client, and answer until it starts a worker; return that message."""
+        """Greet the client, and answer its requests for the time until it starts a worker. Return
+        the message with which it starts the worker."""
         self._wire.send_line(GREETING)
         while True:
             try:
@@ -93,7 +94,7 @@ class _Relay:
             self._worker.send(**message["order"])
 
     def _on_report(self, _worker: WorkerProcess, report: dict[str, Any]) -> None:
-        self._send_changes()  # before the report, which may be that all was sent
+        self._send_changes()  # first, because the report may be that all messages were sent
         self._wire.send(report=report)
 
     def _store(self, words: Sequence[tuple[int, int]]) -> None:
@@ -132,7 +133,7 @@ def _serve_one(
         try:
             relay = _Relay(config, Wire(connection), program)
         except (OSError, _Refused):
-            return  # a probe, or a user
+            return  # the client was a health check or a user
         log(f"Starting a worker for {client}")
         try:
             relay.run()

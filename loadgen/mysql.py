@@ -70,7 +70,7 @@ class Database:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._connection: Any = None
-        self._exists = False  # the database
+        self._exists = False  # whether the database exists
 
     @property
     def name(self) -> str:

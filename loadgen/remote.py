@@ -104,7 +104,8 @@ class Wire:
 
 
 class Proxy:
-    """Represents a worker of another pod towards the pool."""
+    """Takes the place of a worker in the pool, and forwards everything to and from the real worker
+    in another pod."""
 
     def __init__(self, wire: Wire, link: ControlLink, counters: c.Counters, number: int) -> None:
         self._wire, self._link, self._counters, self._number = wire, link, counters, number

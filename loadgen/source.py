@@ -9,7 +9,7 @@ from loadgen import counters as c
 from loadgen.clock import NS_PER_MS
 from loadgen.schedule import Schedule
 
-# Limit per iteration, so that catching up does not block the control socket.
+# Limit per source and iteration, so that catching up does not block the control socket.
 MAX_PER_TICK = 1_000
 
 

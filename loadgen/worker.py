@@ -35,8 +35,8 @@ RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
 PURGE_WITHIN_S = 0.5
 LOG_ERRORS_EVERY_S = 5.0
-# Without errors for this long, which is longer than the interval between connection attempts, the
-# broker is back.
+# The broker counts as back after this long without errors, which is longer than the interval
+# between connection attempts.
 QUIET_S = 3.0
 # JSON form of a schedule: an object with "denominator" and "segments".
 Form = dict[str, Any]
@@ -137,12 +137,13 @@ class Worker:
         return self._client.queued() == 0 or time.monotonic() > self._leave_by_s
 
     def _settle(self) -> None:
-        """After a round of production: count failures, send reports, continue flushes."""
+        """Finish a round of production: count failures, send reports, continue flushes."""
         self._count_failed()
         self._control.send()
         if self._flushes:
             self._go_on_flushing()
-        # Update this in every round: if the worker is killed, nothing else shows what was lost.
+        # Update this counter in every round: if the worker is killed, nothing else shows how many
+        # messages were lost.
         queued = self._counters.worker(self._number) + c.QUEUED
         self._counters.word[queued] = self._client.queued()
         now_ns = self._clock.now_ns()
@@ -195,8 +196,8 @@ class Worker:
         self._flushes = unfinished
 
     def _flushed(self, token: str, left: int) -> None:
-        """Report a completed flush. If its token belongs to a release ("release/3"), give up the
-        partition, or keep it if messages are still queued."""
+        """Report a completed flush. If the flush was for the release of a partition (token
+        "release/3"), give up the partition, or keep it if messages are still queued."""
         if not token.startswith("release/"):
             self._control.report(event="flushed", token=token, left=left)
             return

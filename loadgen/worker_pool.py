@@ -41,7 +41,7 @@ class WorkerPool:
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
         self._schedules, self._derived = schedules, derived
-        # Of this pod, and of each further pod of the generator.
+        # Programs of the workers: in this pod, and in each further pod of the generator.
         programs: list[tuple[str, ...]] = [WORKER]
         programs += [(*REMOTE_WORKER, host) for host in config.worker_hosts]
         count = min(config.max_workers * len(programs), config.partitions)
@@ -51,10 +51,10 @@ class WorkerPool:
         ]
         self._fd = c.create_fd(config.partitions, count)
         self.counters = c.Counters(self._fd, config.partitions, count)
-        self._fewest = min(len(programs), count)  # each pod has a share of the load
+        self._fewest = min(len(programs), count)  # at least one worker in each pod
         self._wanted = self._fewest
         self._owner: list[int | None] = [None] * config.partitions
-        # Partitions being released, and when to retry (monotonic seconds).
+        # Partitions that workers were asked to release, and when to ask again (monotonic seconds).
         self._releasing: dict[int, float] = {}
         self._flushes: dict[str, _Flush] = {}
         self._stopping = False
@@ -131,7 +131,8 @@ class WorkerPool:
         return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:
-        """Return the number of settled scheduled pageviews, by partition."""
+        """Return the number of settled (handed over or refused) scheduled pageviews, by
+        partition."""
         return self.counters.column(c.POSITION)
 
     def lateness(self) -> list[int]:
@@ -234,8 +235,8 @@ class WorkerPool:
         self._owner[partition] = None
 
     def _on_kept(self, _worker: WorkerProcess, partition: int) -> None:
-        """Keep a partition with its worker, because the broker does not accept its queue; retry
-        later."""
+        """Keep a partition with its worker, because messages in the worker's queue can't be sent
+        now; ask for the release again later."""
         self._releasing[partition] = time.monotonic() + RETRY_RELEASE_S
         self._log(
             f"Partition {partition} can't move yet: its queue does not drain. "

@@ -21,7 +21,7 @@ STEADY_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 # Modules that are run as a worker, with their first arguments.
 WORKER = ("loadgen.worker",)
-REMOTE_WORKER = ("loadgen.remote",)  # and the address of a host of workers
+REMOTE_WORKER = ("loadgen.remote",)  # followed by the address of a host of workers
 
 
 class WorkerProcess:

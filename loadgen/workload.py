@@ -43,7 +43,8 @@ class Renderer:
 
     def events(self, share: Any, first: int, count: int, due_ms: int) -> None:
         """Append events first..first+count-1 (0-based) of a partition, all due at `due_ms` (epoch
-        milliseconds). The batch has room for them, and all are in one block of 2**32 events."""
+        milliseconds). The batch has room for them, and all are in one block of 2**32 events (see
+        `sequence.keys_for`)."""
         raise NotImplementedError
 
     def one(self, event: Any, due_ms: int) -> None:
