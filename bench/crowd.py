@@ -41,7 +41,8 @@ class Crowd:
         self._selector.register(self._join(b"watch\n"), selectors.EVENT_READ)
 
     def go_on(self) -> None:
-        """Read what watchers receive for ASK_AGAIN_S, then let slow readers send requests."""
+        """For ASK_AGAIN_S, read the output that watching clients receive. Then let the slow readers
+        send requests."""
         until_s = time.monotonic() + ASK_AGAIN_S
         while (left_s := until_s - time.monotonic()) > 0:
             for key, _ in self._selector.select(left_s):

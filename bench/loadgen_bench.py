@@ -50,7 +50,8 @@ STARTUP_SHARE = 0.2
 # A core or thread that is busy for this share of the time counts as full.
 FULL = 0.95
 PACED_RATES = (50, 5_000, 100_000)
-# Fewest events at a rate: rounding to whole events must be an error of well below 0.1 %.
+# A run at a constant rate sends at least this many events, so that rounding to whole events is an
+# error of well below 0.1 %.
 PACED_EVENTS = 3_000
 
 
@@ -80,7 +81,8 @@ class Run:
 
     @property
     def steady_cpu_s_per_million(self) -> float:
-        """CPU seconds per million messages without start-up and warm-up, which both runs have."""
+        """CPU seconds per million messages, from the difference between the two runs. So start-up
+        and warm-up, which both runs have, do not count."""
         return (self.cpu_s - self.short_cpu_s) / (self.messages * (1 - STARTUP_SHARE)) * 1e6
 
     @property

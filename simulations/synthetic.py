@@ -73,7 +73,7 @@ def curves(run: SyntheticRun, rng: np.random.Generator) -> Curves:
     """Return the curves that the run would record, warm-up included."""
     end_ms = run.window_s * 1000 + run.recorded_after_ms
     due_at = np.arange(-run.warm_up_ms, end_ms, SAMPLE_MS)
-    asked_at = due_at + 37.0  # the harness samples at other times
+    asked_at = due_at + 37.0  # the harness samples at other times than the generator
     handed = due_at - run.generator_delay_ms - run.generator_leak * np.maximum(due_at, 0)
     published = _through_broker(run, asked_at)
     updates = _updates(run, end_ms, run.cycle_ms, rng)

@@ -79,7 +79,8 @@ def count_verdicts(name: str, runs: int) -> VerdictCounter:
 
 
 def _stall_shows(run: SyntheticRun, verdict: Verdict) -> bool:
-    """Return whether the verdict is at least two cycles after the stall began."""
+    """Return whether the stall can show in the verdict: the verdict is at least two update cycles
+    after the stall began."""
     shows_ms = run.stalled_at_ms + 2 * run.cycle_ms
     return verdict.until_ms - START_MS > shows_ms
 
