@@ -57,8 +57,8 @@ def is_retriable(error: "KafkaError") -> bool:
 
 
 def _may_pass(error: "KafkaError") -> bool:
-    """Return whether an error about offsets of an existing partition is temporary. The client does
-    not know the partition any more if it has lost all brokers."""
+    """Return whether an error about offsets of an existing partition is temporary. An unknown
+    partition is temporary too: the client forgets partitions when it loses all brokers."""
     from confluent_kafka import KafkaError
 
     return is_retriable(error) or error.code() == KafkaError._UNKNOWN_PARTITION

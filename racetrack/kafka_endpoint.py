@@ -22,7 +22,7 @@ LOGIN_MODULES = {
     "OAUTHBEARER": f"{JAAS}.oauthbearer.OAuthBearerLoginModule",
 }
 OAUTH_LOGIN = f"{JAAS}.oauthbearer.OAuthBearerLoginCallbackHandler"
-CLIENT_ID = "racetrack"  # of all clients, at the token endpoint
+CLIENT_ID = "racetrack"  # OAuth name of all clients at the token endpoint
 # Variables of processes that connect to Kafka. The last two contain JSON objects with secrets.
 BOOTSTRAP, PREFIX, REPLICATION = "KAFKA_BOOTSTRAP", "KAFKA_TOPIC_PREFIX", "KAFKA_REPLICATION_FACTOR"
 LIBRDKAFKA, JAVA = "KAFKA_LIBRDKAFKA_CONFIG", "KAFKA_JAVA_CONFIG"
@@ -68,8 +68,9 @@ class KafkaEndpoint:
         )
 
     def environment(self) -> dict[str, str]:
-        """Return the variables for a process that connects to this cluster: of a broker of the
-        stack, the address only. They contain secrets, which must not become arguments."""
+        """Return the variables from which another process gets this endpoint (`from_environment`).
+        For a broker of the stack, they contain the address only. Otherwise they contain secrets, so
+        they must not become arguments."""
         if not self.is_elsewhere:
             return {BOOTSTRAP: self.servers}
         return {
@@ -85,11 +86,12 @@ class KafkaEndpoint:
         return f"{self.topic_prefix}{name}"
 
     def name_of(self, topic: str | None) -> str:
-        """Return the name of a topic of the cluster in this program."""
+        """Return the name that this program uses for a topic of the cluster."""
         return (topic or "").removeprefix(self.topic_prefix)
 
     def librdkafka(self, properties: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the configuration of a client of librdkafka with these properties of its own."""
+        """Return the configuration of a librdkafka client: the properties of this cluster, and the
+        client's own `properties`."""
         own = dict(properties or {})
         if "group.id" in own:
             own["group.id"] = self.topic(own["group.id"])
@@ -155,13 +157,13 @@ def _java(settings: Settings) -> dict[str, str]:
     if tokens := token_endpoint(settings):
         found["sasl.login.callback.handler.class"] = OAUTH_LOGIN
         found["sasl.oauthbearer.token.endpoint.url"] = tokens.url
-        # The default one needs jose4j, which few engines contain.
+        # The default validator needs the library jose4j, which few engines contain.
         found["sasl.oauthbearer.jwt.validator.class"] = f"{JAAS}.oauthbearer.ClientJwtValidator"
     return found
 
 
 def _login(settings: Settings) -> str:
-    """Return the options of the login module, in a JAAS configuration."""
+    """Return the options of the login module as text of a JAAS configuration."""
     if tokens := token_endpoint(settings):
         return f'clientId="{CLIENT_ID}" clientSecret="{tokens.secret}"'
     user, secret = _quoted(settings.kafka_sasl_username), _quoted(password(settings))
@@ -169,7 +171,8 @@ def _login(settings: Settings) -> str:
 
 
 def token_endpoint(settings: Settings) -> "TokenEndpoint | None":
-    """Return the endpoint of the command's tokens; None if clients log in without tokens."""
+    """Return the endpoint that gives clients the tokens of the user's command; None if clients log
+    in without tokens."""
     if not (command := settings.kafka_sasl_oauthbearer_token_command.get_secret_value()):
         return None
     from racetrack import kafka_token

@@ -1,4 +1,4 @@
-"""Tokens for a Kafka with SASL/OAUTHBEARER, by a command of the user.
+"""Tokens for a Kafka with SASL/OAUTHBEARER, which a command of the user prints.
 
 All clients get them from this process, by the standard way: a token endpoint of OAuth 2.0 for
 client credentials (RFC 6749, section 4.4), which librdkafka and Java clients support. It listens on
@@ -26,8 +26,8 @@ from racetrack.kafka_endpoint import CLIENT_ID
 
 SETTING = "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND"
 COMMAND_WITHIN_S = 20.0
-# Clients ask for the next token at 80 % of the lifetime, so one that is younger than this share of
-# it is still of use to another client.
+# Clients share a token until this share of its lifetime has passed. Since clients ask for the next
+# token at 80 % of the lifetime, a shared token is of use to each of them for a while.
 REUSED_FOR = 0.4
 JWT = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]+")  # header, claims and signature
 
@@ -37,7 +37,7 @@ class TokenError(SetupError):
 
 
 class Token:
-    """A JSON Web Token; its signature is not checked. Raises TokenError if it is none."""
+    """A JSON Web Token; its signature is not checked. Raises TokenError if the text is none."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -119,7 +119,7 @@ class TokenEndpoint:
 
     @cached_property
     def url(self) -> str:
-        """Address of the endpoint, which listens from now on."""
+        """Address of the endpoint. Reading it for the first time lets the endpoint listen."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}/token"
@@ -166,7 +166,7 @@ _making = threading.Lock()
 
 
 def endpoint_of(command: str) -> TokenEndpoint:
-    """Return this process's endpoint of the command's tokens."""
+    """Return this process's endpoint for the tokens that the command prints."""
     with _making:
         if command not in _endpoints:
             _endpoints[command] = TokenEndpoint(lambda: by_command(command))

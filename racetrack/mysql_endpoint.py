@@ -53,7 +53,7 @@ class MysqlEndpoint:
     def _connect(
         self, user: str, password: str, database: str | None, within_s: int
     ) -> "pymysql.Connection[Any]":
-        import pymysql  # late: most commands need no database
+        import pymysql  # imported late, since most commands need no database
 
         return pymysql.connect(
             host=self.host,

@@ -19,7 +19,7 @@ PUBLISHED_2022 = REPO / "racetrack" / "results" / "reference_2022.json"
 WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # a folder with this module is an engine
-JOIN = "+"  # between the names of engines that read one input
+JOIN = "+"  # between the names of the engines of a group, which read the same input
 
 
 @cache

@@ -12,7 +12,7 @@ SEED = 1
 
 
 def due_s(per_s: float) -> Iterator[float]:
-    """Yield endless due times, in seconds since the start, for a mean rate of `per_s`."""
+    """Yield due times without end, in seconds since the start, for a mean rate of `per_s`."""
     generator = random.Random(SEED)  # noqa: S311  # not for secrets
     at_s = 0.0
     while True:

@@ -406,8 +406,8 @@ def _newer_librdkafka() -> dict[str, str]:
 def _end(kcat: subprocess.Popen[bytes]) -> int:
     """Close kcat's output and return its exit code; kill kcat if it does not exit."""
     assert kcat.stdout  # noqa: S101
-    # After a complete read, kcat exits by itself with 0. After an incomplete one, closing the pipe
-    # makes it fail.
+    # After a complete read, kcat exits by itself. After an incomplete one, closing the pipe makes
+    # it fail.
     kcat.stdout.close()
     try:
         return kcat.wait(END_WITHIN_S)
