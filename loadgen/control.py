@@ -18,7 +18,8 @@ MAX_LINE_BYTES = 1_000
 # With this much unread output the server waits this long for the client to read, then disconnects
 # it.
 WAIT_OUTPUT_BYTES, READ_WITHIN_S = 64 * 1024, 5.0
-# About 300 lines of `watch`: half a minute without reading.
+# A client with this much unread output is disconnected: about 300 lines of `watch`, half a minute
+# without reading.
 MAX_OUTPUT_BYTES = 256 * 1024
 MAX_CLIENTS = 500
 # After the last answer a client has this long to close its side, and may send this much.

@@ -10,11 +10,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-# Words in a partition's block, which only the partition's worker writes. From NEXT_DERIVED on there
-# is one word for each kind of derived events, with room for five kinds.
+# Numbers of the words (64-bit counters) in a partition's block, which only the partition's worker
+# writes. From NEXT_DERIVED on there is one word for each kind of derived events, with room for five
+# kinds.
 POSITION, HANDED, REFUSED, NEXT_DERIVED = 0, 1, 2, 3
 _PARTITION_WORDS = 8
-# Words in a worker's block. From _HISTOGRAM on there is the histogram of lateness.
+# Numbers of the words in a worker's block. From _HISTOGRAM on there is the histogram of lateness.
 QUEUED, CPU_NS = 0, 1
 _HISTOGRAM = 8
 # Lateness is counted in classes of microseconds: exact below 32, then 32 classes per octave (3 %

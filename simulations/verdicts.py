@@ -92,7 +92,7 @@ def plain(**parameters: float) -> Make:
 
 
 def waving(wave: Wave, **parameters: float) -> Make:
-    """Return a function that makes runs with new waves."""
+    """Return a function that makes runs, each with new waves."""
     run = replace(SyntheticRun(window_s=SECONDS, rate_per_s=RATE_PER_S), **parameters)  # type: ignore[arg-type]
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:

@@ -41,8 +41,8 @@ BIN_MS, MAX_BINS = 1_000.0, 60
 # Shares of time in the lag distribution, denser at the rare high lags.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
 ROUNDING_MS = 1e-6
-# Relative tolerance. An engine that is seconds behind updates its views one after the other; the
-# largest difference measured between two views was 0.6 %.
+# Relative tolerance. An engine that is seconds behind updates its views one after the other, so
+# their counts differ; the largest difference measured was 0.6 %.
 LITTLES_LAW_TOLERANCE = 0.01
 # Largest difference in time between the two records that `littles_law` compares: times are rounded
 # to milliseconds, and the rows of one update can be STEP_MS apart.

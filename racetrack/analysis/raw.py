@@ -158,9 +158,9 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 
 def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str, list[Reading]]:
-    """Return the sum of the pods of each service, by service, a reading each second. Pods are read
-    at different times, so the values between are interpolated. CPU time includes that of pods that
-    were replaced by one of the same name."""
+    """Return the usage of each service, summed over its pods, with a reading each second. Pods are
+    read at different times, so the values between are interpolated. CPU time includes that of pods
+    that were replaced by one of the same name."""
     times = [each.at_ms for pods in services.values() for of in pods.values() for each in of]
     at_ms = np.arange(min(times), max(times) + 1, 1000)
 

@@ -27,9 +27,9 @@ RESAMPLES, SEED = 200, 20261121
 # suggest a window of TRY_S, which resolves a slope of 1 % with one update per second and 100 ms of
 # noise.
 MIN_BINS, TRY_S = 8, 30.0
-# A lag does not follow a line if its ends are 4 robust standard deviations off the line. A robust
-# standard deviation is the median absolute deviation, which is 0.6745 sigma of normal noise,
-# scaled.
+# A lag does not follow a line if its ends are 4 robust standard deviations off the line. The robust
+# standard deviation is the median absolute deviation divided by 0.6745, its value for normal noise
+# with a standard deviation of 1.
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
 # Leading values are dropped as a transient only if that reduces the variance of the slope below
 # this fraction. Dropping mere noise reduces the variance by less.

@@ -42,7 +42,7 @@ ORDER = (
     VerdictKind.UNDECIDED,
     VerdictKind.KEPT_UP,
 )
-# Separates the partitions in a cell of `reads.csv`.
+# Separates the values of the partitions in a cell of `reads.csv`.
 SEPARATOR = ";"
 # Stages of the CDC path in order, each with its own backlog.
 STAGES = ("database", "cdc", "broker", "engine")

@@ -154,7 +154,8 @@ def certificates(settings: Mapping[str, str]) -> str:
 
 
 def proxies() -> dict[str, str]:
-    """Return the proxy variables of the environment; Docker does not store them in an image."""
+    """Return the environment's proxy variables, for image builds; Docker does not store them in the
+    image."""
     environ = environment.of_download()
     return {name: environ[name] for name in PROXIES if environ.get(name)}
 

@@ -9,7 +9,7 @@ from racetrack.probes.usage import BYTES_PER_GIB, Usage
 from racetrack.stack.prometheus import Prometheus, Queries, Refused
 
 WITHIN_S = 1.0  # the interval of the samples
-# Prometheus may not answer for this long. Until then, use the last sample.
+# While Prometheus does not answer, the last sample is used. After this long, the run fails.
 LOST_S = 30.0
 
 

@@ -198,8 +198,8 @@ class _Search:
         self.names = {self._main.name, *self._tables, *(each.name for each in workload.topics)}
 
     def completed(self, named: Refusal) -> Refusal:
-        """Complete a refusal whose position the engine reported: read that message, and add the
-        faulty field and the reason."""
+        """Complete a refusal in which the engine reported the message's position: read the message,
+        and add the faulty field and the reason."""
         reason = named.reason or self._reason
         message = self._topics.at(named.topic, named.partition or 0, named.offset or 0)
         if (

@@ -38,8 +38,7 @@ Keep = Callable[[Piece], None]
 
 @dataclass(frozen=True)
 class Phases:
-    """Durations of the phases of a run, in seconds. `start_and_stop_s` and `ramp_s` are
-    estimates."""
+    """Durations of the phases of a run, in seconds. `start_and_stop_s` is an estimate."""
 
     warm_up_s: float
     settle_s: float
@@ -132,8 +131,9 @@ class ComparedRun:
     def measure_capacity(
         self, run: PlannedRun, missing: Sequence[int | None], keep: Keep, known: Piece | None
     ) -> None:
-        """Warm up at saturation and measure the capacity, then the missing rates. A rate above the
-        capacity is not offered. `known` is the capacity of this run if it was measured before.
+        """Warm up at saturation and measure the capacity, then measure the lag at the missing
+        rates, except at those above the capacity. None in `missing` stands for the window at
+        saturation. `known` is the capacity of this run if it was measured before.
 
         Raises:
             RacetrackError: a component of the stack failed.

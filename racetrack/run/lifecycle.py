@@ -83,8 +83,8 @@ def started_session(
     guard: terminal.Guard,
     open_session: OpenSession,
 ) -> Iterator[Session]:
-    """Describe a run, start the stack and load the demo. At the end of the context, stop everything
-    and record the outcome.
+    """Describe a run, start the stack, and load the engines' demos (the scripts that create their
+    views). At the end of the context, stop everything and record the outcome.
 
     Raises:
         RacetrackError: a component of the stack failed.

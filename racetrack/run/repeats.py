@@ -170,7 +170,8 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
 
     @contextmanager
     def fresh(self, run: PlannedRun) -> Iterator[ComparedRun]:
-        """Start a stack for a run and load the demo; stop everything at the end of the context.
+        """Start a stack for a run and load the engine's demo script; stop everything at the end of
+        the context.
 
         Raises:
             RacetrackError: a component of the stack failed.

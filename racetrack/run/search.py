@@ -53,10 +53,10 @@ class FreshRun(Protocol):
 
 
 class Runs(Protocol):
-    """Source of fresh runs."""
+    """Starts the runs of a search, each on a fresh stack."""
 
     def fresh(self) -> AbstractContextManager[FreshRun]:
-        """Start a run that ends with its context."""
+        """Start a run. It ends with the context."""
 
     def has_time_for_trial(self) -> bool:
         """Return whether another rate trial and the final saturation window fit in the time."""

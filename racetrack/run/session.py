@@ -132,8 +132,8 @@ class Session:
 
     def start_stack(self) -> None:
         """Start the services that the engine needs, and the load at its initial rates. Loading of
-        the demo begins as soon as all services are ready, except those for which the demo's script
-        itself waits.
+        an engine's demo, the script that creates its views, begins as soon as all services are
+        ready, except those for which the script itself waits.
 
         Raises:
             RacetrackError: a service did not start, or the broker loses writes.
@@ -322,7 +322,7 @@ class Session:
 
     @property
     def services(self) -> list[str]:
-        """Services with processes of their own, the engines' first."""
+        """Names of the services that have processes of their own, the engines' services first."""
         return engine_run.service_names(self._engine, self._stack)
 
     @property
@@ -528,7 +528,7 @@ class Session:
 
         Raises:
             EngineFailed: the engine has failed.
-            RacetrackError: another service has ended, or a message made the engine fail.
+            RacetrackError: another service has ended, or a Kafka message made the engine fail.
         """
         run.check([name for other in self._runs if other != run for name in other.services])
 

@@ -280,7 +280,8 @@ function buildCharts(groups) {
   }
 }
 
-// Engines have the first colours; their services the same ones; everything else the others.
+// Engines have the first colours, a service has the colour of its engine, and everything else has
+// the others.
 function linesOf(group) {
   const engineIndex = (name) => session.engines.findIndex((engine) => engine.name === name);
   const services = new Map(session.services.map((service) => [service.name, service.engine]));
