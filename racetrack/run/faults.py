@@ -185,8 +185,8 @@ class ExpectedOutages:
 
 class ServiceControl:
     """Kills, restarts, pauses and resumes services of a running stack. The outages are expected:
-    probes ignore failures in them. After a restart, the demo of an engine (the script
-    that creates its views) is loaded again if the engine needs that."""
+    probes ignore failures in them. After a restart, the demo of an engine (the script that creates
+    its views) is loaded again if the engine needs that."""
 
     def __init__(
         self, runs: Sequence[EngineRun], *, stack: Stack, outages: ExpectedOutages, meter: Meter

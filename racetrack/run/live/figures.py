@@ -160,7 +160,7 @@ class Figures:
 # Once the verdict is decided, it is judged again at this interval, over the last AGAIN_OVER_MS of
 # the segment.
 AGAIN_EVERY_MS, AGAIN_OVER_MS = 15_000, 60_000
-FIRST_LOOK_MS = 10_000  # time from the begin of a segment to its first verdict
+FIRST_LOOK_MS = 10_000  # time from the beginning of a segment to its first verdict
 LATE_ROWS_MS = 1_000  # rows may be written this late
 NONE = "none"
 

@@ -68,8 +68,8 @@ class Outlook:
 
 
 class Forecast:
-    """Forecast of one kind of memory from its growth in the last `over_s`. Growth in the first
-    `settles_s`, in which for example JVMs allocate their heaps, is ignored."""
+    """Forecast of one kind of memory from its growth in the last `over_s`. In the first
+    `settles_s`, in which for example JVMs allocate their heaps, it reports no growth."""
 
     def __init__(
         self, what: str, read: Read, over_s: float = GROWTH_OVER_S, settles_s: float = 0.0
