@@ -1,6 +1,7 @@
 """MySQL, the broker and the load generator without an engine, and the requests of tests to them."""
 
 import contextlib
+import itertools
 import json
 import socket
 import subprocess
@@ -161,12 +162,16 @@ def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
     return start
 
 
+_OFFSETS = itertools.cycle(range(PORTS_EACH))
+
+
 def free_ports(count: int) -> list[int]:
+    """Return free ports. The next call goes on behind them, because they may be used later."""
     free: list[int] = []
     first = PORTS_FROM + worker_number() * PORTS_EACH
-    for port in range(first, first + PORTS_EACH):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            free.append(port)
+    for offset in itertools.islice(_OFFSETS, PORTS_EACH):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", first + offset)):
+            free.append(first + offset)
         if len(free) == count:
             return free
     raise AssertionError(f"no {count} free ports from {first} on")
