@@ -38,6 +38,7 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
+TMPFS = ("REDPANDA_TMPFS", "MYSQL_TMPFS")
 MYSQL_ELSEWHERE = ("MYSQL_URL", "MYSQL_PASSWORD_FILE", "MYSQL_SSL_CA_LOCATION")
 CONNECT_ELSEWHERE = (
     "CONNECT_URL",
@@ -46,11 +47,19 @@ CONNECT_ELSEWHERE = (
     "CONNECT_SSL_CA_LOCATION",
     "CONNECT_PROPERTIES_FILE",
 )
-ONLY_NATIVE = {
-    **dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), OWN.format("broker")),
-    **dict.fromkeys(MYSQL_ELSEWHERE, OWN.format("MySQL")),
-    **dict.fromkeys(CONNECT_ELSEWHERE, OWN.format("Kafka Connect")),
-}
+# Runtimes; `airgap` means containers from images built here.
+CONTAINERS = ("compose", "airgap")
+NOT_NATIVE = (*CONTAINERS, "kubernetes")
+NOT_COMPOSE = ("native", "airgap", "kubernetes")
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Settings that have no effect in some runtimes, and the reason."""
+
+    settings: Collection[str]
+    runtimes: Collection[str]
+    why: str
 
 
 @dataclass(frozen=True)
@@ -62,21 +71,12 @@ class Applicability:
 
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
-    # Runtime (`airgap` means containers from images built here, also on Kubernetes) → setting → why
-    # it has no effect.
-    ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Settings without effect in `airgap` that have one on Kubernetes.
-    on_kubernetes: Collection[str] = ()
+    ignored: Collection[Ignored] = ()
     # Setting → the service whose results it changes. Ports and versions are left out, because users
     # export them for stacks in several runtimes at once.
     affects: Mapping[str, str] = field(default_factory=dict)
     # Settings that contain versions of public container images.
     image_versions: Collection[str] = ()
-
-
-def in_containers(settings: Collection[str], why: str) -> dict[str, Mapping[str, str]]:
-    """Return, for `Applicability.ignored`, that these settings have no effect in containers."""
-    return {runtime: dict.fromkeys(settings, why) for runtime in ("compose", "airgap")}
 
 
 STACK = Applicability(
@@ -105,37 +105,28 @@ STACK = Applicability(
         "PROMETHEUS_URL",
         "PROMETHEUS_TOKEN_FILE",
     ),
-    ignored={
-        "native": {
-            "REDPANDA_SMP": KAFKA,
-            "REDPANDA_MEMORY": KAFKA,
-            **dict.fromkeys(("REDPANDA_TMPFS", "MYSQL_TMPFS"), IN_MEMORY),
-        },
-        "compose": {
-            **dict.fromkeys(
-                (
-                    "KAFKA_HEAP",
-                    "KAFKA_CONTROLLER_PORT",
-                    "SCHEMA_REGISTRY_HEAP",
-                    "KAFKA_VERSION",
-                    "APICURIO_VERSION",
-                ),
-                REDPANDA,
-            ),
-            **ONLY_NATIVE,
-        },
-        "airgap": {
-            **ONLY_NATIVE,
-            "REDPANDA_SMP": KAFKA,
-            "REDPANDA_MEMORY": KAFKA,
-            "KAFKA_CONTROLLER_PORT": "it is not published",
-        },
-        "kubernetes": dict.fromkeys(
-            ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "REDPANDA_TMPFS", "MYSQL_TMPFS"),
-            IN_MANIFESTS,
+    ignored=(
+        Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
+        Ignored(TMPFS, ("native",), IN_MEMORY),
+        Ignored(
+            (*TMPFS, "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS"), ("kubernetes",), IN_MANIFESTS
         ),
-    },
-    on_kubernetes=(*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE),
+        Ignored(
+            (
+                "KAFKA_HEAP",
+                "KAFKA_CONTROLLER_PORT",
+                "SCHEMA_REGISTRY_HEAP",
+                "KAFKA_VERSION",
+                "APICURIO_VERSION",
+            ),
+            ("compose",),
+            REDPANDA,
+        ),
+        Ignored(("KAFKA_CONTROLLER_PORT",), ("airgap", "kubernetes"), "it is not published"),
+        Ignored((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), CONTAINERS, OWN.format("broker")),
+        Ignored(MYSQL_ELSEWHERE, NOT_NATIVE, OWN.format("MySQL")),
+        Ignored(CONNECT_ELSEWHERE, NOT_NATIVE, OWN.format("Kafka Connect")),
+    ),
     affects={
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
@@ -162,10 +153,9 @@ def ignored_settings(runtime: str) -> dict[str, str]:
     if runtime in ("airgap", "kubernetes"):
         found |= dict.fromkeys(names(), BUILT_IN)
     for each in _all():
-        if runtime == "kubernetes":
-            in_containers = each.ignored.get("airgap", {}).items()
-            found |= {name: why for name, why in in_containers if name not in each.on_kubernetes}
-        found |= each.ignored.get(runtime, {})
+        for rule in each.ignored:
+            if runtime in rule.runtimes:
+                found |= dict.fromkeys(rule.settings, rule.why)
         if runtime != "compose":
             found |= dict.fromkeys(each.image_versions, NO_IMAGE)
     return found

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, ValidationInfo, field_validator
 
 from racetrack.config import Milliseconds, Rate, Seconds, Settings
-from racetrack.stack.applicability import Applicability, in_containers
+from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
 
 NATIVE_ONLY = "the calibration engine runs natively only"
 
@@ -41,6 +41,6 @@ class CalibrationSettings(Settings):
 
 DEFECTS = tuple(name.upper() for name in CalibrationSettings.__annotations__)
 APPLICABILITY = Applicability(
-    ignored=in_containers(DEFECTS, NATIVE_ONLY),
+    ignored=(Ignored(DEFECTS, NOT_NATIVE, NATIVE_ONLY),),
     affects=dict.fromkeys(DEFECTS, "cal"),
 )

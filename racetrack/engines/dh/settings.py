@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
-from racetrack.stack.applicability import Applicability, in_containers
+from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
 
 ELSEWHERE = (
     "DEEPHAVEN_URL",
@@ -37,6 +37,6 @@ class DeephavenSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=ELSEWHERE,
-    ignored=in_containers(ELSEWHERE, NATIVE_ONLY),
+    ignored=(Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),),
     affects=dict.fromkeys(ELSEWHERE, "deephaven"),
 )

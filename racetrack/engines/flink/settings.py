@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Pods, Port, Settings, Size, text_that
-from racetrack.stack.applicability import Applicability, in_containers
+from racetrack.stack.applicability import CONTAINERS, Applicability, Ignored
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
 
@@ -41,11 +41,10 @@ APPLICABILITY = Applicability(
         "FLINK_CPU_QUERY",
         "FLINK_MEMORY_QUERY",
     ),
-    ignored={
-        **in_containers(("FLINK_GATEWAY_URL",), NATIVE_ONLY),
-        "kubernetes": {"FLINK_CHECKPOINT_MS": "pods have no folder in common"},
-    },
-    on_kubernetes=("FLINK_GATEWAY_URL",),
+    ignored=(
+        Ignored(("FLINK_GATEWAY_URL",), CONTAINERS, NATIVE_ONLY),
+        Ignored(("FLINK_CHECKPOINT_MS",), ("kubernetes",), "pods have no folder in common"),
+    ),
     affects={"FLINK_GATEWAY_URL": "flink"},
     image_versions=("FLINK_IMAGE_VERSION",),
 )

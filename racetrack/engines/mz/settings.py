@@ -6,11 +6,10 @@ from typing import Annotated
 from pydantic import Field
 
 from racetrack.config import Count, Mebibytes, Pods, Port, PostgresUrl, Settings, text_that
-from racetrack.stack.applicability import Applicability
+from racetrack.stack.applicability import NOT_COMPOSE, Applicability, Ignored
 
 ELSEWHERE = "this runtime does not start Materialize; MZ_URL is the address of a running one"
 SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
-HERE = dict.fromkeys(("MATERIALIZE_PORT", *SIZE), ELSEWHERE)
 
 
 class MaterializeSettings(Settings):
@@ -41,7 +40,7 @@ APPLICABILITY = Applicability(
         "MZ_SCHEMA_REGISTRY_URL",
         "MZ_PID",
     ),
-    ignored={"native": HERE, "airgap": HERE},
+    ignored=(Ignored(("MATERIALIZE_PORT", *SIZE), NOT_COMPOSE, ELSEWHERE),),
     affects=dict.fromkeys(SIZE, "materialized"),
     image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),  # PostgreSQL's has psql
 )

@@ -5,7 +5,13 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, Size
-from racetrack.stack.applicability import IN_MANIFESTS, IN_MEMORY, Applicability, in_containers
+from racetrack.stack.applicability import (
+    IN_MANIFESTS,
+    IN_MEMORY,
+    NOT_NATIVE,
+    Applicability,
+    Ignored,
+)
 
 ELSEWHERE = ("POSTGRES_URL", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY")
 NATIVE_ONLY = "the consumer in a container fills the PostgreSQL of the stack"
@@ -33,11 +39,11 @@ class PostgresSettings(Settings):
 APPLICABILITY = Applicability(
     # The harness passes the first one to the script.
     harness_only=("POSTGRES_TRIGGERS", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY"),
-    ignored={
-        "native": {"POSTGRES_TMPFS": IN_MEMORY},
-        **in_containers(ELSEWHERE, NATIVE_ONLY),
-        "kubernetes": {"POSTGRES_TMPFS": IN_MANIFESTS},
-    },
+    ignored=(
+        Ignored(("POSTGRES_TMPFS",), ("native",), IN_MEMORY),
+        Ignored(("POSTGRES_TMPFS",), ("kubernetes",), IN_MANIFESTS),
+        Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),
+    ),
     affects={"POSTGRES_TMPFS": "postgres", **dict.fromkeys(ELSEWHERE, "pgfeed")},
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Settings, Size, text_that
-from racetrack.stack.applicability import Applicability, in_containers
+from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
 
 
 class SparkSettings(Settings):
@@ -32,10 +32,10 @@ ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
 NATIVE_ONLY = "a stack in containers starts its own Spark"
 APPLICABILITY = Applicability(
     harness_only=ELSEWHERE,
-    ignored={
-        **in_containers(ELSEWHERE, NATIVE_ONLY),
-        "kubernetes": {"SPARK_AFTER_A_KILL": "pods have no folder in common"},
-    },
+    ignored=(
+        Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),
+        Ignored(("SPARK_AFTER_A_KILL",), ("kubernetes",), "pods have no folder in common"),
+    ),
     affects=dict.fromkeys(ELSEWHERE, "spark"),
     image_versions=("SPARK_IMAGE_VERSION",),
 )
