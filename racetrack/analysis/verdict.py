@@ -103,6 +103,16 @@ class Shortfalls:
     broker: str | None
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """The outcome of the rule for one window, with the fields of `Verdict`."""
+
+    kind: VerdictKind
+    reason: str
+    measured: Lag | None = None
+    shortest_window_s: float | None = None
+
+
 def judge(
     curves: Curves,
     start_ms: float,
@@ -122,51 +132,64 @@ def judge(
     if end_ms <= start_ms:
         raise ValueError(f"no verdict on {start_ms}..{end_ms} ms")
     curves = trusted(curves)
-    step = curves.step
     series = lag_series(curves, start_ms, end_ms)
     rates = throughput(curves, start_ms, end_ms)
     requested = rates.offered_per_s if requested_per_s is None else requested_per_s
-    window_s = _window_s(series)
-    short = _shortfalls(rates, requested, window_s)
+    short = _shortfalls(rates, requested, _window_s(series))
     gaps = update_gaps(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
-    measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
-    reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
     # Check the requested rate, not the offered one: purchases may cause a few pageviews.
     if requested_per_s == 0:
-        reason = IDLE
-    bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
-    if reason is None and bins < MIN_BINS:
-        cycles_s = MIN_BINS * (gaps.interval_ms or 0.0) / 1000
-        longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
-        reason = f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
-    if reason is None:
-        measured = _measure(curves, series, precision)
-        kind = _decide(measured, short)
-        reason = _why_by_slope(kind, measured, short, window_s)
-        interval_s = _interval_s(measured, gaps, updates)
-        if interval_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
-            kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * interval_s)
-            reason = _why_long_interval(measured, interval_s, updates, window_s)
-        elif kind is VerdictKind.UNDECIDED:
-            longer_s = shortest_window_s(measured.slope, window_s)
-        elif kind is VerdictKind.FELL_BEHIND and not updates:
-            reason = _why_silent(series, gaps, window_s)
+        judged = _Outcome(VerdictKind.UNDECIDED, IDLE)
+    elif why_not := _why_not_judged(curves, series, rates) or _ended(series, gaps, updates):
+        judged = _Outcome(VerdictKind.UNDECIDED, why_not)
+    else:
+        judged = _judge_lag(curves, series, short, gaps, updates, precision)
     return Verdict(
-        kind=kind,
-        reason=reason,
-        warnings=_warnings(series, step, end_ms, kind, short),
+        kind=judged.kind,
+        reason=judged.reason,
+        warnings=_warnings(series, curves.step, end_ms, judged.kind, short),
         threshold_pct=THRESHOLD_PCT,
         from_ms=round(start_ms),
         until_ms=round(end_ms),
-        window_s=window_s,
+        window_s=_window_s(series),
         updates=updates,
         next_update_s=gaps.next_update_s,
         requested_per_s=requested,
         throughput=rates,
-        measured=measured,
-        shortest_window_s=longer_s,
+        measured=judged.measured,
+        shortest_window_s=judged.shortest_window_s,
     )
+
+
+def _judge_lag(
+    curves: Curves,
+    series: LagSeries,
+    short: Shortfalls,
+    gaps: UpdateGaps,
+    updates: int,
+    precision: Precision,
+) -> _Outcome:
+    """Apply the rule to a window whose lag is known. `updates` is the number of updates of the
+    engine in it."""
+    window_s = _window_s(series)
+    bins = len(binned(series, series.lag_ms, precision.most_bins)[0])
+    if bins < MIN_BINS:
+        cycles_s = MIN_BINS * (gaps.interval_ms or 0.0) / 1000
+        longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
+        why = f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
+        return _Outcome(VerdictKind.UNDECIDED, why, shortest_window_s=longer_s)
+    measured = _measure(curves, series, precision)
+    kind = _decide(measured, short)
+    interval_s = _interval_s(measured, gaps, updates)
+    if interval_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
+        why = _why_long_interval(measured, interval_s, updates, window_s)
+        longer_s = math.ceil(MIN_BINS * interval_s)
+        return _Outcome(VerdictKind.UNDECIDED, why, measured, longer_s)
+    if kind is VerdictKind.FELL_BEHIND and not updates:
+        return _Outcome(kind, _why_silent(series, gaps, window_s), measured)
+    longer = shortest_window_s(measured.slope, window_s) if kind is VerdictKind.UNDECIDED else None
+    return _Outcome(kind, _why_by_slope(kind, measured, short, window_s), measured, longer)
 
 
 def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
@@ -259,13 +282,11 @@ def _bottleneck_before_engine(measured: Lag, short: Shortfalls) -> VerdictKind |
     return VerdictKind.BROKER_BOUND if limits(measured.broker, short.broker) else None
 
 
-def _why_not_judged(
-    curves: Curves, series: LagSeries, rates: Throughput, step: ClockStep | None
-) -> str | None:
+def _why_not_judged(curves: Curves, series: LagSeries, rates: Throughput) -> str | None:
     """Return why the lag cannot be computed; None if it can."""
     if series.end_ms <= series.start_ms:
-        if step:
-            return f"A clock was set back by {_step(step)} before the window: run again"
+        if curves.step:
+            return f"A clock was set back by {_step(curves.step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
         return "No pageview was due in the window: ask for a rate"
