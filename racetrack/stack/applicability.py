@@ -66,14 +66,15 @@ class Ignored:
 class Applicability:
     """Applicability of the stack's settings or of one engine's, by their names in `.env`.
 
-    An engine defines its own as `APPLICABILITY` in its `settings.py`.
+    Each engine defines the applicability of its settings as `APPLICABILITY` in its `settings.py`.
     """
 
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
     ignored: Collection[Ignored] = ()
-    # Setting → the service whose results it changes. Ports and versions are left out, because users
-    # export them for stacks in several runtimes at once.
+    # Setting → the service whose results it changes. Ports and versions are left out: users export
+    # them for several runtimes at once, so a run must not refuse to start because one of them has
+    # no effect.
     affects: Mapping[str, str] = field(default_factory=dict)
     # Settings that contain versions of public container images.
     image_versions: Collection[str] = ()
@@ -91,7 +92,7 @@ STACK = Applicability(
         "STACK_NAME",
         "WORKLOAD",
         "HARNESS_CPUS",
-        # A run that can't use them refuses to start (`racetrack.run.checks`).
+        # A run that can't have several replicas refuses to start (`racetrack.run.checks`).
         "ENGINE_REPLICAS",
         "BROKER_REPLICAS",
         "LOADGEN_REPLICAS",

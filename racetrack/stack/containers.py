@@ -39,7 +39,7 @@ def each_once(services: Sequence[str]) -> list[str]:
 class ContainerStack:
     """Common part of stacks whose services run in containers; see `racetrack.stack.contract.Stack`.
 
-    `helper_programs` are the beginnings of the names of the runtime's own programs.
+    `helper_programs` are beginnings of process names: they identify the runtime's own programs.
     """
 
     settings: Settings
@@ -48,12 +48,12 @@ class ContainerStack:
 
     @property
     def clocks(self) -> Mapping[str, ServiceClock]:
-        """Clocks of services that run elsewhere."""
+        """Clocks of services that the user provides, by service."""
         return self._provided.clocks
 
     @property
     def data_in_memory(self) -> bool:
-        """True: the services' descriptions mount a tmpfs at each data folder."""
+        """True: the compose files and manifests mount a tmpfs at each data folder."""
         return True
 
     @property
@@ -72,7 +72,7 @@ class ContainerStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """Addresses for use inside containers; they are also the scripts' defaults."""
+        """Addresses for use inside containers. The files in `scripts/` use them by default."""
         kafka = elsewhere(self.settings) or KafkaEndpoint(KAFKA)
         return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
 
@@ -164,7 +164,8 @@ def _controllers(line: str) -> list[tuple[str, str]]:
 
 
 def _folder(mounts: list[str], controller: str, path: str) -> Path:
-    """Return the folder of a control group. Its hierarchy may be mounted anywhere, or partly."""
+    """Return the folder of a control group. The hierarchy of groups may be mounted anywhere, and
+    perhaps only a part of it."""
     for line in mounts:
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)

@@ -14,7 +14,7 @@ OnReady = Callable[[str], None]
 
 
 def ignore(_service: str) -> None:
-    """Do nothing when a service is ready."""
+    """Do nothing: the default for `on_ready`."""
 
 
 class Accounting(Protocol):
@@ -92,7 +92,8 @@ class ServiceClock:
 
     @classmethod
     def covering(cls, title: str, clocks: Sequence["ServiceClock"]) -> "ServiceClock":
-        """Return the clock of a service on several nodes: the uncertainty covers all clocks."""
+        """Return one clock for a service on several nodes; its uncertainty covers all their
+        clocks."""
         lowest = min(each.offset_ms - each.uncertainty_ms for each in clocks)
         highest = max(each.offset_ms + each.uncertainty_ms for each in clocks)
         return cls(title, (lowest + highest) / 2, (highest - lowest) / 2)
@@ -106,8 +107,8 @@ class ServiceClock:
 
 
 class Cluster(Protocol):
-    """A cluster, for faults that hit its pods and nodes. Only pods of engines can be hit, since
-    others lose their data."""
+    """A cluster, for faults that hit its pods and nodes. Only pods of engines can be hit: the other
+    services would lose their data."""
 
     def require_pod(self, pod: str, services: Sequence[str]) -> None:
         """Check that one of these services will have a pod of this name.
@@ -133,7 +134,7 @@ class Cluster(Protocol):
         """Allow pods on the drained nodes again."""
 
     def cut(self, node: str, for_s: float) -> None:
-        """Cut a node's network, and return when it is whole again."""
+        """Cut a node's network for `for_s` seconds, and return when it works again."""
 
     def wait_until_ready(self, services: Sequence[str]) -> None:
         """Wait until all pods of these services are ready again.
@@ -147,7 +148,8 @@ class Cluster(Protocol):
 class PodUsage:
     """Resources that a pod has used since it was created, and its memory now.
 
-    Its CPU was limited in `periods`, and used up in `throttled` of them.
+    `periods` counts the scheduling periods with a CPU limit, and `throttled` those in which the pod
+    reached the limit.
     """
 
     service: str
@@ -170,11 +172,12 @@ class NodeSample:
     at_ms: float
     machine: str  # nodes with the same value share a machine; empty if it is the harness's
     pods: Sequence[PodUsage]
-    noise: Mapping[str, float | None]  # columns of `noise.csv`, and `helpers_s`
+    # The columns of `noise.csv`, and `helpers_s`: CPU seconds of the cluster's own programs.
+    noise: Mapping[str, float | None]
 
 
 def sum_known(one: int | None, other: int | None) -> int | None:
-    """Return the sum of two figures of nodes; None if one is unknown."""
+    """Return the sum of two nodes' figures; None if one of them is unknown."""
     return None if one is None or other is None else one + other
 
 
@@ -193,10 +196,11 @@ class NodeAgent(Protocol):
         """Return a sample of this moment."""
 
     def after(self, number: int) -> Sequence[NodeSample]:
-        """Return the samples after number `number`, even if the connection was lost since."""
+        """Return the samples with numbers after `number`, including those from while the connection
+        was lost."""
 
     def memory(self) -> Mapping[str, tuple[int | None, int | None]]:
-        """Return by service: proportional set size, and files on tmpfs, in bytes."""
+        """Return service → (proportional set size, size of its files on tmpfs), in bytes."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +308,8 @@ class Stack(Protocol):
     def data_folders(self) -> Sequence[DataFolder]:
         """Return the services' data folders.
 
-        In the native runtime they are known before the start, in containers only while these run.
+        The native runtime returns them even before the start, a container runtime only while the
+        containers run.
         """
 
     def log_of(self, service: str) -> Path:

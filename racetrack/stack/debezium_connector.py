@@ -14,19 +14,20 @@ SIDES = ("key", "value")
 
 
 def name(settings: Settings) -> str:
-    """Return the connector's name in Kafka Connect, which is unique if others use that too."""
+    """Return the connector's name in Kafka Connect. In a Kafka Connect that the user provides, the
+    name is unique to this run."""
     return RUN_NAME if settings.connect_url else settings.workload
 
 
 def full_names(settings: Settings) -> list[str]:
-    """Return the names of the workload's tables, with their database."""
+    """Return the names of the workload's tables as `<database>.<table>`."""
     database = net.mysql(settings).database
     return [f"{database}.{table}" for table in find_workload(settings.workload).tables]
 
 
 def options(settings: Settings, transforms: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the connector, without passwords and places of files. `transforms` maps
-    the names of further transforms to their classes."""
+    """Return the options of the connector, without passwords and paths of files. `transforms` maps
+    the names of additional transforms to their classes."""
     kafka, mysql = net.kafka(settings), net.mysql(settings)
     renamed = _renamed(settings) if mysql.is_elsewhere else {}
     named = [*transforms, *(["rename"] if renamed else [])]
@@ -44,8 +45,8 @@ def options(settings: Settings, transforms: Mapping[str, str]) -> dict[str, str]
         "driver.allowPublicKeyRetrieval": "true",
         "snapshot.mode": "initial",
         # Without a lock, neither the snapshot nor the stream would contain a purchase that happens
-        # after the snapshot's start, but before Debezium reads the binlog position. This lock is
-        # delayed by some milliseconds.
+        # after the snapshot's start, but before Debezium reads the binlog position. The lock delays
+        # such a purchase by some milliseconds.
         "snapshot.locking.mode": "minimal",
         "poll.interval.ms": "5",
         # Time until Debezium notices that the connection to MySQL was lost; the default is 60 s.
@@ -81,13 +82,14 @@ def converters(registry: str) -> dict[str, str]:
 
 
 def for_converters(shared: Mapping[str, str]) -> dict[str, str]:
-    """Return options of both converters."""
+    """Return these options for both converters: the one for keys and the one for values."""
     return {f"{side}.converter.{key}": value for side in SIDES for key, value in shared.items()}
 
 
 def _for_own_mysql(settings: Settings) -> dict[str, str]:
     return {
-        "database.server.id": str(settings.connect_port),  # unique among MySQL's replicas
+        # Unique among MySQL's replicas, of which Debezium is one.
+        "database.server.id": str(settings.connect_port),
         "database.ssl.mode": "disabled",
     }
 
@@ -97,14 +99,15 @@ def _for_shared_mysql(settings: Settings) -> dict[str, str]:
     return {
         "database.server.id": str(zlib.crc32(mysql.database.encode()) or 1),
         "database.ssl.mode": "verify_identity" if mysql.ca_file else "preferred",
-        # Debezium's documented settings lock all tables of the server. This one locks the run's.
+        # Lock only the run's tables. With its documented settings, Debezium locks all tables of the
+        # server.
         "internal.test.disable.global.locking": "true",
     }
 
 
 def _renamed(settings: Settings) -> dict[str, str]:
-    """Return the options of a transform that gives the topics the names that they have with the
-    stack's own MySQL."""
+    """Return the options of a transform that renames the topics. They get the names that they would
+    have with the stack's own MySQL."""
     return {
         "transforms.rename.type": "org.apache.kafka.connect.transforms.RegexRouter",
         "transforms.rename.regex": rf"(.*\.){net.mysql(settings).database}(\..*)",

@@ -1,8 +1,8 @@
 """Contract of services that the user provides: they run elsewhere, at an address in the settings.
 
-The stack starts none of these. It checks them before it starts anything, and at its end removes
-what the run created in them. `provided.py` finds those of a run. An engine declares its own as
-`ELSEWHERE` in its `elsewhere.py`.
+The stack does not start these services. It checks them before it starts anything, and at its end it
+removes what the run created in them. `provided.py` finds the ones that a run uses. An engine that
+the user can provide is declared as `ELSEWHERE` in the engine's `elsewhere.py`.
 """
 
 import os
@@ -29,8 +29,8 @@ CLOCK_WITHIN_S = 3.0
 
 @dataclass(frozen=True)
 class Failure:
-    """Refusal of an operation: the setting to look at, the server's answer, and the remedy, a
-    clause."""
+    """Refusal of an operation: the setting to look at, the server's answer, and the remedy. The
+    remedy is a clause without a full stop."""
 
     setting: str
     answer: str
@@ -42,7 +42,8 @@ class Failure:
 
 @dataclass(frozen=True)
 class Passed:
-    """Operations that succeeded, in the user's words, and the service's clock if it matters."""
+    """Result of a check that passed: the operations that succeeded, described for the user, and the
+    service's clock if it was compared with this machine's."""
 
     operations: tuple[str, ...]
     clock: ServiceClock | None = None
@@ -52,7 +53,7 @@ class Elsewhere(Protocol):
     """A service that may run elsewhere."""
 
     service: str  # its name in the stack, such as `broker`
-    title: str  # its name for people
+    title: str  # its name in messages
     setting: str  # setting that contains the address
     # True if the stack nevertheless starts a process for it: a relay through which all clients on
     # this machine reach it, or a program that uses it.
@@ -62,7 +63,8 @@ class Elsewhere(Protocol):
         """Return the address without secrets; empty if the stack starts the service."""
 
     def check(self, settings: Settings) -> Passed:
-        """Perform once, in at most ten seconds, the operations that a run needs; leave nothing.
+        """Perform once, in at most ten seconds, the operations that a run needs; remove what they
+        created.
 
         Raises:
             SetupError: the service can't be used; the message has a line for each reason.
@@ -81,9 +83,9 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
 
 
 def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | None:
-    """Return why an engine at `host` can't reach what it needs on this machine: the broker and
-    registry, or the tokens for a Kafka; None if there is no such reason."""
-    # On Kubernetes, the address of a node leads to both.
+    """Return why an engine at `host` can't get what it needs from this machine: the broker and
+    registry, or tokens for the user's Kafka. None if it can get them."""
+    # On Kubernetes, broker and registry are reached at the address of a node.
     if _is_loopback(host) or settings.runtime == "kubernetes":
         return None
     if settings.kafka_sasl_mechanism == "OAUTHBEARER":
@@ -99,7 +101,7 @@ def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | Non
 def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return host == "localhost"
 
 
@@ -108,16 +110,18 @@ class ClockReading:
     """A reading of a service's clock. All times are epoch milliseconds; the service read its clock
     at an unknown time between request and answer."""
 
-    sent_ms: float  # by this machine's clock, as `answered_ms`
+    sent_ms: float  # by this machine's clock, like `answered_ms`
     answered_ms: float
-    # Bounds of the service's time: equal, unless it is rounded.
+    # Bounds of the time that the service reported. They are equal, unless the service rounds its
+    # time.
     earliest_ms: float
     latest_ms: float
 
 
 class Stopwatch:
-    """Times of a request and of its answer: the wall clock at the request, and from then on the
-    monotonic clock, which corrections of the wall clock do not change."""
+    """Stopwatch for a request and its answer. It reads the wall clock once, at the request; the
+    time until the answer comes from the monotonic clock, so that a correction of the wall clock in
+    between has no effect."""
 
     def __init__(self) -> None:
         # Read the clocks in this order: a pause between them makes the answer seem later, but the

@@ -12,11 +12,11 @@ from racetrack.errors import SetupError
 
 # Log one line per garbage collection pause, with the time at which the pause ended.
 LOG_GC_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
-# Independent of the machine's locale: in a Turkish one, the upper case of "classic" would not be a
-# valid protocol name.
+# A fixed locale, independent of the machine's: in a Turkish locale, the upper case of "classic"
+# would not be a valid protocol name.
 LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
 
-# Kafka's clients use no other URLs for tokens than those in this property.
+# Property with the URLs from which Kafka's clients may fetch tokens; they reject all others.
 LOGIN_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 

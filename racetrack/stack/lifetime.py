@@ -39,7 +39,7 @@ class Watchdog:
         stack_name: str,
         clears_within_s: float = CLEARS_WITHIN_S,
     ) -> None:
-        """`clears_within_s` limits the wait for the watchdog of a killed run."""
+        """`clears_within_s` limits how long this waits for the watchdog of a killed run."""
         self._runtime, self._stack_name = runtime, stack_name
         self._clears_within_s = clears_within_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,7 +57,8 @@ class Watchdog:
         self, run_folder: Path | None, say: Say, environment: Mapping[str, str] | None = None
     ) -> None:
         """Start the watchdog process, which records its actions in `run_folder`. `environment` has
-        the variables with which it removes what the run created in services elsewhere.
+        the variables that it needs to remove what the run created in services that the user
+        provides.
 
         Raises:
             BusyError: see `wait_for_last`.
@@ -73,7 +74,7 @@ class Watchdog:
                     self._stack_name,
                     *([str(run_folder.absolute())] if run_folder else []),
                 ],
-                # Python closes the writing end in all other children.
+                # No other child inherits the writing end of this pipe: Python closes it in them.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 cwd=REPO,
@@ -141,8 +142,8 @@ class UpFile:
         return self._recorded("runtime")
 
     def run_name(self) -> str:
-        """Return the name of the objects that the recorded stack's run created elsewhere; empty if
-        there is no record."""
+        """Return the recorded run's `RUN_NAME` (see elsewhere.py): the name of the objects that it
+        created in services that the user provides. Empty if there is no record."""
         return self._recorded("run_name") or ""
 
     def _recorded(self, name: str) -> str | None:

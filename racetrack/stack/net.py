@@ -38,7 +38,7 @@ _plain = opener()
 
 
 def host(settings: Settings) -> str:
-    """Return the address at which services that listen on BIND_ADDRESS are reached."""
+    """Return the address at which clients reach services that listen on BIND_ADDRESS."""
     return settings.reach_address
 
 
@@ -66,7 +66,8 @@ def redis(settings: Settings) -> str:
 def mysql(settings: Settings) -> MysqlEndpoint:
     """Return the MySQL that the user provides, or the stack's.
 
-    In the stack's, the database and its user have the name that the workload gives them.
+    The stack's MySQL has one database and one user for the workload; both have the name that the
+    workload defines.
     """
     name = find_workload(settings.workload).database
     return mysql_endpoint.elsewhere(settings, RUN_NAME) or MysqlEndpoint(

@@ -1,7 +1,7 @@
-"""A Kafka Connect that runs elsewhere, with Debezium and Apicurio's converter.
+"""A Kafka Connect that the user provides, with Debezium and Apicurio's converter.
 
-The stack's service `debezium` is then only a relay on this machine. A run has a connector named
-RUN_NAME there, which is deleted at the end, together with its offsets.
+The stack's service `debezium` is then only a relay to it on this machine. A run creates a connector
+named RUN_NAME there, and deletes the connector and its offsets at the end.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ REMEDIES = {
     404: ("CONNECT_URL", "It has to be the URL of its REST API, of version 3.7 or later"),
     405: ("CONNECT_URL", VERSION),
 }
-# Kept in memory, so that no file or topic remains. A connector that Kafka Connect restarts
-# therefore fails, and so does the run.
+# Keeps the history of table schemas in memory, so that no file or topic remains. As a consequence,
+# a connector that Kafka Connect restarts fails, and the run fails with it.
 HISTORY = "io.debezium.relational.history.MemorySchemaHistory"
 
 
 def authorization(settings: Settings) -> str:
-    """Return the HTTP header's value for user and password; empty without a user. It is a secret.
+    """Return the value of the header `Authorization`; empty without a user. The value is a secret.
 
     Raises:
         UsageError: the password's file can't be read.
@@ -56,7 +56,8 @@ def connector_config(settings: Settings) -> dict[str, str]:
 
 
 def versions(url: str) -> dict[str, str]:
-    """Return the versions of Kafka Connect at `url`, and of a run's plugins that report theirs."""
+    """Return the version of the Kafka Connect at `url`, and those of the plugins that a run uses,
+    as far as they report one."""
     worker: Any = net.get_json(url)
     plugins: Any = net.get_json(f"{url}/connector-plugins?connectorsOnly=false")
     found = {each["class"]: each["version"] for each in plugins if each.get("version")}
@@ -89,7 +90,7 @@ class _Client(own_http.HttpService):
         return self.ask(what, method, f"{self.url}/connectors/{name}{path}")
 
     def require_plugins(self) -> None:
-        """Check that a run's plugins are installed."""
+        """Check that the plugins that a run needs are installed."""
         plugins = f"{self.url}/connector-plugins?connectorsOnly=false"
         found = {each["class"] for each in self.ask("list plugins", "GET", plugins)}
         if missing := [each for each in PLUGINS if each not in found]:
@@ -98,14 +99,14 @@ class _Client(own_http.HttpService):
             raise own_http.Refusal(Failure("CONNECT_URL", answer, remedy))
 
     def require_kafka(self, cluster: str) -> None:
-        """Check that the Kafka of this Kafka Connect has this id."""
+        """Check that this Kafka Connect uses the Kafka with the id `cluster`."""
         own = self.ask("reach it", "GET", f"{self.url}/").get("kafka_cluster_id")
         if own != cluster:
             answer = f"its Kafka has the id {own}, and that of KAFKA_BOOTSTRAP_SERVERS {cluster}"
             raise own_http.Refusal(Failure("CONNECT_URL", answer, "Both have to be the same"))
 
     def validate(self, config: dict[str, str]) -> None:
-        """Let Debezium check the configuration, for which it connects to MySQL."""
+        """Let Debezium check the configuration. It connects to MySQL to do so."""
         url = f"{self.url}/connector-plugins/{debezium_connector.CLASS}/config/validate"
         found = self.ask("use Debezium", "PUT", url, {"name": CHECK, **config})
         values = (each["value"] or {} for each in found["configs"])
@@ -117,7 +118,7 @@ class _Client(own_http.HttpService):
             raise own_http.Refusal(Failure("CONNECT_URL", answer, remedy))
 
     def create_stopped(self, config: dict[str, str]) -> None:
-        """Create a connector that does nothing."""
+        """Create the connector CHECK in the state STOPPED, so that it reads nothing."""
         body = {"name": CHECK, "config": config, "initial_state": "STOPPED"}
         self.ask("create connectors", "POST", f"{self.url}/connectors", body)
 
@@ -136,14 +137,16 @@ class _Client(own_http.HttpService):
         try:
             status = self.connector("read connectors' states", "GET", name, "/status")
         except own_http.Refusal as refusal:
-            if refusal.status == own_http.NOT_FOUND:  # it was created a moment ago
+            # It was created a moment ago, and has no state yet.
+            if refusal.status == own_http.NOT_FOUND:
                 return False
             raise
         return status["connector"]["state"] == "STOPPED" and not status["tasks"]
 
 
 class Connect:
-    """See `racetrack.stack.elsewhere.Elsewhere`. `cluster_id` returns the id of the run's Kafka."""
+    """Implementation of `racetrack.stack.elsewhere.Elsewhere`. `cluster_id` returns the id of the
+    run's Kafka."""
 
     service, title, setting, starts_here = "debezium", "Kafka Connect", "CONNECT_URL", True
 
@@ -154,7 +157,7 @@ class Connect:
         return settings.connect_url
 
     def check(self, settings: Settings) -> Passed:
-        """Validate a run's connector, and create and delete one that does nothing."""
+        """Validate a run's connector; create a stopped connector and delete it."""
         client, config = _Client(settings), connector_config(settings)
         steps: dict[str, Callable[[], object]] = {
             "use the same Kafka": lambda: client.require_kafka(self._cluster_id(settings)),

@@ -1,6 +1,6 @@
-"""Requests to a service that runs elsewhere and has an HTTP API with JSON, and its refusals.
+"""Requests to the HTTP API of a service that the user provides, and their errors.
 
-Its settings are called `<NAME>_URL`, `<NAME>_USERNAME`, `<NAME>_PASSWORD_FILE` and
+The service's settings are called `<NAME>_URL`, `<NAME>_USERNAME`, `<NAME>_PASSWORD_FILE` and
 `<NAME>_SSL_CA_LOCATION`.
 """
 
@@ -20,7 +20,7 @@ NOT_FOUND = 404
 
 
 class Refusal(Exception):
-    """A missing or unusable answer."""
+    """A request got no answer, or an unusable one."""
 
     def __init__(self, failure: Failure, status: int = 0) -> None:
         super().__init__(str(failure))
@@ -28,13 +28,15 @@ class Refusal(Exception):
 
 
 def authorization(user: str, password: str) -> str:
-    """Return the HTTP header's value for a login; empty without a user. It is a secret."""
+    """Return the value of the header `Authorization` for a login; empty without a user. The value
+    is a secret."""
     both = base64.b64encode(f"{user}:{password}".encode()).decode()
     return f"Basic {both}" if user else ""
 
 
 class HttpService:
-    """A service whose settings have this prefix. `remedies` maps HTTP status to remedy."""
+    """A service whose settings start with `<name>_`. `remedies` maps an HTTP status to the setting
+    at fault and the remedy; it must contain NOT_FOUND."""
 
     def __init__(
         self, name: str, settings: Settings, authorization: str, remedies: Mapping[int, Any]
@@ -45,7 +47,8 @@ class HttpService:
         self._prefix, self._remedies = name.upper(), remedies
 
     def ask(self, what: str, method: str, url: str, body: object = None) -> Any:
-        """Return the JSON of an answer. `what` is the operation in the user's words.
+        """Send a request and return the JSON of the answer. `what` names the operation in error
+        messages, such as `list schemas`.
 
         Raises:
             Refusal: there is no usable answer.

@@ -1,7 +1,7 @@
-"""A Kafka that runs elsewhere, and the topics and consumer groups that a run creates there.
+"""A Kafka that the user provides, and the topics and consumer groups that a run creates there.
 
-Their names begin with KAFKA_TOPIC_PREFIX. A run starts only if no such name exists, so at its end
-all of them are its own.
+Their names begin with KAFKA_TOPIC_PREFIX. A run starts only if no such topic exists, so at the end
+of the run all names with the prefix are the run's own.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,8 @@ class OwnNames:
         from confluent_kafka import KafkaException
 
         remaining, count = [], 0
-        admin = self._admin()  # keep a reference: requests are dropped with the client
+        # Keep a reference, because requests are lost if the client is garbage-collected.
+        admin = self._admin()
         kinds = {"topics": self._remove_topics, "consumer groups": self._remove_groups}
         for kind, remove in kinds.items():
             try:
@@ -110,7 +111,7 @@ class OwnNames:
 
 
 class _Broker:
-    """See `racetrack.stack.elsewhere.Elsewhere`."""
+    """Implementation of `racetrack.stack.elsewhere.Elsewhere`."""
 
     service, title, setting, starts_here = "broker", "Kafka", "KAFKA_BOOTSTRAP_SERVERS", False
 

@@ -1,8 +1,8 @@
-"""Check of a Kafka that runs elsewhere, in at most ten seconds and before anything is started.
+"""Check of a Kafka that the user provides, in at most ten seconds and before anything is started.
 
 The check performs once each operation that a run performs often: create a topic, write with
-acks=all, read, commit, describe and delete. Acknowledged writes also show the difference between
-the clocks.
+acks=all, read, commit, describe and delete. The timestamps of acknowledged writes also show the
+difference between the broker's clock and this machine's.
 """
 
 import time
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 WITHIN_S = 10.0
-NAME = "racetrack-check"  # of the topic and of the consumer group
+NAME = "racetrack-check"  # of the check's topic and of its consumer group
 GROUP = {"group.id": NAME, "enable.auto.commit": False}
-# To measure the clock: the number of records, for each number of records in flight, and the time
-# between two records. One at a time is slow: a broker that was idle for 40 ms takes three times as
-# long to acknowledge a record as a busy one. On a busy machine, many at a time wait for each other.
+# To measure the clock, the check writes CLOCK_RECORDS records for each number of records in flight,
+# one every CLOCK_EVERY_S seconds. Several numbers are tried, because the fastest acknowledgement
+# counts: with one record in flight, a broker that was idle for 40 ms takes three times as long to
+# acknowledge it as a busy broker; with many, records wait for each other on a busy machine.
 CLOCK_RECORDS, CLOCK_IN_FLIGHT, CLOCK_EVERY_S = 25, (1, 2, 4, 8), 0.002
 BATCH_BYTES = 1_000_000  # largest batch of the generator's client
 RETENTION_MS = 3_600_000
@@ -43,7 +44,7 @@ def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
     """Check that a run can use this Kafka; remove what the check created.
 
     Raises:
-        SetupError: it can't; the message has a line for each reason.
+        SetupError: a run can't use it; the message has a line for each reason.
         UsageError: a property of clients is unknown or malformed.
     """
     from confluent_kafka import KafkaException
@@ -74,7 +75,8 @@ class _Check:
         self.clock: ServiceClock | None = None
 
     def run(self) -> None:
-        """Try all operations; skip those that need an earlier one that failed."""
+        """Try all operations. After a failure, skip the operations that depend on the failed
+        one."""
         admin = self._admin
         if not self._try("reach it", lambda: admin.list_topics(timeout=self._left_s() / 2)):
             return
@@ -119,7 +121,8 @@ class _Check:
         return False
 
     def _failure(self, what: str, error: "KafkaError", right: str) -> Failure:
-        """Return the failure of an operation that needs a right on names with the prefix."""
+        """Return the failure of an operation. `right` is the right that it needs on names with the
+        prefix."""
         from confluent_kafka import KafkaError
 
         self._admin.poll(0)  # calls `error_cb`
@@ -160,7 +163,8 @@ class _Check:
     def _write(self) -> None:
         """Write some records, and compare the broker's clock with this machine's."""
         with _producer(self._client({"acks": "all", "retries": 0, "linger.ms": 0})) as write:
-            # The first record waits for metadata, and the topic may still be without a leader.
+            # Write one record first: it also waits for metadata, and is repeated while the new
+            # topic has no leader.
             self._patiently(lambda: write(self._topic, 1, 1, self._left_s() / 2))
             readings: list[ClockReading] = []
             for in_flight in CLOCK_IN_FLIGHT:
@@ -169,8 +173,8 @@ class _Check:
             self.clock = clock_by("the broker", readings)
 
     def _patiently(self, operation: Callable[[], object]) -> None:
-        """Repeat an operation while its error is temporary, such as that of a new topic, or of the
-        first group in a cluster."""
+        """Repeat an operation while its error is temporary. Kafka returns such errors for a new
+        topic, and for the first consumer group of a cluster."""
         from confluent_kafka import KafkaError, KafkaException
 
         from racetrack.kafka_client import is_retriable
@@ -215,7 +219,7 @@ class _Check:
         futures[self._group].result(self._left_s())
 
     def _limits(self, admin: "AdminClient") -> None:
-        """Check that the broker's limits suit a run."""
+        """Check that new topics allow large enough messages, and keep them long enough."""
         from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
         resource = ConfigResource(ResourceType.TOPIC, self._topic)
@@ -245,7 +249,7 @@ _OTHER = (
 
 
 def _causes() -> dict[int, tuple[str, str]]:
-    """Return setting and remedy by the codes of errors with a known cause."""
+    """Return error code → (the setting at fault, the remedy), for errors with a known cause."""
     from confluent_kafka import KafkaError
 
     return {
@@ -286,7 +290,7 @@ def _producer(client: dict[str, Any]) -> Iterator[Write]:
     """Provide a function that writes records into a topic, at most `in_flight` at a time. It
     returns a reading of the broker's clock for each record that was acknowledged in time.
 
-    The function raises KafkaException, and TimeoutError if none was acknowledged.
+    The function raises KafkaException, or TimeoutError if no record was acknowledged.
     """
     from confluent_kafka import KafkaException, Producer
 

@@ -1,6 +1,6 @@
-"""A MySQL that runs elsewhere.
+"""A MySQL that the user provides.
 
-A run's tables are in a database of its own there, named RUN_NAME, which is dropped at the end.
+Each run has a database of its own there, named RUN_NAME, and drops it at the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ WRITE = Step(
     ),
     IN_DATABASE,
 )
-# As Debezium does for its snapshot.
+# Debezium locks tables in this way for its snapshot.
 LOCK_STATEMENTS = (f"FLUSH TABLES {TABLE} WITH READ LOCK", "UNLOCK TABLES")
 LOCK = Step("lock tables", LOCK_STATEMENTS, "RELOAD ON *.*")
 LIST_LOGS = Step("list binary logs", ("SHOW BINARY LOGS",), "REPLICATION CLIENT ON *.*")
@@ -71,7 +71,7 @@ class _Check:
         self.failures: list[Failure] = []
 
     def run(self) -> None:
-        """Try all steps; skip those that need an earlier one that failed."""
+        """Try all steps. After a failure, skip the steps that depend on the failed one."""
         self._require_whole_rows()
         self._try(LIST_LOGS)
         self._try(READ_LOG)
@@ -110,7 +110,7 @@ class _Check:
 
 
 class _Mysql:
-    """See `racetrack.stack.elsewhere.Elsewhere`."""
+    """Implementation of `racetrack.stack.elsewhere.Elsewhere`."""
 
     service, title, setting, starts_here = "mysql", "MySQL", "MYSQL_URL", False
 
@@ -159,7 +159,7 @@ def _open(settings: Settings, within_s: int) -> Iterator[Cursor]:
 
 
 def _cause(error: Exception) -> tuple[str, str]:
-    """Return setting and remedy for a login that failed."""
+    """Return the setting at fault and the remedy for a login that failed."""
     if error.args and error.args[0] == LOGIN_REFUSED:
         return LOGIN
     is_about_tls = any(word in words(error) for word in ("SSL", "TLS", "CERTIFICATE"))

@@ -1,8 +1,8 @@
-"""A schema registry that runs elsewhere.
+"""A schema registry that the user provides.
 
 The stack's service `registry` is then a relay on this machine, which adds TLS and the password, so
-that all clients connect as they do to a registry of the stack. The schemas that a run registers are
-named by topics, so their names begin with KAFKA_TOPIC_PREFIX.
+that clients connect to it like to the stack's own registry. The schemas that a run registers are
+named after topics, so their names begin with KAFKA_TOPIC_PREFIX.
 """
 
 import json
@@ -16,8 +16,8 @@ from racetrack.stack.elsewhere import Passed, refused
 
 CHECK = "racetrack-check"
 SCHEMA = {"type": "record", "name": "tried", "fields": [{"name": "number", "type": "long"}]}
-# API of Apicurio, version 2, by which Debezium's converter registers schemas. The remaining clients
-# use Confluent's API.
+# Path of Apicurio's own API, version 2, with which Debezium's converter registers schemas. All
+# other clients use Confluent's API.
 APICURIO = "/apis/registry/v2"
 REMEDIES = {
     401: ("REGISTRY_USERNAME", "Check the user, and REGISTRY_PASSWORD or its file"),
@@ -27,7 +27,7 @@ REMEDIES = {
 
 
 def authorization(settings: Settings) -> str:
-    """Return the HTTP header's value for user and password; empty without a user. It is a secret.
+    """Return the value of the header `Authorization`; empty without a user. The value is a secret.
 
     Raises:
         UsageError: the password's file can't be read.
@@ -36,7 +36,7 @@ def authorization(settings: Settings) -> str:
 
 
 def password(settings: Settings) -> str:
-    """Return the user's password.
+    """Return the password of REGISTRY_USERNAME.
 
     Raises:
         UsageError: its file can't be read.
@@ -55,19 +55,20 @@ class _Client(own_http.HttpService):
         super().__init__("registry", settings, authorization(settings), REMEDIES)
 
     def subjects(self, prefix: str) -> list[str]:
-        """Return the names with this prefix."""
+        """Return the names of the registered schemas (subjects) that begin with `prefix`."""
         found = self.ask("list schemas", "GET", f"{self.url}/subjects")
         return sorted(name for name in found if name.startswith(prefix))
 
     def delete(self, subject: str) -> None:
-        """Delete all versions of a subject, which has to be done twice to remove them."""
+        """Delete all versions of a subject. It takes two requests: the first only marks them as
+        deleted."""
         url = f"{self.url}/subjects/{quote(subject, safe='')}"
         self.ask("delete schemas", "DELETE", url)
         self.ask("delete schemas", "DELETE", f"{url}?permanent=true")
 
 
 class _Registry:
-    """See `racetrack.stack.elsewhere.Elsewhere`."""
+    """Implementation of `racetrack.stack.elsewhere.Elsewhere`."""
 
     service, title, setting, starts_here = "registry", "Schema registry", "REGISTRY_URL", True
 
@@ -75,7 +76,7 @@ class _Registry:
         return settings.registry_url
 
     def check(self, settings: Settings) -> Passed:
-        """Register, read and delete a schema, and find Apicurio's own API."""
+        """Register, read and delete a schema, and send a request to Apicurio's own API."""
         client = _Client(settings)
         subject = f"{settings.kafka_topic_prefix}{CHECK}-value"
         url = client.url

@@ -75,11 +75,12 @@ def _remove(path: Path) -> None:
 class Archive:
     """Archive of the loaded classes of one service with one class path: a `FasterStart`.
 
-    To make the archive, the service runs once as a training. `train(context, file)` writes its
-    configuration into `context.work` and returns the launch of a process that writes `file` when it
-    ends. `answers` raises NotReady until the training has loaded its classes; then the training is
-    terminated. A training that exits with 0 before that succeeds too. `ports` are settings that are
-    replaced by free ports for the training, `peers` the services that it needs.
+    To make the archive, the service runs once in a so-called training. `train(context, file)`
+    writes the service's configuration into `context.work` and returns the process to start; that
+    process writes the archive to `file` when it ends. `answers` raises NotReady until the training
+    has loaded its classes; then the training is terminated. A training that exits with 0 by itself
+    succeeds, too. `ports` are the port settings that the training replaces by free ports; `peers`
+    are the services that must run meanwhile.
     """
 
     service: str
@@ -104,7 +105,8 @@ class Archive:
         return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
 
     def make(self, context: Context) -> None:
-        """Make the archive. On failure, for example for lack of memory, there is no archive."""
+        """Make the archive. If the training fails, for example for lack of memory, that is no
+        error, but there is no archive."""
         scratch = context.work / "training"
         scratch.mkdir()
         try:

@@ -64,8 +64,9 @@ def work_root(stack_name: str) -> Path:
 def members(stack_name: str) -> list[Member]:
     """Return all live processes of a stack, oldest first.
 
-    They are the processes with the stack's mark and their descendants: some programs, such as a
-    database that shows its tasks in process titles, overwrite their environment.
+    They are the processes with the stack's mark, and their descendants. Descendants are included
+    because some programs overwrite their environment, and with it the mark: for example, a database
+    that shows its tasks in process titles.
     """
     found: dict[int, Member] = {}
     for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
@@ -181,8 +182,8 @@ def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Membe
 
 
 def _is_roomy(folder: Path) -> bool:
-    """Return whether a folder is writable, has enough space for a run, and allows Java to load
-    libraries from it."""
+    """Return whether a folder is writable, has enough space for a run, and may contain libraries
+    that Java loads."""
     if not os.access(folder, os.W_OK):
         return False
     room = os.statvfs(folder)

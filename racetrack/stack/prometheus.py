@@ -1,4 +1,4 @@
-"""CPU time and memory of services that run elsewhere, from queries to the user's Prometheus.
+"""CPU time and memory of services that the user provides, from queries to the user's Prometheus.
 
 The settings of a service's queries have the same prefix as the setting of its address:
 POSTGRES_CPU_QUERY and POSTGRES_MEMORY_QUERY belong to POSTGRES_URL.
@@ -38,10 +38,10 @@ class Queries:
     service: str
     cpu: str
     memory: str
-    prefix: str  # of the two settings, such as `POSTGRES_`
+    prefix: str  # of the names of the two settings, such as `POSTGRES_`
 
     def setting(self, what: str) -> str:
-        """Return the name of the setting of `cpu` or `memory`."""
+        """Return the name of the setting with the query for `what`: `cpu` or `memory`."""
         return f"{self.prefix}{what.upper()}_QUERY"
 
 
@@ -86,7 +86,7 @@ class Prometheus:
         """Try both queries.
 
         Raises:
-            SetupError: one did not return a number.
+            SetupError: a query did not return one number.
         """
         failures = []
         for read in (self.cpu_s, self.memory_bytes):
@@ -146,7 +146,7 @@ def _one_number(data: Any, setting: str, what: str) -> float:
 
 
 def _authorization(settings: Settings) -> str:
-    """Return the HTTP header's value with the token; empty without one."""
+    """Return the value of the header `Authorization` with the token; empty if there is no token."""
     if not (file := settings.prometheus_token_file):
         return ""
     try:

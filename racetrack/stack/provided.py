@@ -12,14 +12,15 @@ from racetrack.stack.contract import Say, ServiceClock
 from racetrack.stack.elsewhere import RUN_NAME, Elsewhere, Passed
 from racetrack.stack.prometheus import Prometheus, Queries, queries
 
-# Variable of the watchdog's process: a JSON list of services.
+# Environment variables of the watchdog process: the names of the provided services that the run
+# uses, as a JSON list, and the run's RUN_NAME.
 SERVICES = "RACETRACK_ELSEWHERE"
 NAME = "RACETRACK_RUN_NAME"
 
 
-@cache  # used every second
+@cache  # cached, because it is called every second
 def every() -> tuple[Elsewhere, ...]:
-    """Return all services that may run elsewhere, each after those that it uses."""
+    """Return all services that the user may provide, each after the services that it uses."""
     from racetrack.stack import own_connect, own_kafka, own_mysql, own_registry
 
     of_engines = (module.ELSEWHERE for module in plugins.of_all("elsewhere").values())
@@ -56,8 +57,8 @@ def pods_of(service: Elsewhere, settings: Settings) -> str:
 
 
 def require_pods_possible(settings: Settings) -> None:
-    """Check that settings name pods only of services that run elsewhere, on Kubernetes, and that
-    nothing else measures these.
+    """Check the settings that name pods: they apply only on Kubernetes, to services that the user
+    provides and that no Prometheus query measures.
 
     Raises:
         UsageError: one of these conditions is not met.
@@ -86,7 +87,7 @@ def queried(settings: Settings) -> list[Queries]:
 
 
 def check(service: Elsewhere, settings: Settings) -> Passed:
-    """Check a service, and the queries for it.
+    """Check a service, and the Prometheus queries for it.
 
     Raises:
         UsageError: settings contradict each other.
@@ -106,16 +107,17 @@ class Provided:
     def __init__(self, settings: Settings) -> None:
         self.clocks: dict[str, ServiceClock] = {}
         self._settings = settings
-        self._used: list[Elsewhere] | None = None  # until they are checked
+        self._used: list[Elsewhere] | None = None  # None until `check` is called
 
     @property
     def used(self) -> Sequence[Elsewhere]:
-        """The services that the run uses; before their check, all that the settings contain."""
+        """The provided services that the run uses; before `check`, all that have an address in the
+        settings."""
         return configured(self._settings) if self._used is None else self._used
 
     def check(self, services: Sequence[str], say: Say) -> list[str]:
-        """Check those of `services` that run elsewhere, and measure their clocks. Return the
-        others, which the stack starts.
+        """Check those of `services` that the user provides, and measure their clocks. Return the
+        services that the stack has to start.
 
         Raises:
             UsageError: settings contradict each other.
@@ -133,8 +135,8 @@ class Provided:
         return here(services, self._settings)
 
     def environment(self) -> Mapping[str, str]:
-        """Return the variables with which `remove_of_killed` removes what this run created. They
-        contain secrets."""
+        """Return the environment variables that `remove_of_killed` needs to remove what this run
+        created. They contain secrets."""
         if not self._used:
             return {}
         names = [each.service for each in self._used]
@@ -142,9 +144,10 @@ class Provided:
 
     def remove(self, say: Say, left_by: str = "") -> None:
         """Remove what this run created. In another process, such as that of `./race down`, remove
-        what the run of the name `left_by` created. Idempotent."""
+        what the run with the RUN_NAME `left_by` created. Idempotent."""
         name = left_by if self._used is None else RUN_NAME
-        for each in reversed(self.used):  # each may use those before it
+        # In reverse order, because each service may use those before it.
+        for each in reversed(self.used):
             for line in each.remove(self._settings, name):
                 say(f"  {line}")
 

@@ -57,7 +57,8 @@ def require_cores(settings: Settings) -> None:
 def pin_harness(settings: Settings) -> None:
     """Restrict this process and its future threads to HARNESS_CPUS."""
     if wanted := parse_cores(settings.harness_cpus):
-        usable_cores()  # fill its cache: later the result would be the restricted set
+        # Fill this function's cache now: after the restriction, it would return the restricted set.
+        usable_cores()
         os.sched_setaffinity(0, wanted)
 
 

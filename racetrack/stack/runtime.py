@@ -153,8 +153,8 @@ def possible_stacks(
 
 
 def _native_only(settings: Settings) -> str:
-    """Return the setting of a service elsewhere that only native services can use; "" if none. A
-    Kafka elsewhere can be used on Kubernetes, too."""
+    """Return the setting of a service that the user provides and that only native services can use;
+    "" if there is none. A provided Kafka can be used on Kubernetes, too."""
     addresses = {
         "KAFKA_BOOTSTRAP_SERVERS": settings.runtime != "kubernetes"
         and settings.kafka_bootstrap_servers,

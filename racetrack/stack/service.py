@@ -32,8 +32,8 @@ class Context:
     settings: Settings
     work: Path
     parts: Mapping[str, Path]
-    say: Callable[[str], None] = lambda _line: None  # reports long work to the user
-    stopping: threading.Event = field(default_factory=threading.Event)  # the run is ending
+    say: Callable[[str], None] = lambda _line: None  # reports to the user that a step takes long
+    stopping: threading.Event = field(default_factory=threading.Event)  # set when the run is ending
     services: Collection[str] = ()  # names of all services of the stack
 
 
@@ -100,7 +100,8 @@ class NativeService(Protocol):
     def check(self, context: Context) -> None:
         """Check that the service is usable.
 
-        May also do the last step of its start, such as registering a connector. Idempotent.
+        May also perform the last step of the service's start, such as registering a connector.
+        Idempotent.
 
         Raises:
             NotReady: the service is not usable yet; the caller retries for `ready_within_s`.

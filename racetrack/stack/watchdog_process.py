@@ -62,14 +62,14 @@ def clear_and_report(
             note(Path(run_folder), "\n".join(lines))
     except OSError as error:  # a full disk
         lines.append(f"This can't be recorded in {run_folder}: {error}")
-    with contextlib.suppress(OSError):  # the terminal may be gone as well
+    with contextlib.suppress(OSError):  # the terminal may be gone
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def remove_elsewhere() -> Sequence[str]:
-    """Remove what the killed run created in services that run elsewhere. Return lines for the
+    """Remove what the killed run created in services that the user provides. Return lines for the
     user."""
-    # Imported late, since it takes memory, and most runs use no such service.
+    # Imported only here, because the import takes memory, and most runs use no such service.
     from racetrack.stack import provided
 
     try:

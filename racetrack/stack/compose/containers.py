@@ -22,7 +22,7 @@ VERSIONS = "racetrack.versions"  # label of images built here: part → version,
 
 @dataclass(frozen=True)
 class Container:
-    """State of a container at the time when the engine was queried."""
+    """State of a container at the time when the Docker engine was queried."""
 
     id: str
     service: str
@@ -42,7 +42,7 @@ class Containers:
         self._client, self._project, self._visible = client, project, visible
 
     def all(self) -> list[Container]:
-        """Return every container of the project, including one-off ones.
+        """Return every container of the project, including those of `docker compose run`.
 
         Raises:
             RacetrackError: the engine does not answer.
@@ -65,7 +65,7 @@ class Containers:
         """Return the processes of a running container.
 
         Raises:
-            NotVisible: the processes can't be seen on this machine, contrary to `visible`.
+            NotVisible: the processes can't be seen on this machine, although `visible` is true.
         """
         if not self._visible:
             return Unseen(container_id, lambda: self._runs(container_id))

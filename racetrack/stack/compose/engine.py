@@ -207,8 +207,8 @@ PRODUCTS = (
     Product("Colima", "colima", "Run Racetrack inside it (`colima ssh`), or on a Linux machine"),
     Product("Lima", "lima-", "Run Racetrack inside it (`limactl shell`), or on a Linux machine"),
 )
-# On Windows these products run on the kernel of the user's Linux (WSL 2), but as another
-# distribution, and each distribution has process ids of its own:
+# On Windows, these products run containers in a WSL 2 distribution of their own. It shares the
+# kernel with the user's Linux distribution, but not the process ids:
 # https://wsl.dev/technical-documentation/init and
 # https://github.com/rancher-sandbox/rancher-desktop/issues/5585.
 BESIDE = ("Docker Desktop", "Rancher Desktop WSL Distribution")

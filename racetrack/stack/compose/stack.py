@@ -291,7 +291,7 @@ class ComposeStack(ContainerStack):
             say("\n".join(["Cleared what a killed run left.", *lines]))
 
     def _ports(self, services: Iterable[Service]) -> dict[str, int]:
-        """Return the published ports of services, by the setting that changes each."""
+        """Return the published ports of services: the setting that changes a port → the port."""
         settings = self.settings.model_dump()
         moved_by = {port: name.upper() for name, port in settings.items() if name.endswith("_port")}
         return {moved_by[port]: port for service in services for port in service.ports}
@@ -320,7 +320,7 @@ def _inside(folder: Path) -> str:
 
 @dataclass
 class _Started:
-    """The state of a started stack, by the names in docker-compose.yml."""
+    """State of a started stack. Its services are called as in docker-compose.yml."""
 
     coming: Startup
     followers: Followers

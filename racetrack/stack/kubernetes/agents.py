@@ -19,14 +19,15 @@ from racetrack.stack.kubernetes.pods import Pod
 
 NAME, PORT = "agent", 7070  # its service, and its port in pods
 CONNECT_WITHIN_S, ANSWER_WITHIN_S = 1.0, 5.0
-# After a failure, further requests fail at once for this long, so that none of them delays a run.
+# For this long after a failed request, further requests fail at once, so that an agent out of reach
+# does not delay a run.
 REST_S = 1.0
 FIRST_ANSWER_WITHIN_S = 30.0
 # An agent is queried again only if its newest sample is older.
 RECENT_S = 2.0
-NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample
+NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample that are not fields of `PodUsage`
 REMEDY = "Raise its sizeLimit and the pod's memory in the manifest"
-ELSEWHERE = "/"  # only in names of pods of other namespaces: <namespace>/<pod>
+ELSEWHERE = "/"  # Only names of pods in other namespaces contain this character: <namespace>/<pod>.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -61,7 +62,7 @@ class Agent:
         return measure_clock(f"node {self.node}", lambda: float(self._ask("clock")))
 
     def sample(self) -> NodeSample:
-        """Return a sample of this moment."""
+        """Take a sample now and return it."""
         return self._sample(self._ask("sample"))
 
     def after(self, number: int) -> list[NodeSample]:
@@ -86,8 +87,8 @@ class Agent:
         return groups is not None and not any(container_id in name for name in groups)
 
     def folders(self) -> Sequence[DataFolder]:
-        """Return the volumes in memory of the services' pods on this node. If the agent can't be
-        reached, use its newest sample."""
+        """Return the in-memory volumes (tmpfs) of the services' pods on this node. If the agent
+        can't be reached, use its newest sample."""
         self._refresh()
         return self._folders
 
@@ -171,7 +172,8 @@ class Agent:
                     raise ConnectionError(f"the agent on {self.node} closed the connection")
                 answer += more
             return json.loads(answer)
-        except BaseException:  # a half-read answer must not be taken for the next one
+        # The rest of a half-read answer must not be taken for the next answer.
+        except BaseException:
             self._disconnect()
             raise
 
@@ -182,7 +184,8 @@ class Agent:
 
 
 def data_folder(pod: str, point: str, free: int, total: int) -> DataFolder:
-    """Return the volume in memory of a pod that is mounted at `point`, with its space in bytes."""
+    """Return a pod's in-memory volume that is mounted at `point`. `free` and `total` are in
+    bytes."""
     path = Path("/", pod, point.lstrip("/"))
     return DataFolder(path, f"{point} of the pod {pod}", REMEDY, space=(free, total))
 
@@ -215,7 +218,8 @@ def wait_until_there(
 
 
 def first_clock(agent: Agent, within_s: float = FIRST_ANSWER_WITHIN_S) -> ServiceClock:
-    """Return the offset of a node's clock when its agent has just become ready.
+    """Return the offset of a node's clock; repeat the request until the agent, which has just
+    become ready, answers.
 
     Raises:
         ClusterFailed: the agent can't be reached in time.
@@ -236,8 +240,9 @@ def first_clock(agent: Agent, within_s: float = FIRST_ANSWER_WITHIN_S) -> Servic
 def by_prefix(
     services: Mapping[str, str], others: Mapping[str, str] | None = None
 ) -> Callable[[str], str | None]:
-    """Return a function that finds the service of a pod named `<name>-...`. `services` maps the
-    names in containers to services, `others` the names of pods of other namespaces."""
+    """Return a function that finds the service of a pod named `<name>-...`. `services` maps names
+    of services in containers to the harness's names, and `others` maps names of pods in other
+    namespaces to services."""
     longest_first = sorted(services, key=len, reverse=True)
 
     def service_of(pod: str) -> str | None:

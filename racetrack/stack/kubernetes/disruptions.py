@@ -22,15 +22,15 @@ REACHES_BROKER = ("timeout", "3", "bash", "-c", ": >/dev/tcp/redpanda/9092")
 DRAINED_WITHIN_S = 60.0
 GONE_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.2
-# A cut may take this much longer than it should.
+# KUBERNETES_CUT_COMMAND may run for this much longer than the cut.
 CUT_GRACE_S = 30.0
 
 
 class Disruptions:
-    """See `racetrack.stack.contract.Cluster`.
+    """Implementation of `racetrack.stack.contract.Cluster`.
 
-    `ready` waits until all pods of workloads are ready. `forget` is called with the names of pods
-    that are about to end.
+    `ready` waits until all pods of the given sets (`Workload`) are ready. `forget` is called with
+    the names of pods that are about to end, so that their end is expected.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Disruptions:
         orphans.uncordon(self._kubectl)
 
     def cut(self, node: str, for_s: float) -> None:
-        """Cut a node's network, and return when it is whole again.
+        """Cut a node's network for `for_s` seconds, and return when it works again.
 
         Raises:
             RacetrackError: the network could not be cut.

@@ -30,14 +30,15 @@ HARNESS, FILES = "harness", "files"  # containers
 STARTS_WITHIN_S = 180.0
 LOOK_EVERY_S = 1.0
 COPY_EVERY_S = 5.0
-# If connections are slow, copies may take this share of the time.
+# Copying files may take at most this share of the time, even over a slow connection.
 COPIES_SHARE = 0.3
 COPIED_WITHIN_S = 120.0
-# The cluster may be silent for this long; the harness continues meanwhile.
+# Give up if the cluster has not answered for this long. The harness in the Job continues meanwhile.
 SILENT_WITHIN_S = 600.0
 CLEANS_UP_WITHIN_S = 150.0
 OUTPUT_ENDS_WITHIN_S = 10.0
-# Files may be written in the second in which a copy begins.
+# Each copy also includes files from this long before the previous copy, because file times are
+# rounded to seconds.
 OVERLAP_S = 2
 # Prints the time, then an archive of the files that are newer than the time $1.
 PACK = (
@@ -49,14 +50,14 @@ INTERRUPT = 'kill -s "$1" "$(cat /tmp/harness.pid)"'
 
 
 class JobLost(RacetrackError):
-    """The Job's pod is gone before the harness has ended."""
+    """The Job's pod disappeared before the harness had ended."""
 
 
 class HarnessJob:
     """The Job of one command.
 
-    `say` gets the output of the harness, and lines on the Job itself. The folder of logs in the
-    settings receives what the harness writes to its own.
+    `say` gets the output of the harness, and lines about the Job itself. The files that the harness
+    writes into its logs folder are copied into `settings.logs_folder` on this machine.
     """
 
     def __init__(self, settings: Settings, say: Say) -> None:
@@ -67,13 +68,13 @@ class HarnessJob:
         self._output = tempfile.NamedTemporaryFile()  # noqa: SIM115  # closed by `remove`
         self._follower: subprocess.Popen[bytes] | None = None
         self._shown_bytes = 0
-        self._copied_until_s = 0  # by the clock of the pod
+        self._copied_until_s = 0  # by the pod's clock
         self._copied: set[str] = set()
         self._copy_at_s = 0.0
 
     def start(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Create the Job, which runs the command line `words`; return when the harness runs. The
-        harness has the variables `environment`.
+        """Create the Job, which runs the command line `words`; return when the harness runs.
+        `environment` is added to the harness's environment variables.
 
         Raises:
             RacetrackError: the pod does not start; the message contains the reason.
@@ -263,7 +264,7 @@ def unpack(archive: IO[bytes], folder: Path) -> list[str]:
     """Unpack an archive of files; return their names, relative to `folder`.
 
     Raises:
-        ClusterFailed: the archive is not whole.
+        ClusterFailed: the archive is incomplete.
     """
     archive.seek(0)
     try:
@@ -271,7 +272,8 @@ def unpack(archive: IO[bytes], folder: Path) -> list[str]:
             names = [member.name.removeprefix("./") for member in opened if member.isfile()]
     except tarfile.TarError as error:
         raise ClusterFailed(f"A copy of the logs is not whole: {error}.") from None
-    os.lseek(archive.fileno(), 0, os.SEEK_SET)  # `seek` may only move in Python's buffer
+    # Python's `seek` may move only within its buffer, but `tar` reads from the descriptor
+    os.lseek(archive.fileno(), 0, os.SEEK_SET)
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={folder}"],

@@ -1,11 +1,13 @@
-"""Orphan cleanup for a harness that runs as a Job: removes the Job, and what its run left."""
+"""Orphan cleanup for a harness that runs as a Kubernetes Job: removes the Job, and what its run
+left behind."""
 
 from racetrack.stack.kubernetes import orphans
 from racetrack.stack.kubernetes.kubectl import Kubectl
 
 
 def stack_name_of_job(stack_name: str) -> str:
-    """Return the stack name whose namespace contains the Job of a stack."""
+    """Return the name from which the namespace of a stack's Job is derived; the stack's own
+    namespace is another one."""
     return f"{stack_name}-job"
 
 
@@ -23,7 +25,8 @@ def clear_at_once(stack_name: str) -> str | None:
 
 
 def remove_job(stack_name: str) -> str | None:
-    """Remove the Job of a stack after its harness has cleaned up, and then the Job's rights.
+    """Remove the Job of a stack after its harness has cleaned up, and then the roles that the Job
+    was given.
 
     Return a description of what was removed; None if there was nothing.
 

@@ -13,7 +13,7 @@ from racetrack.stack import processes
 
 ANSWER_WITHIN_S = 60.0
 COMMAND = "kubectl"
-TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # only in pods
+TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # this file exists only in pods
 
 
 class NoCluster(SetupError):
@@ -47,7 +47,7 @@ class Kubectl:
         """Write the output of a command to a file; return what it wrote to standard error.
 
         Raises:
-            NoCluster, ClusterFailed: as `run`.
+            NoCluster, ClusterFailed: see `run`.
         """
         return self._call(arguments, output=output, within_s=within_s).stderr.decode()
 
@@ -68,7 +68,8 @@ class Kubectl:
                 stderr=subprocess.PIPE,
                 check=False,
                 timeout=within_s,
-                # Ctrl-C reaches only the harness, which then removes the namespace by a command.
+                # A session of its own: Ctrl-C must reach only the harness, which then needs
+                # `kubectl` to remove the namespace.
                 start_new_session=True,
             )
         except FileNotFoundError:

@@ -22,27 +22,28 @@ SERVICE = "racetrack.dev/service"  # label of all objects of a service
 # Label of pods: name of the setting that contains their number. A Service with this label leads to
 # the first of these pods.
 SCALES = "racetrack.dev/scales"
-POD = "statefulset.kubernetes.io/pod-name"  # label that Kubernetes gives to each pod
+# Label with the pod's name, which Kubernetes gives to each pod.
+POD = "statefulset.kubernetes.io/pod-name"
 OUTSIDE = "outside"  # name of the brokers' port for clients outside the cluster
-ROLE = "role.racetrack.dev/"  # begin of the labels of nodes
+ROLE = "role.racetrack.dev/"  # prefix of the labels that give roles to nodes
 PORT = "racetrack.dev/port-"  # annotation of a Service: port → setting
 Object = dict[str, Any]
 
 
 def missing(services: Sequence[str]) -> list[str]:
-    """Return the services that have no manifest: no file of their name."""
+    """Return the services that have no manifest, which is a file named after the service."""
     folders = (BASE, *_engine_folders(services))
     here = {file.stem for folder in folders for file in folder.glob("*.yaml")}
     return [name for name in services if called(name) not in here]
 
 
 def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -> list[Object]:
-    """Return the objects of these services (names in containers), for clients outside the
-    cluster."""
+    """Return the objects of these services (names in containers). Their Services can also be
+    reached from outside the cluster."""
     size = "small" if settings.kubernetes_small else "full"
     found: dict[tuple[str, str], Object] = {}  # engines share some objects
-    # Each engine's manifests contain the objects that all share. If no engine starts here, use
-    # those of any engine.
+    # Each engine's manifests contain the objects that all engines share. If no engine starts here,
+    # use those of any engine.
     for folder in _engine_folders(services) or [*sorted(ENGINES.glob(FULL))[:1]]:
         for each in kubectl.render(folder.parent / size):
             if each["metadata"]["labels"].get(SERVICE) in services:
@@ -63,8 +64,8 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
 
 
 def add_to_agents(objects: Sequence[Object], pods: Sequence[str]) -> None:
-    """Let the agents among these objects sample pods of other namespaces too, which have the names
-    `<namespace>/<pod>`."""
+    """Let the agents among these objects also sample `pods`, which are in other namespaces and
+    given as `<namespace>/<pod>`."""
     for each in objects:
         if each["kind"] == "DaemonSet" and pods:
             (container,) = _containers(each)
@@ -73,7 +74,7 @@ def add_to_agents(objects: Sequence[Object], pods: Sequence[str]) -> None:
 
 def namespace(name: str) -> Object:
     """Return the namespace of a stack."""
-    # The agents see the processes of their node.
+    # The agents need privileges, because they read the processes of their node.
     labels = {STARTED_BY: HARNESS, "pod-security.kubernetes.io/enforce": "privileged"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
@@ -100,13 +101,13 @@ def _use(kafka: KafkaEndpoint, each: Object) -> None:
 
 
 def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
-    """Return the settings and scripts, as the manifests expect them.
+    """Return the Secrets and ConfigMaps with settings and scripts that the manifests refer to.
 
     `kafka_outside` has the address (host:port) of each broker for clients outside the cluster,
     separated by commas.
     """
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
-    given["KUBERNETES_JOB"] = "false"  # it needs RUNTIME=kubernetes
+    given["KUBERNETES_JOB"] = "false"  # KUBERNETES_JOB=true would be invalid with RUNTIME=native
     if kafka := kafka_endpoint.elsewhere(settings):
         given |= own_files.as_in_pods(kafka, settings).environment() | own_files.environment(
             settings
@@ -152,7 +153,7 @@ def outside_ports(services: Sequence[Mapping[str, Any]]) -> list[int]:
 
 @dataclass(frozen=True)
 class Workload:
-    """A set of equal pods, named `<name>-0`, `<name>-1` and so on."""
+    """A StatefulSet: a set of equal pods, named `<name>-0`, `<name>-1` and so on."""
 
     name: str
     service: str  # in containers
@@ -178,12 +179,13 @@ def workloads(objects: Sequence[Object]) -> list[Workload]:
 
 
 def roles(each: Object) -> list[str]:
-    """Return the labels that a node needs to run these pods."""
+    """Return the labels that a node needs so that the pods of this object can run there."""
     return list(each.get("spec", {}).get("template", {}).get("spec", {}).get("nodeSelector", {}))
 
 
 def volumes_in_memory(each: Object) -> dict[str, int]:
-    """Return the volumes in memory with a size limit of these pods: path → bytes."""
+    """Return the in-memory volumes of these pods that have a size limit: mount path → limit in
+    bytes."""
     pod = each.get("spec", {}).get("template", {}).get("spec", {})
     limits = {
         volume["name"]: volume["emptyDir"]["sizeLimit"]
@@ -200,7 +202,7 @@ def volumes_in_memory(each: Object) -> dict[str, int]:
 
 
 def _engine_folders(services: Sequence[str]) -> list[Path]:
-    """Return the folders with the engines' own manifests of these services."""
+    """Return the manifest folders of the engines that run one of these services."""
     return [
         folder
         for folder in sorted(ENGINES.glob(FULL))
@@ -209,8 +211,8 @@ def _engine_folders(services: Sequence[str]) -> list[Path]:
 
 
 def _scaled(each: Object, settings: Settings) -> list[Object]:
-    """Return an object, adapted to as many pods as the settings demand. A Service is copied for
-    each pod."""
+    """Return an object, adapted to the number of pods in the settings. A Service is copied for each
+    further pod."""
     if not (setting := each["metadata"]["labels"].get(SCALES)):
         return [each]
     replicas: int = getattr(settings, setting.lower())

@@ -1,5 +1,5 @@
-"""Pods of services that the user provides, named by a label. Agents measure them; they are never
-changed."""
+"""Pods of services that the user provides. The user names the pods by a label. The agents measure
+these pods, and nothing changes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from racetrack.stack.elsewhere import Elsewhere
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import ROLE
 
-# Roles of services that are no engine's.
+# The node role of each service; all services that are not in this table have the role `engine`.
 ROLES = {"broker": "broker", "registry": "support"}
 
 
@@ -20,7 +20,7 @@ ROLES = {"broker": "broker", "registry": "support"}
 class NamedPod:
     """A pod of a service that the user provides; `name` is `<namespace>/<pod>`."""
 
-    service: str  # as in the stack: `broker`
+    service: str  # the service's name in the stack, such as `broker`
     name: str
     node: str
     image: str
@@ -32,12 +32,12 @@ def find(
     used: Sequence[Elsewhere],
     nodes: Mapping[str, Sequence[str]],
 ) -> list[NamedPod]:
-    """Return the pods that the settings name, which have to be ready, on nodes of their role.
+    """Return the ready pods that the settings name; check that each is on a node of its role.
 
     `used` are the services that the run uses; `nodes` maps the ready nodes to their roles.
 
     Raises:
-        SetupError: there is no such pod, or its node does not fit.
+        SetupError: no such pod is ready, or a pod's node lacks the role of its service.
     """
     found = []
     for service in used:

@@ -10,7 +10,8 @@ from pathlib import Path
 from racetrack.stack import processes
 from racetrack.stack.kubernetes.kubectl import Kubectl
 
-STARTED_BY, HARNESS = "racetrack.dev/started-by", "harness"  # label of a namespace
+# Label of each stack's namespace: the program that created it.
+STARTED_BY, HARNESS = "racetrack.dev/started-by", "harness"
 GONE_WITHIN_S = 120.0
 DRAINED_FOR = "racetrack.dev/drained-for"  # label of a node: the namespace of the run
 OURS = "app.kubernetes.io/part-of=racetrack"  # selects the pods of all runs

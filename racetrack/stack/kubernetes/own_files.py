@@ -1,4 +1,5 @@
-"""Passwords, certificates and keys of services that run elsewhere, as pods get them: in Secrets."""
+"""Secrets that give pods the passwords, certificates and keys of services that the user
+provides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,22 +12,23 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import own_registry
 
 SECRET, FOLDER = "own-files", "/etc/racetrack/own"
-# Settings that name a file of this machine; in the Secret, files are called like their settings.
+# Settings that contain the path of a file on this machine. In the Secret, the file is named after
+# the setting.
 FILES = (
     "kafka_ssl_ca_location",
     "kafka_ssl_certificate_location",
     "kafka_ssl_key_location",
     "registry_ssl_ca_location",
 )
-# The harness as a Job reads one more.
+# A harness that runs as a Job needs one more file.
 FILES_OF_JOB = (*FILES, "prometheus_token_file")
 
 
 def require_usable(settings: Settings) -> None:
-    """Check that pods can use the settings of services that run elsewhere.
+    """Check that pods can use the settings of services that the user provides.
 
     Raises:
-        UsageError: a setting needs a command of this machine, or a file can't be read.
+        UsageError: a setting contains a command to run on this machine, or a file can't be read.
     """
     if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
         raise UsageError(
@@ -46,7 +48,7 @@ def contents(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]
 
 
 def environment(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]:
-    """Return the settings by which pods find passwords and files, without those that are empty.
+    """Return settings for pods: the passwords, and the paths of the files that the settings name.
 
     Raises:
         UsageError: a file can't be read.
@@ -63,7 +65,8 @@ def environment(settings: Settings, names: Sequence[str] = FILES) -> dict[str, s
 
 
 def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
-    """Return a Kafka with the paths of files as pods see them. Only librdkafka gets paths."""
+    """Return a Kafka with the paths of files replaced by those in pods. Only librdkafka's
+    properties contain paths."""
     moved = {getattr(settings, name.lower()): f"{FOLDER}/{name}" for name in contents(settings)}
     properties = kafka.librdkafka_properties.items()
     return replace(
@@ -72,7 +75,8 @@ def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
 
 
 def secrets(settings: Settings, names: Sequence[str] = FILES) -> list[dict[str, Any]]:
-    """Return the Secret with the files, alone in a list that is empty without files."""
+    """Return a list that contains the Secret with the files; it is empty if the settings name no
+    file."""
     found = contents(settings, names)
     return [secret(SECRET, found)] if found else []
 

@@ -7,7 +7,7 @@ from typing import Any
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import SERVICE
 
-# Reasons for which a container waits that don't pass by themselves.
+# Reasons why a container is waiting that do not resolve by themselves.
 FINAL = (
     "ErrImageNeverPull",
     "ErrImagePull",
@@ -29,7 +29,7 @@ class Pod:
     service: str
     node: str
     container_id: str  # "" before its container was created
-    image: str  # with its digest, if the node knows it
+    image: str  # with its digest, if the node reports one
     has_started: bool
     is_ready: bool
     is_ending: bool  # it was deleted, and still runs
@@ -73,7 +73,7 @@ def _image(container: Mapping[str, Any]) -> str:
 
 
 def _ending(container: Mapping[str, Any]) -> str:
-    """Return how the container ended, also if it was started again since."""
+    """Return how the container ended, even if it has been started again since then."""
     for state in (container.get("state", {}), container.get("lastState", {})):
         if ended := state.get("terminated"):
             if ended.get("reason") == MEMORY_RAN_OUT:

@@ -70,7 +70,7 @@ class KubernetesStack(ContainerStack):
 
     @property
     def agents(self) -> Sequence[Agent]:
-        """Agents on the nodes of the pods."""
+        """Agents on the nodes of the stack's pods."""
         return self._started.agents if self._started else ()
 
     @property
@@ -148,11 +148,12 @@ class KubernetesStack(ContainerStack):
         return
 
     def folders_in_memory(self, service: str) -> list[Path]:  # noqa: ARG002
-        """Return an empty list: the agents measure what pods have in memory."""
+        """Return an empty list: the agents measure the pods' in-memory volumes."""
         return []
 
     def data_folders(self) -> list[DataFolder]:
-        """Return the volumes in memory of the pods; before the start, the broker's."""
+        """Return the pods' in-memory volumes; before the start, only those planned for the
+        broker."""
         if not self._started:
             return self._planned
         return [folder for agent in self.agents for folder in agent.folders()]
@@ -170,7 +171,8 @@ class KubernetesStack(ContainerStack):
         return f"kubectl -n {self._kubectl.namespace} logs --prefix -l {manifests.SERVICE}"
 
     def died(self) -> Mapping[str, str]:
-        """Return the services of which a pod's main process ended, with the end of its log."""
+        """Return the services that have a pod whose main process ended, with the end of the pod's
+        log."""
         on_node = {agent.node: agent for agent in self.agents}
         return {
             self._shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
@@ -233,7 +235,7 @@ class KubernetesStack(ContainerStack):
         self._await(workloads, lambda _: None)
 
     def _forget(self, names: Collection[str]) -> None:
-        """Forget pods that are about to end, so that their end is not unexpected."""
+        """Forget pods that are about to end, so that `died` does not report them."""
         for name in names:
             self._up.pods.pop(name, None)
 
@@ -323,14 +325,15 @@ class KubernetesStack(ContainerStack):
         (service,) = self._kubectl.get("services", f"--selector={manifests.SERVICE}={agents.NAME}")
         port = int(service["spec"]["ports"][0]["nodePort"])
         addresses = {_name(node): (_address(node), port) for node in self._nodes}
-        if is_in_a_pod():  # in a pod, a node's port may lead to any agent
+        if is_in_a_pod():  # from inside a pod, a node's port may lead to any node's agent
             addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
         named = {pod.name: pod.service for pod in self._named}
         service_of = agents.by_prefix({name: self._shown(name) for name in nodes}, named)
         up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
-            if self._shown(called(name)) == name and called(name) in nodes:  # otherwise elsewhere
+            # Otherwise the user provides it.
+            if self._shown(called(name)) == name and called(name) in nodes:
                 of_nodes = [clocks[node] for node in sorted(nodes[called(name)])]
                 self._provided.clocks[name] = ServiceClock.covering(title, of_nodes)
 
@@ -342,7 +345,8 @@ class KubernetesStack(ContainerStack):
         }
 
     def _signal(self, name: str, uids: Mapping[str, Sequence[str]]) -> None:
-        """Let the agents send a signal to all processes of these pods, given by node."""
+        """Let the agents send a signal to all processes of these pods; `uids` maps each node to the
+        uids of its pods."""
         for node, of in uids.items():
             if of:
                 program = ("python", "/agent/agent.py", name)
@@ -372,8 +376,8 @@ class KubernetesStack(ContainerStack):
         self._kubectl.apply([each for each in objects if each not in services])
 
     def _adopt_addresses(self) -> list[dict[str, Any]]:
-        """Make the settings lead to the services, through the ports that the cluster assigned;
-        return the Services."""
+        """Change the settings to the addresses and ports that the cluster assigned; return the
+        Services."""
         created = self._kubectl.get("services")
         ports = manifests.node_ports(created)
         node = self._node_with(f"{ROLE}generator")
@@ -404,7 +408,8 @@ class _Started:
 
 
 def _both(services: Sequence[str], on_ready: OnReady) -> Callable[[str], None]:
-    """Return a function that also reports the other services of a pod, such as the registry."""
+    """Return a function that reports a service as ready, and with it the services that run in the
+    same pod, such as the registry with the broker."""
 
     def report(service: str) -> None:
         for name in services:

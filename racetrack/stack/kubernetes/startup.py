@@ -26,7 +26,7 @@ class ServiceError(RacetrackError):
 
 
 class Logs:
-    """Copies of the output of pods, each made by a `kubectl logs` while it is written.
+    """Log files of pods. A `kubectl logs` process copies each pod's output while the pod writes it.
 
     `shown` returns the harness's name for a service in a pod.
     """
@@ -101,7 +101,7 @@ def wait_until_ready(
 
 
 def wait_until_ending(kubectl: Kubectl, names: Collection[str]) -> None:
-    """Wait until these pods have been deleted, though they may still run.
+    """Wait until the cluster has accepted the deletion of these pods, which may still run.
 
     Raises:
         ServiceError: a pod was not deleted in time.
@@ -137,8 +137,8 @@ def _raise_failed(found: Sequence[Pod], logs: Logs) -> None:
 
 
 def _too_late(found: Sequence[Pod], late: Collection[str], logs: Logs) -> ServiceError:
-    """Return the error for services that are late: that of a pod that waits for no other service,
-    if there is one."""
+    """Return the error for services that are late. It names a pod that is not waiting for other
+    services, if there is one, because that pod is the cause."""
     slow = sorted(
         (pod for pod in found if not pod.is_ready),
         key=lambda pod: (OTHERS in pod.waits_for, pod.name),

@@ -9,8 +9,9 @@ created there. RACETRACK_PARTS is the folder with the installed components (defa
 folder that contains the package `racetrack`).
 
 --prepare is for building an image: it makes the files that speed up later starts of these services
-(see prebuilt.py), then ends. All services but the last run during that time, as the peers that the
-last one needs. They listen on free ports, because a build may share the machine's network.
+(see prebuilt.py), then ends. If several services are given, the last one is prepared, and the
+others run meanwhile, because it needs them. They listen on free ports, because a build may share
+the machine's network.
 
 Exit codes: 0 ended by SIGTERM, or prepared; 1 a service did not start, or ended unexpectedly; 2 a
 setting is invalid.
@@ -65,7 +66,7 @@ class Foreground:
         patience_s: float = PATIENCE_S,
         grace_s: float = GRACE_S,
     ) -> None:
-        """Allow each service `patience_s` seconds to become ready, and `grace_s` to end."""
+        """Each service has `patience_s` seconds to become ready, and `grace_s` seconds to end."""
         self._settings, self._work = settings, work
         self._patience_s, self._grace_s = patience_s, grace_s
         self._parts = {path.name: path.resolve() for path in parts.iterdir()}
@@ -106,7 +107,7 @@ class Foreground:
                 faster.make(context)
 
     def mark_ready(self) -> None:
-        """Mark the container as healthy."""
+        """Create the file `ready`, which the container's health check looks for."""
         (self._work / READY).touch()
 
     def wait(self) -> str:
@@ -208,7 +209,8 @@ def main(arguments: list[str]) -> int:
     except StopRequested:
         _say("ended on request")
     except Exception:
-        # A constructor in C may replace the exception of the signal handler with its own.
+        # SIGTERM may also surface as another exception: if the handler raises in a constructor
+        # written in C, the constructor may replace the exception with its own.
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
             raise
         _say("ended on request")

@@ -45,8 +45,8 @@ from racetrack.stack.services import debezium, registry
 # Number of class archives that are made in parallel. Making one uses one core.
 MADE_AT_A_TIME = 2
 
-# Function of (parts, versions, say) that installs parts (components) in the background, and
-# provides a mapping of each part to its future folder: see `install.fetching`.
+# Function of (parts, versions, say) that installs parts (components) in the background. It provides
+# part → future of the folder in which the part is installed: see `install.fetching`.
 Fetch = Callable[
     [Sequence[str], Mapping[str, str], Say], AbstractContextManager[Mapping[str, Future[Path]]]
 ]
@@ -74,7 +74,7 @@ class NativeStack:
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
         self._coming: Mapping[str, Future[Path]] = {}  # parts that are installed or being installed
-        self._faster: dict[str, FasterStart] = {}  # by started service
+        self._faster: dict[str, FasterStart] = {}  # started service → its class archive
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
         self._root = processes.work_root(settings.stack_name)
@@ -88,12 +88,12 @@ class NativeStack:
 
     @property
     def clocks(self) -> Mapping[str, ServiceClock]:
-        """Clocks of services that run elsewhere."""
+        """Clocks of services that the user provides, by service."""
         return self._provided.clocks
 
     @property
     def data_in_memory(self) -> bool:
-        """True if the data folder is on tmpfs, which requires a tmpfs that is large enough."""
+        """True if the data folder is on tmpfs. It is there if a tmpfs is large enough."""
         return resources.is_on_tmpfs(self._root.parent)
 
     @property
@@ -288,7 +288,7 @@ class NativeStack:
         self._running.clear()
         cleared = processes.clear(self.settings.stack_name)
         for process in ended:
-            if process.poll() is None:  # a JVM was once not found by its mark
+            if process.poll() is None:  # the search for marked processes once missed a JVM
                 say(
                     f"  ended {process.args!s:.80} (pid {process.pid}), which was not found by its"
                     " mark"

@@ -24,7 +24,7 @@ class RunningService:
     service: NativeService
     process: "subprocess.Popen[bytes]"
     log: Path
-    was_killed: bool = False  # by `NativeStack.kill`
+    was_killed: bool = False  # set by `NativeStack.kill`
 
     @property
     def has_ended(self) -> bool:

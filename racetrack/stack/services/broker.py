@@ -22,7 +22,7 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 ANSWER_S = 2.0
 # Allows messages of 8 MiB and the header of their batch.
 MESSAGE_MAX_BYTES = 9 << 20
-OUTSIDE_PORT = 19092  # as in Redpanda's examples
+OUTSIDE_PORT = 19092  # the port in Redpanda's examples
 
 
 class Broker:
@@ -63,7 +63,8 @@ class Broker:
             "bootstrap.servers": str(net.kafka(context.settings)),
         }
         try:
-            # Metadata contains the cluster id, which identifies this broker, and the leaders.
+            # The metadata contains the leaders, and the cluster id, which shows whether this is the
+            # run's own broker.
             metadata = self._open_admin(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
@@ -123,8 +124,8 @@ def cluster_id_file(context: Context) -> Path:
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a broker among those of its cluster, by the name of its pod (`redpanda-0`). The name
-    is also the host name by which the others reach it; it is empty if there is one broker."""
+    """Place of a broker in its cluster, from the name of its pod (`redpanda-0`). The other brokers
+    also use that name as its host name. The name is empty if there is only one broker."""
 
     pod: str
 
@@ -144,7 +145,7 @@ class Place:
         return f"{self._parts[0]}-0" if self.pod else ""
 
     def new_cluster_id(self) -> str:
-        """Return the id of the cluster, which the brokers of several pods must have in common."""
+        """Return an id for the cluster. It is the same in all pods of the cluster."""
         return _text(uuid.uuid5(uuid.NAMESPACE_DNS, self.first)) if self.pod else _new_id()
 
 
@@ -179,7 +180,7 @@ def server_properties(context: Context) -> dict[str, str]:
         "node.id": str(place.number + 1),
         "controller.quorum.voters": f"1@{reached}",
         "controller.listener.names": "CONTROLLER",
-        # The pod of the controller may start later.
+        # Wait this long for the controller, whose pod may start later.
         "initial.broker.registration.timeout.ms": "180000",
         "listeners": _listed(listeners, "://"),
         "advertised.listeners": _listed(advertised, "://"),
@@ -233,8 +234,8 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 def _format(context: Context, configuration: Path) -> None:
     """Format the data folder, with the result of `kafka.tools.StorageTool format`.
 
-    The tool runs only the first time. Later its result is copied, which takes no JVM: only the ids
-    in it have to be new.
+    The tool runs only the first time. Later, its result is copied, which is faster because it
+    starts no JVM; only the ids have to be new.
     """
     data, place = context.work / "data", Place(context.settings.racetrack_instance)
     kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")

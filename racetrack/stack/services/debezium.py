@@ -1,6 +1,7 @@
 """Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message.
 
-If Kafka Connect runs elsewhere, nginx is the service, as a relay to it (`own_connect.py`).
+If the user provides a Kafka Connect, this service is only an nginx that relays requests to it
+(`own_connect.py`).
 """
 
 import json
@@ -22,13 +23,14 @@ from racetrack.stack.services import registry
 from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
 from racetrack.workloads.contract import Workload, find_workload
 
-# Connect reads the password from its environment, so neither its REST API nor its log shows it.
+# With this provider, Connect reads the password from its environment, so that neither its REST API
+# nor its log shows the password.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
 KAFKA_VARIABLE = "KAFKA_PROPERTY_"
 STORE_PASSWORD = "authorities"  # noqa: S105  # Java demands one, though the content is public
-# Lines and characters per line that are shown of a stack trace: its first line and the lines that
-# begin with "Caused by" contain the reason.
+# Of a stack trace, show at most so many lines, and characters of each line. Only its first line and
+# the lines that begin with "Caused by" are shown, because they contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
 
 
@@ -103,7 +105,8 @@ class Debezium:
         return replace(_launch(context, archive.option(context)), faster=archive)
 
     def check(self, context: Context) -> None:
-        """Register the connector after the tables were seeded; then check for its schemas."""
+        """Register the connector once the tables are seeded; then check that it has registered the
+        tables' schemas."""
         state = _state(context.settings)
         if state is None:
             _require_peers(context.settings)
@@ -117,7 +120,7 @@ class Debezium:
             raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
 
     def _trained(self, context: Context) -> None:
-        """Let the connector take a snapshot, so that its classes are loaded.
+        """Let the connector take a snapshot, which loads its classes, for the class archive.
 
         While an image is built, not all peers are running. Then only validate the configuration,
         which loads most classes.
@@ -139,7 +142,8 @@ class Debezium:
 
 
 def _relay(context: Context) -> list[str]:
-    """Return the command of a relay to the Kafka Connect that runs elsewhere."""
+    """Return the command of an nginx that relays requests to the Kafka Connect that the user
+    provides."""
     settings = context.settings
     return registry.relay(
         context,
@@ -211,7 +215,8 @@ def connector_config(context: Context) -> dict[str, str]:
 
 
 def _trust_store(context: Context, ca_file: str) -> dict[str, str]:
-    """Write the authorities of a PEM file into a file in Java's format; return its options."""
+    """Convert a PEM file with certificate authorities into Java's format; return the options that
+    name the new file."""
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
     from cryptography.x509 import load_pem_x509_certificates
 
@@ -265,7 +270,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _validate(context: Context) -> None:
-    """Let Connect validate the connector's configuration."""
+    """Let Connect validate the connector's configuration, without starting the connector."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
         f"{url(context.settings)}/connector-plugins/{debezium_connector.CLASS}/config/validate",
@@ -320,7 +325,8 @@ def _register(context: Context) -> None:
     connector = f"{url(settings)}/connectors/{debezium_connector.name(settings)}"
     status, _ = net.request(connector)
     if status == 200:
-        return  # registered a moment ago, without a state yet; registering again restarts it
+        # It was registered a moment ago and has no state yet; registering it again restarts it.
+        return
     status, answer = net.request(f"{connector}/config", "PUT", connector_config(context))
     if status not in (200, 201):
         raise NotReady(f"Connect refused the connector: HTTP {status} {answer.decode()[:500]}")

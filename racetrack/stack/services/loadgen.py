@@ -32,7 +32,8 @@ class Loadgen:
         return Launch(argv=[str(python), "-m", "loadgen"], env=environment(context), cwd=REPO)
 
     def check(self, context: Context) -> None:
-        """Check for the control port's greeting: the port opens when database and topics exist."""
+        """Check that the control port sends its greeting: the port opens when database and topics
+        exist."""
         settings = context.settings
         try:
             with socket.create_connection(

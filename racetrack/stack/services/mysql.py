@@ -51,7 +51,8 @@ class Mysql:
         _give_away(context.work)
         return Launch(
             argv=[
-                # mysqld would wait 8 s for binlog readers before it exits, even if there are none.
+                # `timeout` kills mysqld, which would otherwise wait 8 s for binlog readers before
+                # it exits, even if there are none.
                 "timeout",
                 "--foreground",
                 f"--kill-after={END_WITHIN_S}",
@@ -156,7 +157,7 @@ def _make_data(context: Context) -> None:
     data = context.work / "data"
     if data.exists():
         return
-    if os.access(kept, os.R_OK | os.X_OK):  # only root may be able to read it
+    if os.access(kept, os.R_OK | os.X_OK):  # perhaps only root can read the folder
         shutil.copytree(kept, data)
         return
     _give_away(context.work)

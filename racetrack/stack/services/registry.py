@@ -1,8 +1,8 @@
 """The schema registry: Apicurio, in memory, behind nginx.
 
 Apicurio serves Confluent's API under a path. One engine's client drops the path of the registry's
-URL, so nginx serves the API at the root, as Redpanda does. If the registry runs elsewhere, nginx
-alone is the service, as a relay (`own_registry.py`).
+URL, so nginx serves the API at the root, as Redpanda does. If the user provides a registry, this
+service is only an nginx that relays requests to it (`own_registry.py`).
 """
 
 import json
@@ -25,7 +25,8 @@ BEHIND = "127.0.0.2"
 BEHIND_FILE = "apicurio.port"
 API = "/apis/ccompat/v7"
 HEADERS = {"Host": "$http_host"}
-AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"  # of Debian's package ca-certificates
+# The certificate authorities of Debian's package ca-certificates.
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -121,7 +122,8 @@ def _behind(context: Context) -> str:
 
 
 def _answers(context: Context) -> None:
-    """Register a schema directly with Apicurio, because there is no nginx during a training."""
+    """Register a schema directly with Apicurio, because no nginx runs while the class archive is
+    made."""
     api = f"http://{_behind(context)}{API}/subjects"
     schema = {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}]}
     status, _ = net.request(f"{api}/training/versions", "POST", {"schema": json.dumps(schema)})
@@ -144,11 +146,12 @@ def relay(
 ) -> list[str]:
     """Return the command of nginx as a relay, at `listen`, to the service at the URL `address`.
 
-    `authorities` is a PEM file; empty: the system's authorities.
+    `authorization` is the value of the header `Authorization`. `authorities` is a PEM file with
+    certificate authorities; if it is empty, the system's authorities are used.
     """
     url = urlsplit(address)
     port = url.port or (443 if url.scheme == "https" else 80)
-    # A registry's own API is beside Confluent's, at the root.
+    # A registry serves its own API next to Confluent's, under the root of the same server.
     origin = f"{url.scheme}://apicurio"
     return nginx_command(
         context,
@@ -177,7 +180,7 @@ def nginx_command(context: Context, configuration: str) -> list[str]:
     """Write the configuration, and return the command of nginx in the foreground."""
     part, work = context.parts["nginx"], context.work
     file = work / "nginx.conf"
-    file.touch(mode=0o600)  # it may contain a password
+    file.touch(mode=0o600)  # only for this user: it may contain a password
     file.write_text(configuration)
     # Without -e nginx tries to open the log file whose path was compiled in.
     return [*own_loader(part, "usr/sbin/nginx"), "-e", "stderr", "-p", f"{work}/", "-c", str(file)]
@@ -194,9 +197,9 @@ def nginx_configuration(
 ) -> str:
     """Return the content of nginx.conf. Nothing is buffered, so nginx writes no files.
 
-    `listen` and `upstream` are `host:port`. `api` is the URL of Confluent's API, and `origin` that
-    of the registry, with `apicurio` in place of the upstream's address. `headers` are sent with
-    each request; an empty value removes the header.
+    `listen` and `upstream` are `host:port`. `api` is the URL of Confluent's API, and `origin` is
+    the URL of the registry. Both name the host `apicurio`, which nginx resolves to `upstream`.
+    `headers` are sent with each request; an empty value removes the header.
     """
     sent = "\n".join(
         f"    proxy_set_header {name} {json.dumps(value)};" for name, value in headers.items()
