@@ -16,12 +16,12 @@ def engine_names() -> list[str]:
 
 
 def find_engine(name: str) -> "Engine":
-    """Return the engine with this name. A name such as `dh+pg` is that of a group of engines that
-    read one input.
+    """Return the engine with this name. A name such as `dh+pg` means a group: several engines that
+    read the same input at the same time.
 
     Raises:
         UsageError: there is no such engine; the message lists all engines. Or the engines of a
-            group can't read one input.
+            group can't read the same input.
     """
     if plugins.JOIN in name:
         from racetrack.engines.group import EngineGroup

@@ -33,7 +33,7 @@ class NoSuchView(RacetrackError):
 
 @dataclass(frozen=True)
 class Summary:
-    """An update of the row of the view `Workload.summary`.
+    """An update of the only row of the view `Workload.summary`.
 
     The row changed at `timestamp_ms`. The newest pageview counted was due at `max_received_at_ms`.
     Both are epoch milliseconds. `dt_ms` is the freshness as defined in 2022: `timestamp_ms` minus
@@ -103,13 +103,14 @@ class Reader(Protocol):
 class Engine(ABC):
     """A streaming engine. Any thread may call any method.
 
-    Every engine must implement the abstract methods. The default implementations of the others suit
-    an engine whose results need no caveat. If a service of the engine may run elsewhere, its folder
-    has an `elsewhere.py` (see `racetrack.stack.elsewhere`).
+    Every engine must implement the abstract methods. The default implementations of the other
+    methods suit an engine whose results need no caveat. If the user may provide a service of the
+    engine, so that it runs elsewhere, the engine's folder has an `elsewhere.py` (see
+    `racetrack.stack.elsewhere`).
     """
 
     name: str  # name on the command line and in run folders
-    title: str  # name for people
+    title: str  # name in reports and messages
     order: int = 1_000  # position in lists such as the README's; lower first
     needs: tuple[str, ...] = ()  # services needed in addition to database, broker and generator
     services: tuple[str, ...] = ()  # the engine's own services, whose cost is the engine's cost
@@ -124,27 +125,27 @@ class Engine(ABC):
     # there is such a script in `scripts/`. Empty for an engine without a script, which only counts
     # the main topic of any workload.
     script_ending: str = ""
-    # True if all clients of the engine connect as `KafkaEndpoint` defines: with its properties and
-    # its prefix of topics.
+    # True if the engine can use a Kafka that the user provides: all its clients use the properties
+    # and the topic prefix of `KafkaEndpoint`.
     kafka_elsewhere: bool = False
-    # False if they can't log in to Kafka with tokens (SASL/OAUTHBEARER).
+    # False if its clients can't log in to Kafka with tokens (SASL/OAUTHBEARER).
     kafka_tokens: bool = True
-    # Service whose clock stamps the updates of the engine's views; empty: this machine's.
+    # Service whose clock sets the timestamps of view updates; empty: this machine's clock.
     stamped_by: str = ""
     is_published: bool = False  # True for the two engines of the experiment of 2022
     version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
-    # Longest time between an engine's reports of the same pageviews in its progress view and in its
-    # summary view. 0 unless it writes the two views independently.
+    # The summary view may report pageviews this much later than the progress view. 0, unless the
+    # engine writes the two views independently.
     summary_after_ms: int = 0
 
     # Places outside the engine's own services to which it writes under fixed names. Two engines
-    # with a common place can't read one input.
+    # with a common place can't be in a group.
     writes_to: tuple[str, ...] = ()
-    sink_format: str = "Avro"  # format in which its script writes `Workload.sink`
+    sink_format: str = "Avro"  # format in which the script writes to the topic `Workload.sink`
 
     @property
     def members(self) -> "tuple[Engine, ...]":
-        """The engines that read one input: this engine, or the members of a group."""
+        """The members of a group of engines that read the same input; otherwise this engine alone."""
         return (self,)
 
     @property
@@ -172,22 +173,23 @@ class Engine(ABC):
         return path
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the services for which the script itself waits. The script is run as soon as all
-        other services are ready."""
+        """Return the services for which the script itself waits. The harness runs the script as
+        soon as all other services are ready."""
         return ()
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
-        """Return the engine's own services that a stack with these settings starts: those that do
-        not run elsewhere."""
+        """Return the engine's own services that a stack with these settings starts, which are all
+        that the user does not provide."""
         return tuple(provided.here(self.services, settings))
 
     def runs_elsewhere(self, settings: Settings) -> bool:
-        """Return whether a service of the engine runs elsewhere."""
+        """Return whether the user provides a service of the engine."""
         return any(each.service in self.services for each in provided.configured(settings))
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
-        """Return the engine's own services if the usage of all of them is measured, else none. Of
-        services elsewhere, a Prometheus reports the usage, or agents measure the pods."""
+        """Return the engine's own services if the CPU and memory of all of them are measured, else
+        none. For services that the user provides, a Prometheus reports these figures, or agents
+        measure the pods."""
         elsewhere = [
             each for each in provided.configured(settings) if each.service in self.services
         ]
@@ -196,13 +198,14 @@ class Engine(ABC):
         return self.services if {each.service for each in elsewhere} <= named | reported else ()
 
     def namespace(self, settings: Settings) -> str:
-        """Return the name of a namespace for this run's objects in an engine that others use too;
-        empty if only this run uses the engine."""
+        """Return a name that sets this run's objects apart in an engine that the user provides and
+        others also use; empty if only this run uses the engine."""
         return RUN_NAME if self.runs_elsewhere(settings) else ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """Return the live processes on this machine whose cost is the engine's, by service name.
-        None if a service runs elsewhere, since the cost of the others is not the engine's."""
+        The result is empty if the user provides a service of the engine: then the cost of the other
+        services is not the engine's cost."""
         own = self.services_in(stack.settings)
         return {} if self.runs_elsewhere(stack.settings) else stack.pids(own)
 
@@ -285,8 +288,8 @@ class Engine(ABC):
         return []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:  # noqa: ARG002
-        """Return the versions of components outside the stack, by name. Called after the demo has
-        been loaded."""
+        """Return the versions of the engine's components that the stack did not install, by name.
+        Called after the demo has been loaded."""
         return {}
 
     def absent_views(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002

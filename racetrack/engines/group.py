@@ -1,4 +1,4 @@
-"""A group of engines that read one input, as one engine of the contract."""
+"""A group of engines that read the same input, which the harness handles like one engine."""
 
 import threading
 from collections import Counter
@@ -14,14 +14,14 @@ from racetrack.workloads.contract import find_workload
 
 
 class EngineGroup(Engine):
-    """Engines that read one input on one stack. The group needs the services of all its members;
-    views and progress belong to each member."""
+    """Engines that read the same input on one stack. The group needs the services of all its
+    members. Each member has views and progress of its own; the group has none."""
 
     def __init__(self, members: Sequence[Engine]) -> None:
         """Create a group.
 
         Raises:
-            UsageError: two of these engines can't read one input.
+            UsageError: two of these engines can't read the same input.
         """
         self._members = tuple(members)
         self.name = JOIN.join(each.name for each in members)
@@ -62,7 +62,8 @@ class EngineGroup(Engine):
         return dict(chain.from_iterable(each.processes(stack).items() for each in self._members))
 
     def check(self, stack: Stack) -> None:
-        """Check each member, and that all write the topic that they share in the same format."""
+        """Check each member, and check that all members write to the shared topic `Workload.sink`
+        in the same format."""
         for each in self._members:
             each.check(stack)
         formats = {each.title: each.sink_format for each in self._members if each.script_ending}

@@ -22,7 +22,7 @@ class Capacity:
     def __init__(self, defect: InjectedDefect, seed: int) -> None:
         self._stretches = stretches(defect, seed)
         self._from_s, self._until_s, self._per_s = 0.0, 0.0, 0.0
-        self._work = 0.0  # pageviews until _from_s
+        self._work = 0.0  # the part until _from_s, in pageviews
 
     def work_by(self, at_s: float) -> float:
         """Return the integral of the capacity from the start to `at_s` (seconds since the start).
@@ -50,7 +50,8 @@ def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]
 
 
 def _noise(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
-    """Yield the noise: the end of each step in seconds, and the factor of the capacity."""
+    """Yield the noise in steps: the end of a step in seconds since the start, and the factor by
+    which the capacity is multiplied until then."""
     if not defect.capacity_noise_pct:
         yield math.inf, 1.0
     sd, kept = defect.capacity_noise_pct / 100, math.exp(-STEP_S / defect.capacity_noise_tau_s)

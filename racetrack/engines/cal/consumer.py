@@ -36,15 +36,15 @@ from racetrack.results.defects import NO_PARTITION, InjectedDefect
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0
 SEEDS = 1_000_000
-WHOLE = 1 - 1e-6  # 1, allowing for rounding errors
+WHOLE = 1 - 1e-6  # one pageview, allowing for rounding errors
 BATCH = 10_000
 ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
 
 
 def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
-    """Return the defect from settings, which have their names in `.env`; its capacity is that of
-    ENGINE_REPLICAS replicas."""
+    """Return the defect that the settings in `environment` define. Its capacity is the one of all
+    ENGINE_REPLICAS replicas together."""
     defaults = asdict(InjectedDefect())
     of_one = InjectedDefect(
         **{
@@ -75,7 +75,7 @@ class Counting:
         self._used = 0.0  # part of `allowed` that was used for counting or lost while idle
 
     def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
-        """Add pageviews that were read, in their order."""
+        """Add pageviews of a partition, in the order in which they were read."""
         self._waiting[partition].extend(received_at_ms)
 
     def count(self, now_ms: int, since_start_s: float) -> None:
@@ -134,8 +134,8 @@ class Burner:
 
 
 class Telling:
-    """Reports the counts that have changed since the last report. Within a report the lines of the
-    partitions have different timestamps, up to `spread_ms` milliseconds apart."""
+    """Reports the counts that have changed since the last report, one line for each partition. The
+    lines of a report have different timestamps, up to `spread_ms` milliseconds apart."""
 
     def __init__(self, partitions: int, spread_ms: int = 0) -> None:
         self._reported = [0] * partitions
@@ -248,7 +248,7 @@ def assigned(kafka: KafkaEndpoint, topic: str) -> tuple[Consumer, int]:
 
 
 class Notes:
-    """Further lines of the log: stalls, and the integral of the capacity."""
+    """Log lines about the injected defects: stalls, and the integral of the capacity."""
 
     def __init__(self, defect: InjectedDefect) -> None:
         self._defect = defect
@@ -290,8 +290,9 @@ def run(
         if now_s >= report_at_s:
             lines = telling.lines(counting, now_ms) + lines
             lines += trailing.lines(counting, now_ms) if trailing else []
-            time.sleep(defect.spread_ms / 1000)  # print no timestamp that is in the future
-            # Keep fixed times, so that one late cycle does not delay all later ones.
+            # Wait, so that no printed timestamp is in the future.
+            time.sleep(defect.spread_ms / 1000)
+            # Reports have a fixed timetable, so that one late report does not delay all later ones.
             report_at_s = max(report_at_s + defect.cycle_ms / 1000, now_s)
         if lines:
             os.write(1, "".join(f"{line}\n" for line in lines).encode())

@@ -1,7 +1,8 @@
-"""The calibration engine: counts pageviews with injected defects, to check what the harness
-measures.
+"""The calibration engine: counts pageviews with injected defects, to check whether the harness
+measures them.
 
-It has one view, which is updated later than its counts, and it reads no purchases."""
+It has one view, which may lag behind its counts, and it reads no purchases.
+"""
 
 import threading
 import time
@@ -29,7 +30,8 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 if TYPE_CHECKING:
     import pyarrow
 
-# On average, half of this is added to the age of the answers.
+# The reader looks for new lines of the log this often. On average, half of this time is added to
+# the age of its answers.
 ANSWERS_LOOK_EVERY_S = 0.01
 
 
@@ -43,7 +45,7 @@ class LogReader:
         self._newest: dict[int, int] = {}
 
     def take_all(self, said: Iterator[Seen]) -> None:
-        """Record the updates of the view, until `said` ends."""
+        """Record the updates of the view that `said` yields, until it ends."""
         for seen in said:
             self._newest[seen.partition] = seen.value
 
@@ -84,8 +86,8 @@ class Cal(CalibrationEngine):
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """Yield the updates of the engine's only view, which contains the due time of the newest
-        pageview. They are reported for every traced view of the main topic that contains due
-        times."""
+        pageview. Each update is yielded once for every traced view of the main topic that contains
+        due times, as if each were this view."""
         topic = find_workload(stack.settings.workload).topic.name
         names = [view.name for view in traced if view.is_time and view.source == topic]
         for seen in seen_in(stack.log_of("cal"), stop):

@@ -1,4 +1,5 @@
-"""Sessions on a Deephaven server: the stack's own, or one that runs elsewhere at DEEPHAVEN_URL."""
+"""Sessions on a Deephaven server: the stack's own, or the one that the user provides at
+DEEPHAVEN_URL."""
 
 import socket
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
 
 
 class Refused(RacetrackError):
-    """The server can't be connected to. `setting` is the one to look at, and `remedy` a clause."""
+    """No connection to the server is possible. `setting` is the name of the setting to look at, and
+    `remedy` is a clause without a full stop."""
 
     def __init__(self, answer: str, setting: str, remedy: str) -> None:
         super().__init__(answer)
@@ -40,9 +42,11 @@ def connect(settings: Settings) -> "Session":
     url = urlsplit(own.deephaven_url)
     host, port = url.hostname or settings.reach_address, url.port or own.deephaven_port
     is_encrypted = url.scheme == "https"
-    key = _key(own)  # also if the server can't be reached: a missing file is reported first
+    # Read first, so that a missing file is reported even if the server can't be reached.
+    key = _key(own)
     authorities = _authorities(own) if is_encrypted else None
-    # A client of gRPC takes longer to notice this, and does not give the reason.
+    # Try a plain connection first: a gRPC client would take longer to notice that the server can't
+    # be reached, and would not give the reason.
     try:
         socket.create_connection((host, port), CONNECT_WITHIN_S).close()
     except OSError as error:
@@ -70,7 +74,7 @@ def opened(settings: Settings) -> "Iterator[Session]":
     try:
         yield found
     finally:
-        with suppress(DHError):  # the server may be gone
+        with suppress(DHError):  # the server may have ended
             found.close()
 
 

@@ -1,7 +1,7 @@
-"""A Deephaven that runs elsewhere, at DEEPHAVEN_URL.
+"""A Deephaven that the user provides, at DEEPHAVEN_URL.
 
-A run's variables there begin with its name. They are deleted at its end, and all tables, consumers
-and producers of the run are closed.
+The names of a run's variables there begin with RUN_NAME. At the end of the run, they are deleted,
+and all tables, consumers and producers of the run are closed.
 """
 
 import json
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pydeephaven import Session
 
 IN_SERVER = Path(__file__).with_name("in_server.py")
-# Tables of a run by which its progress is followed: see `in_server.py`.
+# Tables of a run that the harness reads to follow the run's progress: see `in_server.py`.
 OBSERVED, SEEN = "racetrack_observed", "racetrack_seen"
 CHECK = f"{RUN_NAME}_check"
 TRIED = f"{CHECK}_table"
@@ -65,7 +65,7 @@ class _Deephaven:
 
     def check(self, settings: Settings) -> Passed:
         """Log in, create a table with Python, read the clock through it, and delete it."""
-        # Imported late, since every run looks for services that run elsewhere.
+        # Imported only here, because every run imports this module, but few use pydeephaven.
         from racetrack.engines.dh.connection import Refused, opened
 
         host = urlsplit(DeephavenSettings.of(settings).deephaven_url).hostname or ""
@@ -95,7 +95,7 @@ class _Deephaven:
             def read_ms() -> float:
                 return float(now.to_arrow().column("now_ns")[0].as_py()) / 1e6
 
-            read_ms()  # the first compiles the formula
+            read_ms()  # do not use the first reading: the server compiles the formula meanwhile
             clock = measure_clock(self.title, read_ms)
             passed.append(what)
             what = "delete them"
@@ -119,7 +119,7 @@ class _Deephaven:
         import pyarrow as pa
 
         code = IN_SERVER.read_text()
-        session.console_service.start_console()  # `bind_table` needs it
+        session.console_service.start_console()  # `bind_table` needs a console
         rows = pa.table({"code": [code], "given": [json.dumps(given)]})
         session.bind_table(UPLOADED, session.import_table(rows))
         session.run_script(LOAD)

@@ -1,6 +1,7 @@
 """Deephaven: runs the demo's scripts over gRPC, and reads progress from the server's output.
 
-The output of a Deephaven that runs elsewhere can't be read, so its tables are read instead.
+If the user provides a Deephaven (it runs "elsewhere"), its output can't be read, so its tables are
+read instead.
 """
 
 import re
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     import pyarrow
     from pydeephaven import Session, Table
 
-# Code sent to the server: run a script by its path on the server. So errors name file and line, and
-# the script's text does not appear in the server's log.
+# Code sent to the server, which runs a script by its path on the server. In this way, errors
+# contain file and line, and the script's text does not appear in the server's log.
 _RUN_FILE = """
 import os
 path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
@@ -80,7 +81,8 @@ class Deephaven(Engine):
         return "exactly once"
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
-        """Return Debezium if the script itself waits for the schemas of Debezium's topics."""
+        """Return Debezium if the script itself waits for the schemas of Debezium's topics;
+        otherwise nothing."""
         waits = "wait_for(" in self.script(settings).read_text()
         return ("debezium",) if waits else ()
 
@@ -124,8 +126,8 @@ class Deephaven(Engine):
                     raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the updates that `sample_dt.py` writes to the server's output; elsewhere, those
-        that a client sees."""
+        """Yield the updates that `sample_dt.py` writes to the server's output; elsewhere, the
+        updates that a client of the tables sees."""
         if self.runs_elsewhere(stack.settings):
             return observation.updates(stack.settings, self.namespace(stack.settings), stop)
         return updates_of(stack.log_of("deephaven"), stop)
@@ -136,8 +138,9 @@ class Deephaven(Engine):
         traced: Sequence[TracedView],  # noqa: ARG002  # `run_scripts` has passed them to the script
         stop: threading.Event,
     ) -> Iterator[Seen]:
-        """Yield the tracer values that `sample_views.py` writes to the server's output. It receives
-        them as a listener of the views. Elsewhere, yield those that a client sees."""
+        """Yield the tracer values that `sample_views.py` writes to the server's output. That script
+        receives them as a listener of the views. Elsewhere, yield the values that a client of the
+        tables sees."""
         if self.runs_elsewhere(stack.settings):
             return observation.seen(stack.settings, self.namespace(stack.settings), stop)
         return seen_in(stack.log_of("deephaven"), stop)
@@ -162,7 +165,7 @@ class Deephaven(Engine):
             return ELSEWHERE.remarks(session, stack.settings)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
-        """Return the version of a Deephaven that runs elsewhere."""
+        """Return the version of a Deephaven that the user provides."""
         if not self.runs_elsewhere(stack.settings):
             return {}
         with reading(stack.settings) as session:
@@ -259,7 +262,7 @@ def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
 def _decimal(raw: bytes) -> Decimal:
     scale = int.from_bytes(raw[:4], "little", signed=True)
     unscaled = int.from_bytes(raw[4:], "big", signed=True)
-    return Decimal(f"{unscaled}E{-scale}")  # exact with any number of digits
+    return Decimal(f"{unscaled}E{-scale}")  # parsing a text is exact, whatever the number of digits
 
 
 ENGINE = Deephaven()

@@ -1,7 +1,8 @@
-"""Code that runs inside a Deephaven server elsewhere; `elsewhere.py` sends it there as text.
+"""Code that runs inside a Deephaven server that the user provides; `elsewhere.py` sends it there as
+text.
 
-All objects that a run creates in the server's global variables have the run's name: the variable
-`<name>` contains this code and the namespace of the scripts, and `<name>_<table>` is one of the
+All global variables that a run creates in the server are named after the run: the variable `<name>`
+contains this code and the global variables of the scripts, and `<name>_<table>` is one of the
 scripts' tables.
 """
 
@@ -41,12 +42,13 @@ def load(name: str, variables: dict[str, Any], given: str) -> None:
         tables[OBSERVED] = observed(namespace["sampled"])
         if wanted["traced"]:
             tables[SEEN] = seen(tables, wanted["traced"])
-    if name in variables:  # otherwise the run was interrupted, and its objects removed
+    # Otherwise the run was interrupted meanwhile, and its objects have been removed.
+    if name in variables:
         variables |= {f"{name}_{key}": table for key, table in tables.items()}
 
 
 def remove(run: Mapping[str, Any]) -> None:
-    """Stop all that a run's scripts began, and release their tables.
+    """Stop everything that a run's scripts started, and release their tables.
 
     A function `stop_…` of a script closes a producer, which waits until its last messages are
     delivered or have failed. If that takes long, it continues in the background.
@@ -65,8 +67,8 @@ def remove(run: Mapping[str, Any]) -> None:
 def observed(sampled: Mapping[str, Any]) -> Any:
     """Return a table with the rows of the summary and of the progress view.
 
-    A reader sees an update cycle's rows when all views have completed the cycle, because the table
-    also contains a row for each view that no other view reads.
+    The table also contains a row for each view on which no other view depends. So a reader sees the
+    rows of an update cycle only when all views have completed the cycle.
     """
     values = ["total", "max_received_at"]
     summary = sampled["summary"].view(["kind = `summary`", "partition = -1", *values])

@@ -1,4 +1,5 @@
-"""Inputs of the scripts in a Deephaven that runs elsewhere: addresses, and their variables."""
+"""Inputs of the scripts in a Deephaven that the user provides: addresses, and environment
+variables."""
 
 import json
 from pathlib import Path
@@ -8,13 +9,14 @@ from racetrack.config import REPO
 from racetrack.kafka_endpoint import BOOTSTRAP, JAVA, PREFIX, REPLICATION
 from racetrack.stack.contract import InternalEndpoints
 
-# Deephaven's update cycle waits for the messages that it sends. At a run's end the broker is gone,
-# so with Kafka's defaults all tables of the server would stand still for two minutes.
+# Deephaven's update cycle waits for the messages that it sends. When a run ends, its broker ends
+# too; with Kafka's default timeouts, no table of the server would then be updated for two minutes.
 PATIENCE = {"request.timeout.ms": "5000", "delivery.timeout.ms": "10000", "max.block.ms": "10000"}
 
 
 def addresses(of: InternalEndpoints) -> dict[str, str]:
-    """Return the variables with the scripts' addresses, which contain no secrets."""
+    """Return the environment variables with the addresses that the scripts use. They contain no
+    secrets."""
     found = {BOOTSTRAP: of.kafka.servers, "SCHEMA_REGISTRY_URL": of.registry}
     if of.kafka.is_elsewhere:
         found[PREFIX] = of.kafka.topic_prefix

@@ -1,5 +1,5 @@
-"""Follows the progress of a Deephaven that runs elsewhere by reading two small tables repeatedly.
-All times are those of this machine's clock when an answer has arrived."""
+"""Follows the progress of a Deephaven that the user provides by reading two small tables
+repeatedly. Each update gets the time of this machine's clock at which the answer arrived."""
 
 import threading
 import time
@@ -44,7 +44,8 @@ def seen(settings: Settings, run_name: str, stop: threading.Event) -> Iterator[S
 
 
 def _rows(settings: Settings, table: str, stop: threading.Event) -> Iterator[Row]:
-    """Yield all rows of a table every LOOK_EVERY_S, and once more after `stop` was set."""
+    """Yield all rows of a table every LOOK_EVERY_S seconds, and once more after `stop` has been
+    set."""
     with reading(settings) as session:
         found = session.open_table(table)
         while True:

@@ -36,7 +36,7 @@ WRITE_ARCHIVE = "--write-class-archive"
 # depends on this version. By default Deephaven chooses a random version at each start, and again
 # whenever a script adds an import. A fixed version makes the names repeatable.
 IMPORTS_VERSION = "as delivered"
-# Limits the file's growth when a user tries out many formulas.
+# Keep no more classes than this, so that the file stays small when a user tries out many formulas.
 MAX_CLASSES = 2000
 
 
@@ -131,7 +131,7 @@ def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> N
     if classes.keys() <= kept_formulas(formulas) or len(classes) > at_most:
         return
     unfinished = formulas.with_name(f".{os.getpid()}-{formulas.name}")
-    # Without write access, the classes are not kept.
+    # without write access, the classes are not kept
     with contextlib.suppress(OSError):
         formulas.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(unfinished, "w") as file:

@@ -10,7 +10,7 @@ from racetrack.stack import jvm
 from racetrack.stack.service import Context, Launch
 
 LOG4J = Path(__file__).parent / "log4j2.properties"
-# On few cores, G1 (Java's default garbage collector) would take too much CPU time from the job.
+# With few cores, Java's default garbage collector, G1, would take too much CPU time from the job.
 COLLECTOR = "-XX:+UseParallelGC"
 # Java packages that Flink's own start scripts open to Flink.
 OPENED = (
@@ -48,7 +48,7 @@ def launch(
     growth.
     """
     folder = context.work / "conf"
-    # The gateway knows its folder from the environment only.
+    # The gateway takes its folder only from an environment variable.
     arguments = [] if main == GATEWAY else ["--configDir", str(folder)]
     folder.mkdir(exist_ok=True)
     lines = [f"{key}: {json.dumps(value)}\n" for key, value in configuration.items()]

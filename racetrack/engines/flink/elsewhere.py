@@ -1,7 +1,7 @@
-"""A Flink that runs elsewhere, reached through its SQL gateway at FLINK_GATEWAY_URL.
+"""A Flink that the user provides, reached through its SQL gateway at FLINK_GATEWAY_URL.
 
-The job there has the run's name, and is found by it and cancelled at the end. Its tables exist only
-in a session of the gateway.
+The job there is named RUN_NAME; it is found by this name and cancelled at the end of the run. Its
+tables exist only in a session of the gateway.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,8 @@ from racetrack.stack.elsewhere import RUN_NAME, Failure, Passed, refused, why_ou
 # Statuses of a job that will not run again.
 ENDED = frozenset(("FAILED", "CANCELED", "FINISHED"))
 ENDED_WITHIN_S = 20.0
-# How long after the end of an interrupted or killed run the gateway may still plan the run's
-# statements. Then it submits the job.
+# When a run is interrupted or killed, the gateway may continue to plan the run's statements for
+# this long, and submit the job only then.
 SUBMITTED_WITHIN_S = 40.0
 ANSWER_WITHIN_S = 8.0
 LOOK_EVERY_S = 0.2
@@ -26,7 +26,8 @@ NO_JOB = (
     f"found no job named {{name}} at {{url}} within {SUBMITTED_WITHIN_S:.0f} s. If it comes later,"
     " cancel it"
 )
-# The catalog that each session has in memory. Other catalogs may keep tables after the session.
+# Use the catalog that each session has in memory: in other catalogs, tables may outlive the
+# session.
 IN_MEMORY = "USE CATALOG default_catalog"
 UNREACHABLE = "Check the address, and that the SQL gateway runs there"
 NO_SESSION_CLUSTER = (
@@ -37,7 +38,8 @@ NO_CONNECTOR = (
     "Put the jars flink-sql-connector-kafka and flink-sql-avro-confluent-registry into the folder"
     " lib of the gateway and of the cluster"
 )
-# Planning a query on a table finds its connector and formats without connecting to anything.
+# Planning a query on this table shows whether its connector and formats are installed. Nothing is
+# connected to.
 PLANNED = (
     IN_MEMORY,
     """
@@ -61,7 +63,8 @@ class _Flink:
         return FlinkSettings.of(settings).flink_gateway_url
 
     def check(self, settings: Settings) -> Passed:
-        """Open a session, list the jobs of its cluster, and plan a query on a topic."""
+        """Open a session, list the jobs of its cluster, and plan a query on a table over a
+        topic."""
         url = self.address(settings)
         passed: list[str] = []
 
@@ -82,13 +85,14 @@ class _Flink:
         return Passed(tuple(passed))
 
     def statements_before(self) -> Sequence[str]:
-        """Return statements to run before the script, which name the job."""
+        """Return statements to run before the script. They give the job its name."""
         return (IN_MEMORY, f"SET 'pipeline.name' = '{RUN_NAME}'")
 
     @contextmanager
     def submission(self) -> Iterator[None]:
-        """Mark the time in which the gateway may submit the job. If the user interrupts it, the
-        gateway may still submit the job later, and `remove` waits for that."""
+        """Mark the time in which the gateway may submit the job. If the user interrupts the run in
+        this time, the gateway may still submit the job later, so `remove` then waits for the job.
+        """
         self._is_submitting = True
         try:
             yield
@@ -98,11 +102,11 @@ class _Flink:
         self._is_submitting = False
 
     def remove(self, settings: Settings, run_name: str) -> Sequence[str]:
-        """Cancel the jobs of this name."""
+        """Cancel the jobs named `run_name`."""
         if not run_name:
             return ()
         url = self.address(settings)
-        may_come = self._is_submitting or run_name != RUN_NAME  # or the run was killed
+        may_come = self._is_submitting or run_name != RUN_NAME  # another process's run was killed
         self._is_submitting = False
         try:
             with opened(url, ENDED_WITHIN_S) as gateway:
@@ -123,11 +127,11 @@ class _Flink:
         return [f"cancelled {', '.join(found)} at {url}"] if found else []
 
     def remarks(self, settings: Settings) -> list[str]:
-        """Return which job will be cancelled."""
+        """Return a line for the user: which job will be cancelled at the end."""
         return [f"its job {RUN_NAME} at {self.address(settings)} will be cancelled at the end"]
 
     def why_not_running(self, settings: Settings, run_name: str) -> str:
-        """Return why the last job of this name does not run; empty if it does."""
+        """Return why the last job of this name is not running; empty if it is running."""
         try:
             with opened(self.address(settings), ENDED_WITHIN_S) as gateway:
                 jobs = [job for job in gateway.jobs() if job.name == run_name]

@@ -22,7 +22,7 @@ RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
 CHECKPOINTS = "execution.checkpointing.dir"
 RECOVER_FROM = "execution.state-recovery.path"
-# Flink's connector contains Kafka's client under another name.
+# Packages of Kafka's client. Flink's connector contains the client under another package name.
 CLIENT = "org.apache.kafka."
 SHADED = f"org.apache.flink.kafka.shaded.{CLIENT}"
 
@@ -38,7 +38,8 @@ class Flink(UpsertEngine):
     scalable_on = ("kubernetes",)
     services = ("flink",)
     kafka_elsewhere = True
-    kafka_tokens = False  # its connector lacks Jackson, by which Kafka's client reads tokens
+    # Flink's connector lacks Jackson, which Kafka's client needs to read tokens
+    kafka_tokens = False
     script_ending = ".flink.sql"
     version_part = "flink"
     keeps_first_schemas = True  # the script declares the types of columns
@@ -53,17 +54,17 @@ class Flink(UpsertEngine):
         """Run the workload's script; return when Flink has written the first rows of a view."""
         self.prepare_inputs(stack)
         job = self._job(stack)
-        job.skip()  # the log may report the failure of a job that lost a TaskManager
+        job.skip()  # ignore an earlier job, which may have failed because it lost a TaskManager
         with _session(stack.settings) as gateway, ELSEWHERE.submission():
             gateway.run_all(statements_for(stack, self.script(stack.settings)))
         self._wait_until_written(stack, job)
 
     def remarks(self, stack: Stack) -> list[str]:
-        """If Flink runs elsewhere, return a line with the job's name."""
+        """If the user provides Flink, return a line with the job's name."""
         return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
-        """Return the version of a Flink that runs elsewhere."""
+        """Return the version of a Flink that the user provides."""
         if not self.runs_elsewhere(stack.settings):
             return {}
         with _session(stack.settings) as gateway:
@@ -97,7 +98,7 @@ class Flink(UpsertEngine):
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two seconds, since the time window moves by whole seconds, plus the time of a few
-        mini-batches. See the contract for the meaning."""
+        mini-batches."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
@@ -156,7 +157,8 @@ class Flink(UpsertEngine):
 
 @contextmanager
 def _session(settings: Settings) -> Iterator[Gateway]:
-    """Open a session on the gateway. If Flink runs elsewhere, close it at the end.
+    """Open a session on the gateway. If the user provides Flink, close the session at the end;
+    otherwise it must stay open (see `Gateway`).
 
     Raises:
         DemoError: the gateway refused a request.
@@ -190,9 +192,9 @@ def _statements_before(settings: Settings) -> Sequence[str]:
 
 
 def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
-    """Return the script's templates of connection options (tables `at_…`) with the addresses of
-    this stack, one per line. If they are executed first, the script's own templates have no
-    effect. If `hidden`, secrets are left out."""
+    """Return statements, one per line, that create the script's templates of connection options
+    (tables `at_…`) with the addresses of this stack. If they are executed first, the script's own
+    templates have no effect. If `hidden` is true, secrets are left out."""
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     found = ""
     for name, options in re.findall(
@@ -207,7 +209,8 @@ def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
 
 
 def _kafka_options(kafka: KafkaEndpoint, *, hidden: bool) -> str:
-    """Return the address, as the value of an option, and the options for all further properties."""
+    """Return SQL text to insert into a table's options: the address as an option's value, followed
+    by one option for each other property of Kafka's clients."""
     further = {
         name: "…" if hidden else value.replace(CLIENT, SHADED).replace("'", "''")
         for name, value in kafka.java_properties.items()

@@ -145,8 +145,8 @@ def root_cause(trace: str) -> str:
 
 
 def _errors(content: str) -> str:
-    """Return the errors in the gateway's answer, usually a general line and then a stack trace; an
-    answer that is not JSON unchanged."""
+    """Return the errors in the gateway's answer, usually a general line and then a stack trace. An
+    answer that is not JSON is returned unchanged."""
     try:
         return "\n".join(map(str, json.loads(content).get("errors", [content])))
     except ValueError:

@@ -1,5 +1,5 @@
 """State of a run's job, from Flink's log, which is the only place that reports failures and
-checkpoints. If Flink runs elsewhere, the state is from the gateway."""
+checkpoints. If the user provides Flink, the gateway reports the state instead."""
 
 import re
 import time
@@ -60,7 +60,7 @@ class JobLog:
 
 
 class JobElsewhere:
-    """The job of this run in a Flink that runs elsewhere."""
+    """The job of this run in a Flink that the user provides."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._next_s = settings, 0.0

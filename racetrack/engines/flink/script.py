@@ -1,5 +1,5 @@
-"""Parses a script such as `scripts/demo.flink.sql`: its statements, and the topics to which it
-writes."""
+"""Parser of scripts such as `scripts/demo.flink.sql`: finds the statements of a script, and the
+topics to which it writes."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def statements(sql: str) -> list[str]:
     returned as one statement.
 
     Raises:
-        ValueError: the last statement has no end.
+        ValueError: the last statement does not end with a semicolon.
     """
     found: list[str] = []
     in_set = False

@@ -22,8 +22,8 @@ CONFIG = {
 
 
 def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
-    """Create these topics with one partition each, and empty those that exist. A restarted engine
-    does not know which rows were written before, and would not delete them.
+    """Create these topics with one partition each, and empty those that exist. Otherwise, rows of
+    an earlier start would stay in the views: a restarted engine does not delete them.
 
     Raises:
         RacetrackError: the broker refused.

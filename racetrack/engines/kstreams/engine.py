@@ -36,10 +36,10 @@ class KafkaStreams(UpsertEngine):
     version_part = "kafka-streams"
 
     def check(self, stack: Stack) -> None:
-        """Check that several replicas can share their state.
+        """Check that the settings allow several replicas to take over each other's state.
 
         Raises:
-            UsageError: a setting prevents that.
+            UsageError: a setting does not allow that.
         """
         own = KafkaStreamsSettings.of(stack.settings)
         if own.engine_replicas == 1:
@@ -57,14 +57,14 @@ class KafkaStreams(UpsertEngine):
             )
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
-        """Return `at_ms`; with transactions, the current time, since a row can be read only after
-        its transaction was committed, at an unknown time."""
+        """Return `at_ms`, or with transactions the current time. A row can be read only after its
+        transaction was committed, and the time of the commit is unknown."""
         is_transaction = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
         return now_ms() if is_transaction else at_ms
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two seconds plus the time of four commits: the time window moves in steps of one
-        second, and the step is seen after some commits."""
+        second, and views show a step only after some commits."""
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def guarantee(self, settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""A Materialize that runs elsewhere, at MZ_URL."""
+"""A Materialize that the user provides, at MZ_URL."""
 
 from racetrack.engines.shared.own_schema import OwnSchema
 

@@ -36,8 +36,8 @@ ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.05
 
 # The query of the experiment of 2022, with times in milliseconds instead of seconds. The answer is
-# consistent as of mz_now(). `dt_ms` does not include the time to answer; the time at which the
-# answer arrives does.
+# consistent as of mz_now(). `dt_ms` does not include the time that the query takes, but the time at
+# which the answer arrives does.
 SUMMARY = """
 SELECT total, to_timestamp(max_received_at::double precision / 1000) AS max_received_at,
     mz_now()::text::numeric - max_received_at AS dt_ms, max_received_at AS max_received_at_ms
@@ -72,7 +72,7 @@ class Materialize(SqlEngine):
     script_ending = ".sql"
     version_part = "materialize"
     is_published = True
-    stamped_by = SERVICE  # `dt_ms` is by Materialize's clock
+    stamped_by = SERVICE  # `dt_ms` is computed from Materialize's clock
     elsewhere = ELSEWHERE
     makes = "MATERIALIZED VIEW|VIEW|SOURCE"
 
@@ -120,8 +120,8 @@ class Materialize(SqlEngine):
         self.run_script(server, stack.settings, addresses)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Return an iterator over the summary, queried once a second, and over each partition's
-        progress whenever Materialize reports a change."""
+        """Return an iterator over updates: of the summary, which is queried once a second, and of
+        each partition's progress, whenever Materialize reports a change."""
         server, settings = self.demo(stack.settings), stack.settings
         clock = stack.clocks.get(SERVICE)
         ahead_ms = clock.offset_ms if clock else 0.0
@@ -136,8 +136,9 @@ class Materialize(SqlEngine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Return an iterator over the tracer rows from a SUBSCRIBE to each view, as soon as
-        Materialize reports that their timestamp is complete. Readers can't see the rows earlier."""
+        """Return an iterator over the tracer rows, from a SUBSCRIBE to each view. A row is returned
+        as soon as Materialize reports that its timestamp is complete; readers can't see it earlier.
+        """
         server = self.demo(stack.settings)
         sources = [
             partial(_tracer_rows, server, view, view.keys(stack.settings)) for view in traced

@@ -42,5 +42,6 @@ APPLICABILITY = Applicability(
     ),
     ignored=(Ignored(("MATERIALIZE_PORT", *SIZE), NOT_COMPOSE, ELSEWHERE),),
     affects=dict.fromkeys(SIZE, "materialized"),
-    image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),  # PostgreSQL's has psql
+    # The image of PostgreSQL contains psql.
+    image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),
 )

@@ -1,4 +1,4 @@
-"""A PostgreSQL that runs elsewhere, at POSTGRES_URL."""
+"""A PostgreSQL that the user provides, at POSTGRES_URL."""
 
 from racetrack.engines.shared.own_schema import OwnSchema
 

@@ -98,7 +98,7 @@ class PostgreSQL(SqlEngine):
         self.run_script(server, stack.settings, variables)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
-        """Return the version of a PostgreSQL that runs elsewhere."""
+        """Return the version of a PostgreSQL that the user provides."""
         if not self.runs_elsewhere(stack.settings):
             return {}
         ((version,),) = self.server(stack.settings).execute("SHOW server_version")
@@ -125,13 +125,13 @@ class PostgreSQL(SqlEngine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Query the views one after the other, at most every ASK_EVERY_S. Each query computes its
-        view, which takes CPU time in PostgreSQL."""
+        """Yield the tracer rows from queries of the views, one after the other, at most every
+        ASK_EVERY_S seconds: each query computes its view, which takes CPU time in PostgreSQL."""
         return only_more(_answers(self.demo(stack.settings), stack.settings, traced, stop))
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return 0: a view is computed when it is read, so its time window ends at that moment. If
-        PostgreSQL runs elsewhere, allow for the difference of its clock."""
+        the user provides PostgreSQL, return the possible difference of its clock."""
         return super().clock_slack_ms(settings) if self.runs_elsewhere(settings) else 0
 
     def caveats(self, settings: Settings) -> list[str]:
@@ -187,7 +187,7 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
 
 
 def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
-    """Return a query for (key, value) of the tracer rows in a view."""
+    """Return the SQL query that reads (key, value) of the tracer rows in a view."""
     value = value_in_sql(view, f"max({view.column})")
     among = ", ".join(map(str, keys))
     select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue

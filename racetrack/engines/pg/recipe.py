@@ -11,9 +11,9 @@ from racetrack.install.recipe import Image, Installs, PypiLock, Recipe, Site
 
 # Candidates for the server's package; the newest that the distribution has is used.
 POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))
-# The server and the libraries that it links to, without LLVM, which only compiles queries. The C
-# library is not included: the packages are of the host's release, so the host's own C library fits,
-# and initdb could not start the server with a different loader.
+# Selects the server and the libraries that it links to. LLVM is left out, because it is only needed
+# to compile queries. The C library is left out, because the host's own fits: the packages are from
+# the host's release, and initdb could not start the server with another loader.
 POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)")
 # The feeder, and the modules of the harness that it imports.
 FEED = (

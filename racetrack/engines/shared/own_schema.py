@@ -1,5 +1,5 @@
-"""A server that runs elsewhere and speaks PostgreSQL's protocol. A run's objects there are in a
-schema of their own, which is dropped at the end of the run."""
+"""A server that the user provides and that speaks PostgreSQL's protocol. Each run creates its
+objects in a schema of its own there, and drops the schema at the end."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -45,8 +45,8 @@ class OwnSchema:
         return f"{url.hostname}{port}{url.path}" if url.hostname else ""
 
     def server(self, settings: Settings) -> "Server":
-        """Return the server, without a schema."""
-        # Imported late, since every run looks for services that run elsewhere.
+        """Return the server at the URL in the setting, with no schema selected."""
+        # Imported only here, because every run imports this module, but few need psycopg.
         from racetrack.engines.shared.pgwire import Server
 
         return Server.at(self._url(settings), self.setting)

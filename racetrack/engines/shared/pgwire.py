@@ -1,5 +1,5 @@
-"""Clients for engines that speak PostgreSQL's protocol: scripts by psql, queries, and streams of
-rows."""
+"""Clients for engines that speak PostgreSQL's protocol: they run scripts in psql, query, and
+receive streams of rows."""
 
 import subprocess
 import threading
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CONNECT_WITHIN_S = 10
 LOAD_WITHIN_S = 300.0
 
-# Arrow types of PostgreSQL's types; columns of other types become text. The scale of a decimal is
-# the largest number of digits after the point among its values.
+# PostgreSQL's types → Arrow types. Columns of all other types become text. A decimal column gets as
+# many digits after the point as the longest of its values has.
 _DECIMAL = "decimal"
 _ARROW = {
     **dict.fromkeys((20, 21, 23), "int64"),
@@ -97,7 +97,7 @@ class Server:
         """Execute a statement; return its rows, or an empty list if it is not a query.
 
         Raises:
-            RacetrackError: the statement failed, or the server can't be connected to.
+            RacetrackError: the statement failed, or no connection to the server is possible.
         """
         with self.connect() as connection:
             cursor = self._ask(connection, statement)
@@ -148,8 +148,7 @@ class Server:
 
         Raises:
             DemoError: a statement failed. The message contains the statement, its line in the
-            script,
-                and the server's error.
+                script, and the server's error.
         """
         argv = ["psql", "-X", "-q", "-b", "-v", "ON_ERROR_STOP=1", "-d", self.conninfo]
         argv += [arg for name, value in variables.items() for arg in ("-v", f"{name}={value}")]
@@ -159,7 +158,8 @@ class Server:
         try:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
-                cwd=script.parent.parent,  # so that psql's messages name the script by a short path
+                # So that psql's messages contain only a short path of the script.
+                cwd=script.parent.parent,
                 env=environment.of_program({**password, **mark_command(stack_name, "psql")}),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -186,7 +186,7 @@ class Server:
         """Open a client with its own connection. `made` contains the names of the demo's views.
 
         Raises:
-            RacetrackError: the server can't be connected to.
+            RacetrackError: no connection to the server is possible.
         """
         with self.connect() as connection:
             yield SqlReader(partial(self._table, connection), made)

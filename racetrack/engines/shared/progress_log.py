@@ -1,5 +1,6 @@
-"""Reads an engine's progress from the log of its service, from the log's beginning. The lines of
-one update are written together; `<ms>` are epoch milliseconds, and `<partition>` is the topic's:
+"""Reads an engine's progress from its service's log, from the beginning of the log. The engine
+writes the lines of one update together; `<ms>` means epoch milliseconds, and `<partition>` a
+partition of the main topic:
 
     RACETRACK dt timestamp=<ms>, total=<n>, max_received_at=<ms>, dt_ms=<ms>
     RACETRACK progress timestamp=<ms>, partition=<partition>, total=<n>, max_received_at=<ms>

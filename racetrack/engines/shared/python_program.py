@@ -1,4 +1,4 @@
-"""Service that is a Python module of this project, which the harness's Python runs."""
+"""Service that runs a Python module of this project, with the harness's own Python."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ READY_FILE = "ready"
 
 @dataclass(frozen=True)
 class PythonProgram:
-    """See `racetrack.stack.service.NativeService`. The module reads its environment, and creates
-    the file READY_FILE once it is ready."""
+    """See `racetrack.stack.service.NativeService`. The module must take its settings from
+    environment variables, and create the file READY_FILE once it is ready."""
 
     name: str
     module: str
@@ -31,7 +31,7 @@ class PythonProgram:
 
     def launch(self, context: Context) -> Launch:
         ready = context.work / READY_FILE
-        ready.unlink(missing_ok=True)  # a killed program leaves it behind
+        ready.unlink(missing_ok=True)  # a killed program leaves the file behind
         return Launch(
             argv=[sys.executable, "-m", self.module],
             env={

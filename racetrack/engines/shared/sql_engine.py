@@ -1,4 +1,5 @@
-"""Base class of engines that run their script in psql and are read by PostgreSQL's protocol."""
+"""Base class of engines whose script runs in psql, and whose views are read over PostgreSQL's
+protocol."""
 
 import re
 from abc import abstractmethod
@@ -15,11 +16,12 @@ from racetrack.stack.contract import Stack
 
 
 class SqlEngine(Engine):
-    """See `racetrack.engines.contract.Engine`. Elsewhere, the demo's objects are in a schema of
-    their own."""
+    """See `racetrack.engines.contract.Engine`. In a server that the user provides (it runs
+    "elsewhere"), the demo's objects are in a schema of their own."""
 
     elsewhere: OwnSchema
-    makes: str  # regular expression of what a script creates that can be read, such as `VIEW`
+    # Regular expression for the kinds of created objects that can be queried, such as `VIEW`.
+    makes: str
 
     def __init__(self, script: Path | None = None) -> None:
         """Create the engine. If `script` is given, it replaces the workload's script."""
@@ -49,7 +51,7 @@ class SqlEngine(Engine):
         server.run_script(self.script(settings), settings.stack_name, variables, before)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a connection for queries of what the script creates."""
+        """Open a connection for queries of the views that the script creates."""
         server = replace(self.server(access.settings), schema=access.namespace)
         text = self.script(access.settings).read_text()
         return server.reader(re.findall(rf"^CREATE (?:{self.makes}) (\w+)", text, re.M))

@@ -1,4 +1,4 @@
-"""Tracer values of views, for several engines."""
+"""Functions for tracer values in views, shared by several engines."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,8 +1,9 @@
-"""A standalone cluster of Spark that runs elsewhere, reached through its master at
+"""A standalone cluster of Spark that the user provides, reached through its master at
 SPARK_MASTER_URL.
 
 The program runs here as the cluster's driver. When it ends, the cluster ends its executors. State
-and classes are in a folder with the run's name in SPARK_SHARED_FOLDER, which is removed at the end.
+and classes are in the folder RUN_NAME in SPARK_SHARED_FOLDER; this folder is removed at the end of
+the run.
 """
 
 import os
@@ -19,7 +20,8 @@ from racetrack.stack.elsewhere import RUN_NAME, Failure, Passed, refused, why_ou
 
 CONNECTED_WITHIN_S = 5.0
 REMOVED_WITHIN_S = 20.0
-# Executors may write for a moment after their driver has ended.
+# Wait this long before the folder is removed: executors may write for a moment after their driver
+# has ended.
 QUIET_S = 1.0
 CHECK = f"racetrack_check_{os.getpid()}"
 FOLDER = "SPARK_SHARED_FOLDER"

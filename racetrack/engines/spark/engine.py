@@ -39,7 +39,7 @@ class Spark(UpsertEngine):
         return "exactly once"
 
     def remarks(self, stack: Stack) -> list[str]:
-        """If Spark's tasks run elsewhere, return which folder is used, and which folders earlier
+        """If the user provides a cluster, return which folder is used, and which folders earlier
         runs may have left."""
         return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
 

@@ -23,7 +23,7 @@ class SparkSettings(Settings):
     spark_shuffle_partitions: Count
     spark_state_store: Literal["hdfs", "rocksdb"]
     spark_after_a_kill: Literal["resume", "anew"]
-    # Set inside pods only: the address of the master, of which the program is the driver.
+    # Set inside pods only: the address of the master of the cluster whose driver is the program.
     peer_spark_master: str = Field(default="", exclude=True)
     spark_version: str
 

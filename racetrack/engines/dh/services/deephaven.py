@@ -46,8 +46,8 @@ class Deephaven:
         return replace(launch, env=env, faster=archive)
 
     def check(self, context: Context) -> None:
-        """Check that the server serves the IDE's page. Whether a session can be opened is checked
-        when the demo is loaded."""
+        """Check that the server serves the IDE's page. This does not check whether a session can be
+        opened; loading the demo shows that."""
         settings = DeephavenSettings.of(context.settings)
         net.require_listener(settings, settings.deephaven_port)
         page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
@@ -62,7 +62,8 @@ class Deephaven:
         self.check(context)
         if not context.services:
             return
-        from racetrack.engines.dh import engine  # images contain services only, not this module
+        # Imported only here, because container images do not contain this module.
+        from racetrack.engines.dh import engine
 
         engine.ENGINE.run_scripts(context.settings)
         view = find_workload(context.settings.workload).views[0].name
@@ -92,7 +93,7 @@ def environment(context: Context) -> dict[str, str]:
                 "-XX:+ErrorFileToStdout",
                 jvm.LOG_GC_PAUSES,
                 "-XX:+ExitOnOutOfMemoryError",  # so that the log ends with the reason
-                f"-Djna.tmpdir={context.work}",  # instead of the user's cache folder
+                f"-Djna.tmpdir={context.work}",  # by default, JNA uses the user's cache folder
                 *jvm.for_every_jvm(settings),
             ]
         ),

@@ -1,5 +1,5 @@
-"""Service of Flink's SQL gateway. Without a JobManager elsewhere, it runs each job in a small
-cluster inside its own JVM."""
+"""Service of Flink's SQL gateway. Without FLINK_JOBMANAGER (see settings.py), it runs each job in a
+small cluster inside its own JVM."""
 
 import re
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ from racetrack.stack import net
 from racetrack.stack.service import Context, Launch, NotReady
 
 MAIN = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-FRAMEWORK_BYTES = 128 << 20  # of the heap; Flink's default
+FRAMEWORK_BYTES = 128 << 20  # part of the heap for Flink itself (Flink's default)
 
 
 class TaskManager:
@@ -30,7 +30,7 @@ class TaskManager:
         return cluster.launch(context, MAIN, configured(context), heap=heap, runs_jobs=True)
 
     def check(self, context: Context) -> None:
-        """Check that the JobManager knows this TaskManager."""
+        """Check that this TaskManager has registered with the JobManager."""
         host = FlinkSettings.of(context.settings).flink_jobmanager
         url = f"http://{net.endpoint(host, cluster.REST_PORT)}/taskmanagers"
         found = net.get_json(url)
@@ -55,8 +55,8 @@ def configured(context: Context) -> dict[str, str]:
 
 
 def _sizes(settings: FlinkSettings) -> dict[str, str]:
-    """Return the sizes that Flink's start scripts would compute. The heap is that of FLINK_HEAP;
-    outside it, these are Flink's defaults."""
+    """Return the sizes that Flink's start scripts would compute. The heap has the size FLINK_HEAP;
+    the sizes of memory outside the heap are Flink's defaults."""
     heap_bytes = units.parse_size_bytes(settings.flink_heap)
     return {
         "taskmanager.cpu.cores": str(float(settings.flink_parallelism)),
@@ -64,7 +64,7 @@ def _sizes(settings: FlinkSettings) -> dict[str, str]:
         "taskmanager.memory.framework.off-heap.size": f"{FRAMEWORK_BYTES}b",
         "taskmanager.memory.task.heap.size": f"{max(heap_bytes - FRAMEWORK_BYTES, 0)}b",
         "taskmanager.memory.task.off-heap.size": "0b",
-        # The same as in a cluster inside the gateway, except that RocksDB gets more.
+        # As much as in a cluster inside the gateway, except that RocksDB gets more memory.
         "taskmanager.memory.managed.size": "128m",
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "192m",

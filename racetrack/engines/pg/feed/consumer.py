@@ -150,7 +150,7 @@ def bring_changes(
     cursor.execute(f"DELETE FROM {table} WHERE {key} = ANY({keys})", [list(last)])  # noqa: S608
     cursor.execute(
         f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s)",  # noqa: S608
-        [json.dumps(rows, default=str)],  # writes decimals as text, without loss
+        [json.dumps(rows, default=str)],  # `default=str` writes decimals as text, without loss
     )
 
 
@@ -172,7 +172,8 @@ def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tupl
 
 
 def flags_of(messages: Iterable[Message]) -> list[int]:
-    """Return the valid ids in messages. Others are ignored, since users write to this topic."""
+    """Return the valid ids in messages. Invalid messages are ignored, because people write to this
+    topic by hand."""
     found = [FLAG.fullmatch(message.value() or b"") for message in messages]
     return [int(match[1]) for match in found if match]
 
@@ -284,8 +285,8 @@ def bring_topic(
 
 
 def find_topics(kafka: KafkaEndpoint, of: Plan) -> dict[str, int]:
-    """Wait until all topics exist, and create the feeder's own. Return the number of partitions of
-    each topic."""
+    """Create the topics of the kinds `plan.OWN`, and wait until all topics exist. Return the number
+    of partitions of each topic."""
     admin = AdminClient(kafka.librdkafka())
     own = [target.topic for target in of.values() if target.how in plan.OWN]
     while True:

@@ -34,7 +34,8 @@ _IN_ARROW = {
     "text": pa.string(),
     TIME: pa.int64(),
 }
-_OF_THE_MESSAGE = ("partition", "offset")  # columns that are not fields of the JSON
+# Columns whose values come from the message's position, not from its JSON.
+_OF_THE_MESSAGE = ("partition", "offset")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Target:
 
     @property
     def progress(self) -> str:
-        """Name of the table in which events are counted."""
+        """Name of the table that counts the events of each partition."""
         return f"{self.table}_progress"
 
     @property
@@ -65,7 +66,7 @@ class Target:
         return pa.schema([(name, _IN_ARROW[type_]) for name, type_ in taken.items()])
 
 
-Plan = Mapping[str, Target]  # by topic
+Plan = Mapping[str, Target]  # topic → its target
 
 
 def read(connection: "psycopg.Connection[Any]", topic_of: Callable[[str], str] = str) -> Plan:

@@ -41,8 +41,8 @@ FORGET = "DELETE FROM high_value_users_sent WHERE id = %s"
 
 
 class Sink:
-    """Sends changes, and records sent rows in PostgreSQL afterwards. So after a crash a change may
-    be sent twice, but none is lost."""
+    """Sends the changes of the view, and records in PostgreSQL afterwards which rows were sent. As
+    a consequence, a change may be sent twice after a crash, but no change is lost."""
 
     def __init__(
         self,

@@ -21,7 +21,8 @@ def _environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _database(own: PostgresSettings) -> Mapping[str, str]:
-    """Return the variables that describe where the tables are."""
+    """Return the environment variables with the address of the database that contains the
+    tables."""
     if ELSEWHERE.address(own):
         return {"PGFEED_URL": own.postgres_url.get_secret_value(), "PGFEED_SCHEMA": RUN_NAME}
     return {
@@ -36,9 +37,10 @@ def _database(own: PostgresSettings) -> Mapping[str, str]:
 SERVICE = PythonProgram(
     "pgfeed",
     "racetrack.engines.pg.feed.consumer",
-    after=("postgres", "loadgen", "debezium"),  # loadgen and Debezium create the topics
+    # Loadgen and Debezium create the topics that it reads.
+    after=("postgres", "loadgen", "debezium"),
     environment=_environment,
-    # It is ready without tables, since the demo creates them later.
+    # The tables are not checked, because the demo's script creates them later.
     not_ready="it has not reached PostgreSQL and the broker yet",
     libraries=("confluent-kafka", "fastavro", "psycopg"),
 )

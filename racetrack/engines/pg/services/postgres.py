@@ -19,11 +19,11 @@ from racetrack.stack.service import Context, Launch, NotReady
 
 USER = DATABASE = "shop"
 UNPRIVILEGED = "nobody"
-# Prefix of commands if the harness runs as root, since PostgreSQL refuses to run as root. Every
-# Debian has setpriv.
+# If the harness runs as root, commands get this prefix, because PostgreSQL refuses to run as root.
+# Every Debian has setpriv.
 AS_UNPRIVILEGED = ("setpriv", f"--reuid={UNPRIVILEGED}", "--regid=nogroup", "--clear-groups", "--")
-# If root starts the server, the installed files are copied, without these, which a server does not
-# need.
+# If the harness runs as root, the installed files are copied (see `_prefix`), except these, which a
+# server does not need.
 NOT_COPIED = ("bitcode", "pgxs", "doc", "man", "locale", "made", "*.a")
 
 
@@ -39,7 +39,8 @@ class Postgres:
         return {"POSTGRES_PORT": PostgresSettings.of(settings).postgres_port}
 
     def launch(self, context: Context) -> Launch:
-        """Start PostgreSQL with an empty database; data of a killed server is deleted."""
+        """Create an empty database, deleting the data of a killed server; return the launch of
+        PostgreSQL."""
         prefix = _prefix(context)
         data = context.work / "data"
         if data.exists():
@@ -91,7 +92,8 @@ def configuration(context: Context) -> dict[str, str]:
         "listen_addresses": context.settings.bind_address,
         "port": str(PostgresSettings.of(context.settings).postgres_port),
         "unix_socket_directories": "",
-        "dynamic_shared_memory_type": "mmap",  # files in the data folder, so a kill leaves none
+        # Shared memory is in files of the data folder, so that nothing remains after a kill.
+        "dynamic_shared_memory_type": "mmap",
         "shared_buffers": PostgresSettings.of(context.settings).postgres_shared_buffers,
         "fsync": "off",
         "synchronous_commit": "off",
@@ -123,7 +125,7 @@ def _make_data(context: Context, prefix: Path, data: Path) -> None:
     """Create a data folder with a database user without a password. Copy the folder if an earlier
     run has kept one."""
     kept = prebuilt.path_in(context.parts["postgres"], "data")
-    if os.access(kept, os.R_OK | os.X_OK):  # only root may be able to read it
+    if os.access(kept, os.R_OK | os.X_OK):  # perhaps only root can read the folder
         shutil.copytree(kept, data)
         _give_away(data)
         return
@@ -143,8 +145,8 @@ def _set_password(context: Context, prefix: Path) -> None:
 
 
 def _single(context: Context, prefix: Path, statement: str) -> None:
-    """Run a statement in PostgreSQL's single-user mode. It is not logged, since it may contain a
-    secret."""
+    """Run a statement in PostgreSQL's single-user mode. PostgreSQL does not log the statement,
+    because it may contain a secret."""
     data = str(context.work / "data")
     options = ("-c", "log_min_error_statement=panic", "-c", "timezone=GMT", "-c", "fsync=off")
     # Each input line is a statement. Without exit_on_error the exit code would be 0 after an error.

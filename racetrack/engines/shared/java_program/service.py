@@ -17,7 +17,7 @@ NOT_PASSED_ON = ("HEAP", "VERSION")
 
 @dataclass(frozen=True)
 class Peers:
-    """Services that a program uses in addition to Kafka."""
+    """Services that an engine's program uses in addition to Kafka."""
 
     after: tuple[str, ...]  # services that must be ready before the program starts
     environment: Callable[[Settings], Mapping[str, str]]  # variables with the services' addresses
@@ -33,7 +33,8 @@ def _redis(settings: Settings) -> Mapping[str, str]:
     return {"REDIS_HOST": host, "REDIS_PORT": port}
 
 
-# For programs that read the main topic and CDC topics, created by the generator and Debezium.
+# For programs that read the main topic and CDC topics. The generator creates the main topic, and
+# Debezium the CDC topics.
 TABLES = Peers(("loadgen", "debezium"), _registry, several_workloads=True)
 # For programs that read the main topic and Redis. The generator creates the topic and fills Redis.
 REDIS = Peers(("loadgen", "redis"), _redis, several_workloads=False)
@@ -51,7 +52,8 @@ class JavaProgram:
     name: str
     jar: str  # name of the jar whose version is the engine's version
     peers: Peers
-    # Returns additional JVM options, given the folder of the installed component.
+    # Function that returns additional JVM options. Its argument is the folder of the installed
+    # component.
     options: Callable[[Path], Sequence[str]] = _only_warnings
     keeps_state: bool = False  # whether the program stores state in STATE_FOLDER
     product: str = ""  # name under which the version is reported, if it is not the engine's name
@@ -74,8 +76,8 @@ class JavaProgram:
         return {}
 
     def environment(self, settings: Settings) -> dict[str, str]:
-        """Return the settings that the program reads: all that begin with the engine's name, except
-        NOT_PASSED_ON and those that only the harness reads."""
+        """Return the settings that the program reads: all settings that begin with the engine's
+        name, except NOT_PASSED_ON and the settings that only the harness reads."""
         prefix = f"{self.name.upper()}_"
         left_out = {*applicability.harness_settings(), *(prefix + each for each in NOT_PASSED_ON)}
         own = {
@@ -86,7 +88,8 @@ class JavaProgram:
         return own | ({"WORKLOAD": settings.workload} if self.peers.several_workloads else {})
 
     def launch(self, context: Context) -> Launch:
-        (context.work / READY_FILE).unlink(missing_ok=True)  # a killed program leaves it behind
+        # A killed program leaves the file behind.
+        (context.work / READY_FILE).unlink(missing_ok=True)
         part, settings = context.parts[self.name], context.settings
         heap: str = getattr(settings, f"{self.name}_heap")
         return Launch(

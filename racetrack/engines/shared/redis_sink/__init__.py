@@ -12,8 +12,8 @@ To report progress to the harness, an engine adds two commands to each transacti
 writes counts:
 
 - It sets the field `<partition>` of the hash `ad_events_progress` to `{"total": …,
-  "max_received_at": …}`: the number of all events counted in the partition, not only views, and
-  their largest `event_time` (epoch ms).
+  "max_received_at": …}`: the number of events of the partition that have been counted (all events,
+  not only views), and their largest `event_time` (epoch ms).
 - `PUBLISH ad_events_progress {"partition": …, "total": …, "max_received_at": …, "at_ms": …}`, where
   `at_ms` is the time of sending (epoch ms).
 """

@@ -9,7 +9,7 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     import redis
 
-# Generous, because Redis may answer late on a busy machine, which must not end a run.
+# Generous: Redis may answer late on a busy machine, and that must not end a run.
 ANSWER_WITHIN_S = 30.0
 
 

@@ -25,7 +25,7 @@ class WritesToRedis(Engine):
         """Do nothing: the engine's program begins to count when its service starts."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the counts that the engine publishes in Redis at every write."""
+        """Yield the counts that the engine publishes in Redis whenever it writes."""
         return progress.follow(stack.endpoints.redis, stop)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:

@@ -51,14 +51,16 @@ def stored_progress(client: "redis.Redis") -> list[Progress]:
 
 
 def _begin(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progress]:
-    """Return the counts now stored in the hash, and discard channel messages that they include.
+    """Return the counts now stored in the hash, and discard the channel messages that these counts
+    already include.
 
-    To find out which these are, the transaction that reads the hash also publishes a message on a
-    temporary channel. Messages received before this one are included in the hash.
+    The transaction that reads the hash also publishes a marker message on a temporary channel. The
+    counts include all messages that are received before the marker.
     """
     mark = f"racetrack-{uuid4()}"
     channel.subscribe(PROGRESS, mark)
-    for _ in range(2):  # messages published before the subscriptions are confirmed are lost
+    # Wait until both subscriptions are confirmed: messages published earlier are lost.
+    for _ in range(2):
         _next(channel)
     transaction = client.pipeline(transaction=True)
     transaction.hgetall(PROGRESS)

@@ -148,7 +148,8 @@ class UpsertEngine(Engine):
 
 
 def _ahead_ms(stack: Stack) -> int:
-    """Return how far the broker's clock, which stamps messages, is ahead of this machine's."""
+    """Return how far the broker's clock, which sets the messages' timestamps, is ahead of this
+    machine's."""
     clock = stack.clocks.get("broker")
     return round(clock.offset_ms) if clock else 0
 

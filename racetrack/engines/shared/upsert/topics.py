@@ -1,4 +1,5 @@
-"""Reads upsert topics of one partition each, as spans of messages or as their current rows."""
+"""Reader of upsert topics with one partition each: returns the messages of a span of offsets, or
+the current rows."""
 
 import time
 from collections.abc import Collection, Container, Mapping
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]  # offset of the first message, and offset after the last
 MESSAGES_AT_ONCE = 10_000
-# Generous, because the broker may answer late on a busy machine, which must not end a run.
+# Generous: the broker may answer late on a busy machine, and that must not end a run.
 READ_WITHIN_S = 30.0
 # Time for which the broker delays the answer to a fetch if there is no message, and for which a
 # call of `consume` collects messages.
@@ -146,7 +147,7 @@ class Topics:
                     name = self._kafka.name_of(message.topic())
                     if error := message.error():
                         end = self._end_offset(message, error)
-                        if name in positions:  # otherwise the error concerns the connection
+                        if name in positions:  # other errors concern the connection
                             positions[name] = max(positions[name], end)
                     else:
                         found[name].append(message)

@@ -13,13 +13,15 @@ from typing import Protocol
 
 from racetrack.engines.shared.upsert.topics import Span, Written
 
-# Between two samples the count of the first is used. So a computed age is never too low. It may be
-# too high by up to EVERY_S if the engine counts as fast as pageviews arrive. While the engine works
-# off a backlog, it may be too high by the span of due times that the engine counts in EVERY_S.
+# Time between two samples. Until the next sample, a total is assumed not to grow, so a computed age
+# is never too low. It may be too high by up to EVERY_S if the engine counts as fast as pageviews
+# arrive. While the engine reduces a backlog, the age may be too high by the span of due times that
+# the engine counts in EVERY_S.
 EVERY_S = 0.2
 # If a topic has at most this many new rows, all of them are read.
 FEW = 100
-# Factor by which `Known.newest` enlarges the span that it reads in each step.
+# `Known.newest` reads backwards in steps; each step reads this many times as many messages as the
+# one before.
 FURTHER_BACK = 4
 
 
@@ -59,10 +61,11 @@ class Known:
     ) -> list[Written]:
         """Return the newest row of each key in a span, in the order of their offsets.
 
-        Read backwards from the end until all keys have been found, or until the totals found have
-        grown by as much as there are rows in the span. In the second case the unread rows contain
-        no other key, because each row adds one pageview to one total. This ends the search if some
-        keys have no new row."""
+        Read backwards from the end until all keys have been found, or until the growth of the
+        totals found equals the number of rows in the span. In the second case no unread row has
+        another key, because each row adds one pageview to one total. Without this rule, the search
+        would not end early if a key has no new row.
+        """
         found: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FEW

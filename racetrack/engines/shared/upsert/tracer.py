@@ -29,8 +29,9 @@ FETCH_MS = 200
 class Rows:
     """Tracer rows of one topic."""
 
-    keys: Mapping[bytes, int]  # beginning of the row's text, with its key -> partition
-    views: Sequence[TracedView]  # traced views whose values are columns of the row
+    # Beginning of a tracer row's text, which contains its key → partition.
+    keys: Mapping[bytes, int]
+    views: Sequence[TracedView]  # traced views whose values are columns of these rows
 
     @property
     def beginnings(self) -> tuple[bytes, ...]:

@@ -21,7 +21,8 @@ NOT_IN_SPARK = (
 
 
 class _Spark(JavaProgram):
-    """The program. It runs tasks itself, or is the driver of a cluster: of pods, or elsewhere."""
+    """The program that maintains the views. It runs Spark's tasks itself, or is the driver of a
+    cluster: of pods, or of one that the user provides."""
 
     @property
     def after(self) -> tuple[str, ...]:
@@ -47,7 +48,8 @@ class _Spark(JavaProgram):
         return _with_properties(launch, properties)
 
     def _elsewhere(self, context: Context, settings: SparkSettings) -> Launch:
-        # Other machines use the same addresses of Kafka and the registry.
+        # This machine's address as seen from other machines: the executors there reach Kafka, the
+        # registry and the driver at this address.
         here = settings.advertised_address
         peers = settings.model_copy(update={"peer_kafka": here, "peer_registry": here})
         launch = super().launch(replace(context, settings=peers))
@@ -68,7 +70,8 @@ class _Spark(JavaProgram):
 
 
 def _with_properties(launch: Launch, properties: Mapping[str, object]) -> Launch:
-    """Add Spark's properties, which Spark reads from the JVM's options."""
+    """Return a launch with additional properties of Spark, which Spark reads from the JVM's
+    options."""
     options = (f"-D{name}={value}" for name, value in properties.items())
     return replace(launch, argv=[launch.argv[0], *options, *launch.argv[1:]])
 

@@ -59,7 +59,7 @@ def launch(context: Context, main: str, *arguments: str) -> Launch:
     }
     home.mkdir(exist_ok=True)
     (home / "jars").unlink(missing_ok=True)
-    (home / "jars").symlink_to(part / "lib")  # where a worker looks for the executors' classes
+    (home / "jars").symlink_to(part / "lib")  # a worker looks here for the executors' classes
     return Launch(
         argv=[
             str(jvm.java()),
@@ -84,10 +84,11 @@ def java_options(part: Path) -> list[str]:
 
 
 def of_driver(settings: SparkSettings, part: Path, cores: int) -> dict[str, object]:
-    """Return Spark's properties in the program. The workers have `cores` cores together.
+    """Return Spark's properties for the program, which is the driver. The workers have `cores`
+    cores in total.
 
-    Each executor keeps the state of its partitions in its own folder, so tasks of these partitions
-    must stay there.
+    Each executor keeps the state of its partitions in a folder of its own, so all later tasks of
+    these partitions must run on the same executor.
     """
     options = ["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", *_logging(part)]
     return {

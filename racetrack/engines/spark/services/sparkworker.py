@@ -33,7 +33,7 @@ class Worker:
         )
 
     def check(self, context: Context) -> None:
-        """Check that the master knows this worker."""
+        """Check that this worker has registered with the master."""
         known = sparkmaster.workers(SparkSettings.of(context.settings))
         if sparkmaster.own_address() not in [each["host"] for each in known]:
             raise NotReady("the master does not know it")

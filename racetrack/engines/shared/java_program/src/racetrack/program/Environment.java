@@ -2,7 +2,7 @@ package racetrack.program;
 
 import java.util.Map;
 
-/** Settings as the environment has them; one that is missing ends the program. */
+/** Reads settings from environment variables. A missing setting ends the program. */
 public record Environment(Map<String, String> variables) {
   public String text(String name) {
     String value = variables.get(name);

@@ -1,8 +1,11 @@
 package racetrack.program;
 
-/** A message that a program can't take, as the harness reads it (racetrack/probes/refused_input.py). */
+/**
+ * A message that the program can't process. The harness parses `line`
+ * (racetrack/probes/refused_input.py).
+ */
 public record Refused(String topic, int partition, long offset, Throwable error) {
-  /** One line for the program's output. */
+  /** The line to print, which names the message and the error. */
   public String line() {
     Throwable cause = error;
     while (cause.getCause() != null) {
@@ -18,7 +21,10 @@ public record Refused(String topic, int partition, long offset, Throwable error)
     System.out.flush();
   }
 
-  /** Ends the program: an engine that restarts what has failed would fail again and again. */
+  /**
+   * Prints the line and ends the program. Otherwise the engine might restart the failed task, which
+   * would fail again and again.
+   */
   public void end() {
     print();
     // Not exit(): its hooks may wait for the thread that calls this.

@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import racetrack.program.Refused;
 
-/** A message of the topic, without its padding; one that is no such JSON ends the program. */
+/** A message of the topic, without its padding. One that is not JSON with these fields ends the program. */
 @JsonIgnoreProperties("padding")
 public record AdEvent(
     @JsonProperty("user_id") String userId,
@@ -26,7 +26,10 @@ public record AdEvent(
           .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
           .readerFor(AdEvent.class);
 
-  /** An event that lacks what is counted, or is no event, is an error. */
+  /**
+   * Parses a message. Throws an exception if it is not an event, or lacks a field that is needed
+   * for counting.
+   */
   public static AdEvent parse(byte[] message) {
     if (message == null) {
       throw new IllegalArgumentException("no value (a tombstone)");
@@ -42,7 +45,10 @@ public record AdEvent(
     }
   }
 
-  /** The same; a message that is no event ends the program, which names it. */
+  /**
+   * Like `parse`, but an invalid message ends the program, which first prints the message's
+   * position.
+   */
   public static AdEvent parseOrEnd(byte[] message, int partition, long offset) {
     try {
       return parse(message);

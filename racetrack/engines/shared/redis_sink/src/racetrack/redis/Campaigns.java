@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import redis.clients.jedis.Jedis;
 
-/** Which campaign an ad is of: looked up in Redis once per ad, and kept. For one thread. */
+/** Finds the campaign of an ad. It is looked up in Redis only once for each ad. Not thread-safe. */
 public final class Campaigns implements AutoCloseable {
   private final Jedis redis;
   private final Map<String, String> campaignOf = new HashMap<>();

@@ -16,18 +16,26 @@ import redis.clients.jedis.exceptions.JedisDataException;
 /**
  * Writes counts to Redis in the layout of Yahoo's benchmark.
  *
- * <p>Hash campaign: window → id of the window, and `windows` → id of a list of the windows. Hash of
- * the window's id: `seen_count` and `time_updated`. Progress is written in the same transaction.
+ * <p>The hash `<campaign id>` maps each window to the window's id, and `windows` to the id of a
+ * list of all windows. The hash `<window id>` contains `seen_count` and `time_updated`. Progress is
+ * written in the same transaction.
  *
- * <p>A campaign must be written by one sink only: ids are read, then made if there are none.
+ * <p>Each campaign must be written by only one sink: a sink first reads the ids, and then creates
+ * the missing ones.
  */
 public final class RedisSink implements AutoCloseable {
-  /** Both a hash, partition → progress, and a channel that has each change of it. */
+  /**
+   * Name of a hash (partition → progress), and of a channel on which each change of the hash is
+   * published.
+   */
   public static final String PROGRESS = "ad_events_progress";
 
   private static final String LIST = "windows";
 
-  /** Adds to the totals of partitions, which other sinks add to as well. */
+  /**
+   * Script that adds to the partitions' totals in Redis. It must be atomic, because other sinks add
+   * to them, too.
+   */
   private static final String ADD_PROGRESS =
       """
       for i = 2, #ARGV, 3 do
@@ -52,7 +60,7 @@ public final class RedisSink implements AutoCloseable {
     redis = new Jedis(host, port);
   }
 
-  /** Writes all of a batch in one transaction, and empties it. */
+  /** Writes the whole batch in one transaction, and empties the batch. */
   public void flush(Batch batch) {
     if (batch.isEmpty()) {
       return;
@@ -86,7 +94,10 @@ public final class RedisSink implements AutoCloseable {
     return arguments;
   }
 
-  /** The ids of a batch's windows and of their campaigns' lists, as far as Redis has them. */
+  /**
+   * The ids of the batch's windows and of their campaigns' lists. They are read from Redis, and
+   * created if they are missing there.
+   */
   private final class Ids {
     private final Map<Window, Response<String>> windows = new HashMap<>();
     private final Map<String, Response<String>> lists = new HashMap<>();
@@ -129,7 +140,7 @@ public final class RedisSink implements AutoCloseable {
     return Long.toString(window.startMs());
   }
 
-  /** Returns when some sink has written progress. */
+  /** Waits until a sink has written progress. */
   public static void awaitProgress(String host, int port) {
     try (Jedis redis = new Jedis(host, port)) {
       redis.subscribe(

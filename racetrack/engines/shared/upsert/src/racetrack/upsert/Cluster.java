@@ -9,8 +9,8 @@ import org.apache.kafka.clients.CommonClientConfigs;
 import racetrack.program.Environment;
 
 /**
- * A Kafka cluster: the properties of all its clients, the beginning of the names of all topics, and
- * the number of replicas of new topics (-1: the broker's default).
+ * A Kafka cluster: the properties of its clients, the prefix of all topic names, and the
+ * replication factor of new topics (-1: the broker's default).
  */
 public record Cluster(Map<String, String> client, String prefix, short replicas) {
   public static Cluster at(String servers) {
@@ -18,7 +18,7 @@ public record Cluster(Map<String, String> client, String prefix, short replicas)
     return new Cluster(client, "", (short) 1);
   }
 
-  /** As `racetrack/kafka_endpoint.py` describes it. */
+  /** Reads the variables that `racetrack/kafka_endpoint.py` describes. */
   public static Cluster from(Environment env) {
     Map<String, String> client = new HashMap<>();
     try {
@@ -26,7 +26,7 @@ public record Cluster(Map<String, String> client, String prefix, short replicas)
       var type = new TypeReference<Map<String, String>>() {};
       client.putAll(new ObjectMapper().readValue(config, type));
     } catch (JsonProcessingException error) {
-      // Not the cause: it would quote secrets.
+      // Do not pass on the cause: its message would contain secrets.
       throw new IllegalArgumentException("KAFKA_JAVA_CONFIG is no JSON object of texts.");
     }
     client.put(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG, env.text("KAFKA_BOOTSTRAP"));
@@ -36,12 +36,12 @@ public record Cluster(Map<String, String> client, String prefix, short replicas)
         Short.parseShort(env.text("KAFKA_REPLICATION_FACTOR", "1")));
   }
 
-  /** The name of a topic, or of a group, in the cluster. */
+  /** Returns the full name of a topic or consumer group, with the prefix. */
   public String topic(String name) {
     return prefix + name;
   }
 
-  /** Without the secrets among the properties. */
+  /** Leaves out the properties, because they may contain secrets. */
   @Override
   public String toString() {
     return client.get(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG);

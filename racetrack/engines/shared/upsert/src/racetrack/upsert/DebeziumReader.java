@@ -19,8 +19,9 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.io.DecoderFactory;
 
 /**
- * Reads what Debezium writes in Avro as Confluent frames it: a zero, the four bytes of a schema's
- * id, the record. Confluent's own reader is not on Maven Central. Decimals are exact.
+ * Reads Debezium's messages: Avro in Confluent's framing, which is a zero byte, the schema id (four
+ * bytes) and the record. Decimals are exact. Confluent's own reader is not used, because it is not
+ * on Maven Central.
  */
 public final class DebeziumReader {
   private static final int HEAD_BYTES = 1 + Integer.BYTES;
@@ -38,7 +39,7 @@ public final class DebeziumReader {
     data.addLogicalTypeConversion(new Conversions.DecimalConversion());
   }
 
-  /** The key of a table: its only column. */
+  /** Returns the key of a row: the value of the table's only key column. */
   public Object key(byte[] message) throws IOException {
     GenericRecord key = decode(message);
     if (key.getSchema().getFields().size() != 1) {
@@ -47,12 +48,12 @@ public final class DebeziumReader {
     return plain(key.get(0));
   }
 
-  /** The row as it is after a change, its columns in their order; null if it is gone. */
+  /** Returns the row after a change, with its columns in order; null if it was deleted. */
   public Map<String, Object> after(byte[] message) throws IOException {
     return columns((GenericRecord) decode(message).get("after"));
   }
 
-  /** The row as it was before a change; null if there was none. */
+  /** Returns the row before a change; null if there was none. */
   public Map<String, Object> before(byte[] message) throws IOException {
     return columns((GenericRecord) decode(message).get("before"));
   }
@@ -101,7 +102,7 @@ public final class DebeziumReader {
     return found;
   }
 
-  /** Avro has a text type of its own. */
+  /** Converts Avro's own text type to a Java string. */
   private static Object plain(Object value) {
     return value instanceof CharSequence ? value.toString() : value;
   }

@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 public final class Folders {
   private Folders() {}
 
-  /** Removes it with all that it holds, if it is there. */
+  /** Removes the folder and its contents, if it exists. */
   public static void remove(Path folder) throws IOException {
     if (!Files.exists(folder)) {
       return;

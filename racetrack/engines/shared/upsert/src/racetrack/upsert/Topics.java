@@ -19,18 +19,19 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TopicExistsException;
 
 /**
- * The topics around a program: its input is waited for, its output made. Names are without the
- * cluster's prefix.
+ * The input topics of a program, for which it waits, and its output topics, which it creates. All
+ * names are given without the cluster's prefix.
  */
 public class Topics implements AutoCloseable {
   private static final Duration THERE_WITHIN = Duration.ofSeconds(60);
   private static final long LOOK_EVERY_MS = 100;
-  /** Deletes up to the end of a partition. */
+  /** Deletes all records up to the end of a partition. */
   private static final RecordsToDelete ALL = RecordsToDelete.beforeOffset(-1);
   /**
-   * The last message of each key is what counts, so the broker may drop the others; `delete` lets
-   * records be deleted, and nothing else does. Messages get the broker's time, at which they can be
-   * read. A reader has a minute to see that a row has gone.
+   * `compact`: only the last message of each key is needed, so the broker may drop the others.
+   * `delete`: allows `empty` to delete records; nothing else deletes any. Messages have the
+   * broker's time, at which they could be read. A reader has a minute to see that a row was
+   * deleted.
    */
   private static final Map<String, String> CONFIG =
       Map.of(
@@ -64,7 +65,7 @@ public class Topics implements AutoCloseable {
     }
   }
 
-  /** Has these there, of one partition each. */
+  /** Creates those of the topics that do not exist, with one partition each. */
   public void make(Collection<String> names) throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     List<NewTopic> fresh =
@@ -84,7 +85,10 @@ public class Topics implements AutoCloseable {
     waitFor(names);
   }
 
-  /** Empties existing topics: a fresh start does not know earlier rows. */
+  /**
+   * Empties those of the topics that exist. Otherwise, a program without earlier state would never
+   * delete the rows in them.
+   */
   public void empty(Collection<String> names) throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     Map<TopicPartition, RecordsToDelete> old =
@@ -96,7 +100,7 @@ public class Topics implements AutoCloseable {
     admin.deleteRecords(old).all().get();
   }
 
-  /** Returns whether the topic's only partition holds a message. */
+  /** Returns whether the topic's only partition contains a message. */
   public boolean isWritten(String topic) throws InterruptedException, ExecutionException {
     TopicPartition partition = new TopicPartition(cluster.topic(topic), 0);
     return offsetOf(partition, OffsetSpec.latest()) > offsetOf(partition, OffsetSpec.earliest());

@@ -11,8 +11,8 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Yahoo's streaming benchmark on Apex, with the stages of the published ones: how often ads were
- * viewed, by campaign and window of ten seconds. The counts go to Redis.
+ * Yahoo's streaming benchmark on Apex, with the stages of the published implementations. It counts
+ * how often ads were viewed, by campaign and window of ten seconds, and writes the counts to Redis.
  */
 final class AdsApplication implements StreamingApplication {
   private final Settings settings;

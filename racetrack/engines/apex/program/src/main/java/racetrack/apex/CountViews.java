@@ -9,9 +9,9 @@ import racetrack.redis.Batch;
 import racetrack.redis.RedisSink;
 
 /**
- * Counts views by campaign and window, and writes the counts to Redis at the end of a streaming
- * window, if the last time is long enough ago; and always before a checkpoint, so that what a
- * complete checkpoint covers is in Redis.
+ * Counts views by campaign and window. Writes the counts to Redis at the end of a streaming window
+ * if the last write was at least `flushMs` ago. Also writes before each checkpoint, so that all
+ * counts that a complete checkpoint covers are in Redis.
  */
 public final class CountViews extends BaseOperator implements CheckpointNotificationListener {
   public final transient DefaultInputPort<View> input =
@@ -29,14 +29,14 @@ public final class CountViews extends BaseOperator implements CheckpointNotifica
   private int redisPort;
   private int flushMs;
 
-  /** Empty at a checkpoint. */
+  /** Transient, because it is empty whenever a checkpoint is made. */
   private final transient Batch batch = new Batch();
 
   private transient RedisSink sink;
   private transient int windowMs;
   private transient int sinceFlushMs;
 
-  /** For Kryo, which makes operators anew from a checkpoint. */
+  /** For Kryo, which creates operators from a checkpoint. */
   public CountViews() {}
 
   CountViews(String redisHost, int redisPort, int flushMs) {

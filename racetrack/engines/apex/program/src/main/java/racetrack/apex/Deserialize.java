@@ -6,7 +6,7 @@ import com.datatorrent.common.util.BaseOperator;
 import racetrack.redis.AdEvent;
 import racetrack.redis.Done;
 
-/** Makes an event of its JSON. */
+/** Parses the JSON of an event. */
 public final class Deserialize extends BaseOperator {
   public final transient DefaultOutputPort<Event> output = new DefaultOutputPort<>();
 

@@ -6,7 +6,7 @@ import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
 import racetrack.redis.Campaigns;
 
-/** Adds the campaign of a view's ad. */
+/** Adds to each view the campaign of its ad. */
 public final class JoinCampaign extends BaseOperator {
   public final transient DefaultOutputPort<View> output = new DefaultOutputPort<>();
 
@@ -23,7 +23,7 @@ public final class JoinCampaign extends BaseOperator {
   private int redisPort;
   private transient Campaigns campaigns;
 
-  /** For Kryo, which makes operators anew from a checkpoint. */
+  /** For Kryo, which creates operators from a checkpoint. */
   public JoinCampaign() {}
 
   JoinCampaign(String redisHost, int redisPort) {

@@ -9,9 +9,9 @@ import racetrack.redis.AdEvent;
 import racetrack.redis.Done;
 
 /**
- * Lets views pass. A view takes along how many events of its partition were left out before it, so
- * that they count as done when the view does, and not earlier; what is left at the end of a
- * streaming window goes by itself.
+ * Drops all events except views. Each view carries the number of events of its partition that were
+ * dropped before it, so that these count as done only when the view does. If events were dropped
+ * after the last view of a streaming window, their number is emitted without a view.
  */
 public final class KeepViews extends BaseOperator {
   public final transient DefaultOutputPort<Event> output = new DefaultOutputPort<>();
@@ -24,7 +24,10 @@ public final class KeepViews extends BaseOperator {
         }
       };
 
-  /** Empty at a checkpoint, which is at the end of a window. */
+  /**
+   * Partition → dropped events since the last view. Transient, because it is empty at the end of
+   * each window, and checkpoints are made only then.
+   */
   private final transient Map<Integer, Done> leftOut = new HashMap<>();
 
   private void take(Event event) {

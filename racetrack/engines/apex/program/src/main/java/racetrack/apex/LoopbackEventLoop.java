@@ -6,8 +6,8 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 
 /**
- * Makes Apex' buffer server listen on the loopback address only. It always asks for all addresses,
- * so the task that opens its socket is changed before it runs.
+ * Makes Apex' buffer server listen on the loopback address only. The server always binds to all
+ * addresses, so this class changes the task that opens the server's socket before the task runs.
  */
 final class LoopbackEventLoop extends DefaultEventLoop {
   private static final String LOOPBACK = "127.0.0.1";
@@ -17,7 +17,7 @@ final class LoopbackEventLoop extends DefaultEventLoop {
     super("ProcessWideEventLoop");
   }
 
-  /** To be called before anything of Apex runs. */
+  /** Installs the event loop. Call this before any code of Apex runs. */
   static void install() throws IOException {
     StreamingContainer.eventloop = new LoopbackEventLoop();
   }

@@ -6,7 +6,10 @@ import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import racetrack.redis.RedisSink;
 
-/** Runs the application in Apex' local mode, all of it in one process, until it is ended. */
+/**
+ * Runs the application in Apex' local mode, where all operators are in this process, until the
+ * process is ended.
+ */
 public final class Main {
   private Main() {}
 

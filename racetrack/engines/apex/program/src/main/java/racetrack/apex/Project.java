@@ -4,7 +4,7 @@ import com.datatorrent.api.DefaultInputPort;
 import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
 
-/** Keeps the fields that are needed from here on. */
+/** Keeps only the fields that later operators need. */
 public final class Project extends BaseOperator {
   public final transient DefaultOutputPort<View> output = new DefaultOutputPort<>();
 

@@ -21,17 +21,17 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import racetrack.redis.AdEvent;
 
 /**
- * Reads the topic, by today's client: Apex' own operators have one that brokers do not understand
- * any more.
+ * Reads the topic with a current Kafka client: the client in Apex' own operators is so old that
+ * today's brokers reject it.
  *
- * <p>Offsets are committed to Kafka when a checkpoint is complete in all operators, as Apex' own
- * operators do it: an application that was killed goes on from there. Or, at most once, before what
- * was read goes on.
+ * <p>With at_least_once, offsets are committed to Kafka when a checkpoint is complete in all
+ * operators, as Apex' own operators do; a killed application resumes from these offsets. With
+ * at_most_once, offsets are committed before the messages are emitted.
  */
 public class ReadKafka implements InputOperator, CheckpointNotificationListener {
   private static final String GROUP = "apex";
 
-  /** An operator that brings nothing is put to sleep, and so is its input: so it waits here. */
+  /** Wait in `poll` if there are no messages: otherwise Apex would put this operator to sleep. */
   private static final Duration WAITS_FOR_MORE = Duration.ofMillis(10);
 
   public final transient DefaultOutputPort<Message> output = new DefaultOutputPort<>();
@@ -39,15 +39,15 @@ public class ReadKafka implements InputOperator, CheckpointNotificationListener 
   private String kafka;
   private boolean atMostOnce;
 
-  /** Partition → what comes next. It is part of a checkpoint. */
+  /** Partition → offset of the next message to read. Checkpoints contain it. */
   private HashMap<Integer, Long> next = new HashMap<>();
 
-  /** Checkpoint → the same, as it was then. */
+  /** Checkpoint → `next` at the time of the checkpoint. */
   private TreeMap<Long, HashMap<Integer, Long>> atCheckpoint = new TreeMap<>();
 
   private transient Consumer<byte[], byte[]> consumer;
 
-  /** For Kryo, which makes operators anew from a checkpoint. */
+  /** For Kryo, which creates operators from a checkpoint. */
   public ReadKafka() {}
 
   ReadKafka(String kafka, ProcessingMode guarantee) {

@@ -2,5 +2,8 @@ package racetrack.apex;
 
 import racetrack.redis.Done;
 
-/** Of a view, what is needed to count it; without an ad it is none, see `KeepViews`. */
+/**
+ * The fields of a view that are needed to count it. If `ad` is null, there is only progress to
+ * report; see `KeepViews`.
+ */
 record View(String ad, long timeMs, String campaign, Done done) {}

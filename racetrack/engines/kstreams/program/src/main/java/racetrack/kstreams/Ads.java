@@ -4,13 +4,19 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.serialization.Serde;
 
-/** The rows of Yahoo's benchmark: its events, MySQL's tables, and the view made of them. */
+/**
+ * The rows of Yahoo's benchmark: its events, the rows of MySQL's tables, and those of the view
+ * computed from both.
+ */
 final class Ads {
   private static final long WINDOW_MS = 10_000;
 
   private Ads() {}
 
-  /** The fields read from a message of the topic. A message without this JSON ends the program. */
+  /**
+   * The fields read from a message of the topic. A message that is not JSON with these fields ends
+   * the program.
+   */
   record Message(String adId, String eventType, long eventTime) {
     static final Serde<Message> SERDE = Json.of(Message.class);
   }
@@ -34,7 +40,7 @@ final class Ads {
 
   record Ad(String adId, String campaignId) {}
 
-  /** A campaign, and ten seconds that begin then (epoch ms). */
+  /** A campaign, and a window of ten seconds that begins at `windowStartMs` (epoch ms). */
   record Window(String campaignId, long windowStartMs) {
     static final Serde<Window> SERDE =
         Compact.ofSize(

@@ -18,11 +18,11 @@ import racetrack.kstreams.Ads.Window;
 import racetrack.kstreams.Ads.WindowCount;
 
 /**
- * Yahoo's streaming benchmark, kept up to date by Kafka Streams: how often ads were viewed, by
- * campaign and window of ten seconds. Every view is a topic, as in `ShopTopology`.
+ * Yahoo's streaming benchmark on Kafka Streams: counts how often ads were viewed, by campaign and
+ * window of ten seconds. Every view is a topic, as in `ShopTopology`.
  *
- * <p>Windows are counted as plain keys. The windows of Kafka Streams close some time after their
- * end, and what comes later is not counted.
+ * <p>The start of a window is part of an ordinary key. Kafka Streams' own windows are not used,
+ * because they close some time after their end, and later events would not be counted.
  */
 final class AdsTopology {
   static final String EVENTS = "ad-events";

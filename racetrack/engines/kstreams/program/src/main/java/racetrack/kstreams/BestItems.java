@@ -20,10 +20,11 @@ import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Shop.ItemSummary;
 
 /**
- * Keeps all items in order, and shows the first twenty, one list for each order.
+ * Maintains the top lists: sorts all items by each of several orders, and writes the first twenty
+ * of each order to a view.
  *
- * <p>The place in a list is not written: when one item overtakes another, two rows change instead
- * of all those between them.
+ * <p>The rows do not contain their place in the list. Otherwise, all rows between the old and the
+ * new place of an item would change when the item moves.
  */
 final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Object> {
   static final Comparator<ItemSummary> BY_PAGEVIEWS =
@@ -38,7 +39,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
   private static final int LIMIT = 20;
   private static final String STORE = "items-in-order";
 
-  /** The first items in one order, and what was shown of them. */
+  /** The items in one order, and the rows of its list that were written last. */
   static final class Ranking {
     private final TreeSet<ItemSummary> order;
     private Map<Long, ItemSummary> shown = new HashMap<>();
@@ -72,7 +73,8 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
         now.put(last.itemId(), last);
       }
       List<KeyValue<Long, ItemSummary>> found = new ArrayList<>();
-      // Rows that leave the list go first: readers never see more than twenty.
+      // Delete rows that leave the list before adding others, so that readers never see more than
+      // twenty.
       for (Long item : shown.keySet()) {
         if (!now.containsKey(item)) {
           found.add(KeyValue.pair(item, null));
@@ -122,7 +124,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
         });
   }
 
-  /** View → its order. */
+  /** `orders`: view → the order of its list. */
   record Supplier(TopologyContext topology, Map<String, Comparator<ItemSummary>> orders)
       implements ProcessorSupplier<Long, ItemSummary, Object, Object> {
     @Override

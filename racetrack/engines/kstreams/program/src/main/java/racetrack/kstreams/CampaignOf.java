@@ -19,13 +19,13 @@ import racetrack.kstreams.Ads.Event;
 import racetrack.kstreams.Ads.Window;
 
 /**
- * Says which campaign the ad of an event belongs to. An event whose ad is not known yet waits for
- * it, where a join with a global table would drop it.
+ * Adds to each event the campaign of its ad. An event whose ad is not known yet waits for the ad; a
+ * join with a global table would drop the event.
  *
- * <p>An ad that moves to another campaign takes along only the events that come after: the
- * benchmark looks an ad up once, and moves none.
+ * <p>If an ad moves to another campaign, only later events count for the new one. In the benchmark,
+ * no ad moves.
  *
- * <p>A task gets the events of one partition, and every ad.
+ * <p>Each task receives the events of one partition, and all ads.
  */
 final class CampaignOf extends ContextualProcessor<String, Object, Window, AdView> {
   private static final String ADS = "campaign-of-ad";

@@ -7,7 +7,10 @@ import java.util.function.ToIntFunction;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 
-/** Bytes for data of every event: JSON would cost more than all other processing. */
+/**
+ * Binary formats for data that is written for each event: JSON would take more CPU time than all
+ * other processing.
+ */
 final class Compact {
   private Compact() {}
 
@@ -29,7 +32,10 @@ final class Compact {
         (topic, data) -> data == null ? null : read.apply(ByteBuffer.wrap(data)));
   }
 
-  /** Two non-negative numbers as a key; stores keep their order. */
+  /**
+   * A key of two non-negative numbers. Stores sort such keys by the first number, then by the
+   * second.
+   */
   record Pair(long first, long second) {
     static final Serde<Pair> SERDE =
         of(

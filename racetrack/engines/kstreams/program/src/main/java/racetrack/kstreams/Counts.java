@@ -12,11 +12,11 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 
 /**
- * The events that a row counts, by partition of the main topic.
+ * The number of events that one row of a view counts, by partition of the main topic.
  *
- * <p>Kafka Streams holds counts in a cache until it commits, and only then updates the views. With
- * the partitions in the count itself, progress is reported for what has left the cache, not for
- * what has entered it.
+ * <p>Kafka Streams keeps counts in a cache until it commits, and updates the views only then.
+ * Because each count is divided by partition, progress can be computed from the counts that leave
+ * the cache. Counting events as they enter the cache would report progress too early.
  */
 record Counts(long[] counts, long[] newestMs) {
   static final Serde<Counts> SERDE =
@@ -53,7 +53,7 @@ record Counts(long[] counts, long[] newestMs) {
     return found;
   }
 
-  /** Reports how much each row's counts have grown. */
+  /** Counts as progress how much each row's counts have grown. */
   static final class Counter extends Progress.Reporter<Counts> {
     private final CounterSupplier of;
     private final Map<Object, Counts> known = new HashMap<>();

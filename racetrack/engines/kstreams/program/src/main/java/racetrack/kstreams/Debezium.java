@@ -7,7 +7,7 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import racetrack.upsert.DebeziumReader;
 
-/** Reads Debezium's messages for Kafka Streams. */
+/** Serdes with which Kafka Streams reads Debezium's messages. */
 final class Debezium {
   private final DebeziumReader reader;
 
@@ -16,12 +16,12 @@ final class Debezium {
     reader = new DebeziumReader(registry);
   }
 
-  /** The key of a table: its only column. */
+  /** Serde of a table's key, which has only one column. */
   <K> Serde<K> key(Function<Object, K> as) {
     return readOnly(message -> as.apply(reader.key(message)));
   }
 
-  /** The row as it is after a change; null if it is gone. */
+  /** Serde of the row after a change; the row is null if it was deleted. */
   <V> Serde<V> row(Class<V> type) {
     return readOnly(
         message -> {

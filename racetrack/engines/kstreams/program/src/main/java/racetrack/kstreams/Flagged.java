@@ -16,10 +16,11 @@ import racetrack.kstreams.Shop.FlaggedView;
 import racetrack.kstreams.Shop.Place;
 
 /**
- * All pageviews by flagged users. A profile may be flagged at any time, and then its old pageviews
- * are asked for: so all are kept, by user. A join of a stream and a table would not look back.
+ * Finds all pageviews by flagged users. A user may be flagged at any time, and then the view must
+ * also show that user's earlier pageviews. So all pageviews are kept, by user. A join of a stream
+ * with a table would find only later pageviews.
  *
- * <p>A task gets the pageviews of one partition, and every flag.
+ * <p>Each task receives the pageviews of one partition, and all flags.
  */
 final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView> {
   private static final String PAGEVIEWS = "pageviews-by-user";
@@ -84,7 +85,7 @@ final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView
 
     @Override
     public Set<StoreBuilder<?>> stores() {
-      // No pageview is written twice: a cache would only cost.
+      // Each pageview is written only once, so a cache would save nothing.
       return Set.of(
           topology.uncachedStore(PAGEVIEWS, Pair.SERDE, Pageview.Kept.SERDE),
           topology.store(FLAGS, Serdes.Long(), Serdes.Long()));

@@ -13,9 +13,14 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.Serializer;
 
-/** Rows as JSON, in the columns' names and order; decimals with all their digits. */
+/**
+ * Rows as JSON: the fields have the columns' names and order, and decimals have all their digits.
+ */
 final class Json {
-  /** A column that is missing, or null where it must not be, is an error; one too many is not. */
+  /**
+   * Reports an error if a column is missing, or is null but must not be. Additional columns are
+   * ignored.
+   */
   static final ObjectMapper MAPPER =
       JsonMapper.builder()
           .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
@@ -32,7 +37,7 @@ final class Json {
     return Serdes.serdeFrom(Json::write, (topic, data) -> read(reader, topic, data));
   }
 
-  /** For what is only written. */
+  /** Serde for rows that are only written, never read. */
   static <T> Serde<T> written() {
     Serializer<T> serializer = Json::write;
     return Serdes.serdeFrom(

@@ -23,14 +23,15 @@ import racetrack.kstreams.Shop.Place;
 import racetrack.kstreams.Shop.ProfileView;
 
 /**
- * The last ten views of each profile, and the same with the emails of both sides.
+ * Maintains two views: the last ten views of each profile, and the same rows with the emails of the
+ * profile's owner and of the viewer.
  *
- * <p>Two foreign-key joins of tables would say the same, with about a dozen messages through Kafka
- * for each view of a profile. Here each task has all users, so that it asks nobody; and when an
- * email changes, it knows which of its rows show it. What it keeps in memory stands in its stores,
- * too.
+ * <p>Two foreign-key joins of tables would have the same result, but would send about a dozen
+ * messages through Kafka for each view of a profile. Here, each task knows all users, so it needs
+ * no such messages. When an email changes, an index finds the rows that contain it. All data in
+ * memory is also in state stores.
  *
- * <p>A task gets the views of some owners, and every user.
+ * <p>Each task receives the profile views of some owners, and all users.
  */
 final class LastViews extends ContextualProcessor<Long, Object, Object, Object> {
   private static final int LIMIT = 10;
@@ -50,7 +51,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
 
   private final Supplier of;
   private final Map<Long, String> emailOf = new HashMap<>();
-  /** Viewer → owners of the rows that show him, and how many rows these are. */
+  /** Viewer → owner of rows that contain the viewer → number of these rows. */
   private final Map<Long, Map<Long, Integer>> shownTo = new HashMap<>();
 
   private KeyValueStore<Long, List<View>> lastOf;
@@ -92,7 +93,8 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
       return;
     }
     views.add(-place - 1, view);
-    // Rows that leave the list go first: readers never see more than ten.
+    // Delete the row that leaves the list before adding one, so that readers never see more than
+    // ten.
     if (views.size() > LIMIT) {
       View gone = views.remove(0);
       index(owner, gone, -1);
@@ -141,7 +143,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
     return new Place(view.partition(), view.offset());
   }
 
-  /** `plain` and `enriched` are the views that it makes. */
+  /** `plain` and `enriched` are the names of the two views, without and with emails. */
   record Supplier(TopologyContext topology, String plain, String enriched)
       implements ProcessorSupplier<Long, Object, Object, Object> {
     @Override

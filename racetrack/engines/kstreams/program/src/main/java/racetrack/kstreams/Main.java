@@ -11,10 +11,10 @@ import org.slf4j.LoggerFactory;
 import racetrack.upsert.Folders;
 
 /**
- * Keeps the views of one workload, each in a topic of its own, until it is stopped.
+ * Maintains the views of one workload, each in a topic of its own, until the program is stopped.
  *
- * <p>After a kill it goes on from what it committed, or begins anew under another application id, so
- * that it reads all input from the beginning: a setting.
+ * <p>After a kill, KSTREAMS_AFTER_A_KILL decides: the program resumes from its last commit, or uses
+ * a new application id, so that it reads all input from the beginning.
  */
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
@@ -57,7 +57,10 @@ public final class Main {
     }
   }
 
-  /** Whatever goes wrong in a thread ends the program: in a measurement, loud is right. */
+  /**
+   * Runs the topology. An error in any thread ends the program, so that no measurement continues
+   * with an engine that has partly failed.
+   */
   private static void run(KafkaStreams streams, Settings settings, String summary)
       throws Exception {
     CountDownLatch ended = new CountDownLatch(1);
@@ -86,7 +89,7 @@ public final class Main {
     }
     ended.await();
     if (streams.state() != State.NOT_RUNNING) {
-      // Not exit(): its hook would wait for threads that have failed.
+      // Not exit(): its shutdown hook would wait for threads that have failed.
       Runtime.getRuntime().halt(1);
     }
   }

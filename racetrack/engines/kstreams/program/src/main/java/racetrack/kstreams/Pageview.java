@@ -19,7 +19,7 @@ record Pageview(
   static final String PROFILES = "profiles";
   private static final int PREFIX = "/products/".length();
 
-  /** A message of the topic. One that is no such JSON ends the program. */
+  /** A message of the topic. A message that is not JSON with these fields ends the program. */
   record Message(long userId, String url, String channel, long receivedAt) {
     static final Serde<Message> SERDE = Json.of(Message.class);
   }
@@ -46,7 +46,7 @@ record Pageview(
     return new View(userId, receivedAt, partition, offset);
   }
 
-  /** The fields of a pageview that are needed where its target is the key. */
+  /** The fields of a pageview that are needed in streams whose key is the pageview's target. */
   record View(long viewerId, long receivedAt, int partition, long offset)
       implements Progress.Event, Comparable<View> {
     static final int BYTES = 3 * Long.BYTES + Integer.BYTES;
@@ -66,7 +66,7 @@ record Pageview(
       return receivedAt;
     }
 
-    /** By time; partition and offset leave no choice between equals. */
+    /** Orders by time; partition and offset decide between views of the same time. */
     @Override
     public int compareTo(View other) {
       int byTime = Long.compare(receivedAt, other.receivedAt);
@@ -77,7 +77,7 @@ record Pageview(
     }
   }
 
-  /** The fields of a pageview in a store by user and offset. */
+  /** The fields of a pageview that a store keeps under the key (user, offset). */
   record Kept(long receivedAt, String url, String channel) {
     static final Serde<Kept> SERDE =
         Compact.ofSize(

@@ -19,13 +19,13 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 
 /**
- * Progress that is counted after the work is done.
+ * Computes the progress views from events whose processing is complete.
  *
- * <p>A topology works in stages, with topics between them. What the first stage has read may wait
- * long for the last one, so counting where events come in would say too much. Instead the task of a
- * last stage counts each event that has come through it, by the partition of the main topic where
- * the event came from, and now and then reports these totals; one task adds up the reports of all.
- * Totals that are reported twice do no harm.
+ * <p>A topology consists of stages with topics between them. An event that the first stage has read
+ * may wait long before the last stage, so counting events as they are read would report too much
+ * progress. Instead, the tasks of the last stages count the events that have passed through them,
+ * by the event's partition in the main topic, and regularly report these totals. One task adds up
+ * the totals of all tasks. Reporting the same total twice does no harm.
  */
 final class Progress {
   /** An event of the main topic: its partition there, and when it was due (epoch ms). */
@@ -35,10 +35,13 @@ final class Progress {
     long dueMs();
   }
 
-  /** How many events of a partition a task has worked off, and when the newest was due. */
+  /**
+   * The number of a partition's events that a task has processed, and when the newest of them was
+   * due.
+   */
   record Report(String reporter, long total, long newestMs) {
     static final Serde<Report> SERDE = Json.of(Report.class);
-    /** Without the reporter, for its own store. */
+    /** Serde for the reporter's own store, without the name of the reporter. */
     static final Serde<Report> OWN =
         Compact.of(
             2 * Long.BYTES,
@@ -53,7 +56,9 @@ final class Progress {
   /** A row of the progress view. */
   record PartitionRow(int partition, long total, long maxReceivedAt) {}
 
-  /** The row of the summary: `dt_ms` is how old the newest event was when it was computed. */
+  /**
+   * The row of the summary view. `dt_ms` is the age of the newest event when the row was computed.
+   */
   record SummaryRow(String summaryOf, long total, long maxReceivedAt, long dtMs) {}
 
   private Progress() {}
@@ -63,12 +68,15 @@ final class Progress {
     return reports.repartition(topology.toOne("reports", Serdes.Integer(), Report.SERDE));
   }
 
-  /** A few times per commit: reports neither wait for the next commit nor cost much. */
+  /**
+   * Time between reports: a quarter of the commit interval, so that reports are neither late nor
+   * expensive.
+   */
   private static Duration often(TopologyContext topology) {
     return Duration.ofMillis(Math.max(10, topology.settings.commitMs() / 4));
   }
 
-  /** Totals by partition, reported at intervals if they have changed. */
+  /** Keeps totals by partition, and regularly reports those that have changed. */
   abstract static class Reporter<V> implements Processor<Object, V, Integer, Report> {
     private final String stage;
     private final Duration every;
@@ -107,7 +115,7 @@ final class Progress {
     }
   }
 
-  /** Counts each event, after the processors before it. */
+  /** Counts each event that has passed the processors before this one. */
   static final class Counter extends Reporter<Event> {
     private final String storeName;
     private KeyValueStore<Integer, Report> store;
@@ -150,7 +158,7 @@ final class Progress {
     }
   }
 
-  /** Adds up the reports of all tasks. */
+  /** Adds up the totals of all tasks, and writes the rows of the two progress views. */
   static final class Sum extends ContextualProcessor<Integer, Report, Object, Object> {
     private final SumSupplier of;
     private final Map<Integer, Map<String, Report>> reported = new TreeMap<>();

@@ -20,11 +20,12 @@ import racetrack.kstreams.Shop.Minute;
 import racetrack.kstreams.Shop.MinuteViews;
 
 /**
- * How often each profile was viewed in each of the last ten minutes.
+ * Counts how often each profile was viewed in each of the last ten minutes.
  *
- * <p>Windows of Kafka Streams move with the events' time, and take nothing back when the clock has
- * moved on. So views are counted by second, too, and five times a second those are taken back that
- * were received in a second that is ten minutes gone. The window therefore moves by whole seconds.
+ * <p>Kafka Streams' own windows move with the time of events, and do not subtract old events when
+ * only the clock moves on. So this class also counts views by second, and five times per second it
+ * subtracts the counts of seconds that ended ten minutes ago. The window therefore moves in steps
+ * of one second.
  */
 final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteViews> {
   private static final Duration LOOK_EVERY = Duration.ofMillis(200);
@@ -33,11 +34,13 @@ final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteVi
   private static final String BY_SECOND = "views-by-second";
   private static final String BY_MINUTE = "views-by-minute";
 
-  /** (second, owner) → views; second: since when, epoch seconds. */
+  /** (second, owner) → number of views received in that second (epoch seconds). */
   private KeyValueStore<Pair, Long> bySecond;
-  /** (owner, minute) → views; the minute's beginning in epoch milliseconds. */
+  /**
+   * (owner, minute) → number of views; the minute is given by its beginning in epoch milliseconds.
+   */
   private KeyValueStore<Pair, Long> byMinute;
-  /** No second before this one has any views left: what was deleted need not be passed again. */
+  /** All earlier seconds have been subtracted, so the next search for old seconds begins here. */
   private long oldestSecond;
 
   @Override
@@ -86,7 +89,7 @@ final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteVi
     context().forward(new Record<>(new Minute(owner, minute), row, timestamp));
   }
 
-  /** The newest second of which nothing is in the window. */
+  /** The newest second that is completely outside the window. */
   private static long lastGone(long nowMs) {
     return nowMs / 1_000 - WINDOW_S - 1;
   }

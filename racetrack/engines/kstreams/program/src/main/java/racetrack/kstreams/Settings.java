@@ -47,7 +47,7 @@ record Settings(
         Path.of(env.text("READY_FILE")));
   }
 
-  /** Configuration of Kafka Streams; defaults otherwise. */
+  /** The configuration of Kafka Streams where it differs from the defaults. */
   Properties forStreams(String applicationId) {
     Properties properties = new Properties();
     properties.putAll(cluster.client());
@@ -59,19 +59,20 @@ record Settings(
     properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
     properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, cacheBytes);
     properties.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), lingerMs);
-    // A row may be as large as the broker takes.
+    // A row may be as large as the broker accepts.
     properties.put(
         StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MESSAGE_MAX_BYTES);
-    // A task takes what is there. To wait for its other inputs would bring events into the order of
-    // their times, which no view here depends on: tables that meet late are joined as well.
+    // A task processes an input without waiting for its other inputs. Waiting would process events
+    // in the order of their timestamps, but no view here depends on that order: the result of a
+    // join does not depend on which side arrives first.
     properties.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
     properties.put(
         StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG, NameUndecodable.class);
     properties.put(
         StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG, NameUnprocessable.class);
     properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
-    // Identifies a replica after its restart. Otherwise its tasks would wait 45 s, until the group
-    // gives up the old member.
+    // Kafka recognizes a restarted replica by this id. Otherwise the replica's tasks would wait 45
+    // s, until the group removes the old member.
     properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, instance);
     return properties;
   }

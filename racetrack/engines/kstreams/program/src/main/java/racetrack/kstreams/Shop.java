@@ -3,9 +3,14 @@ package racetrack.kstreams;
 import java.math.BigDecimal;
 import org.apache.kafka.common.serialization.Serde;
 
-/** The rows of the shop: MySQL's tables, and the views made of them. */
+/**
+ * The rows of the workload `shop`: those of MySQL's tables, and those of the views computed from
+ * them.
+ */
 final class Shop {
-  /** In the place of a NULL where rows are grouped: Kafka Streams drops rows without a key. */
+  /**
+   * Replaces a NULL by which rows are grouped: Kafka Streams would drop a row whose key is NULL.
+   */
   static final long NO_ID = Long.MIN_VALUE;
 
   private Shop() {}
@@ -18,7 +23,7 @@ final class Shop {
     return key == NO_ID ? null : key;
   }
 
-  // Of a table's columns only its key is never NULL.
+  // In these tables, every column except the key may be NULL.
   record User(long id, String email, Integer isVip, String createdAt, Long updatedAt) {}
 
   record Item(
@@ -42,7 +47,10 @@ final class Shop {
       String createdAt,
       Long updatedAt) {}
 
-  /** The purchases of an item. As in SQL, a NULL adds nothing, and a sum of NULLs alone is NULL. */
+  /**
+   * Totals of an item's purchases. As in SQL, a NULL adds nothing to a sum, and a sum of only NULLs
+   * is NULL.
+   */
   record Sold(BigDecimal revenue, long prices, long orders, long itemsSold, long quantities) {
     static final Sold NONE = new Sold(BigDecimal.ZERO, 0, 0, 0, 0);
 
@@ -66,7 +74,7 @@ final class Shop {
     }
   }
 
-  /** A row of purchases_by_item; there is none without orders. */
+  /** A row of the view purchases_by_item. An item without orders has no row. */
   record Sales(Long itemId, BigDecimal revenue, long orders, Long itemsSold) {
     static Sales of(long key, Sold sold) {
       return new Sales(
@@ -79,7 +87,7 @@ final class Shop {
 
   record ItemViews(long itemId, long pageviews) {}
 
-  /** A row of item_summary, and of the two lists of the best. */
+  /** A row of the view item_summary, and of the two top lists. */
   record ItemSummary(
       long itemId,
       String name,
@@ -111,7 +119,10 @@ final class Shop {
     }
   }
 
-  /** Purchases of a user; lifetime_value is price times quantity, as in the demo. */
+  /**
+   * Totals of a user's purchases. The lifetime value is the sum of price times quantity, as in the
+   * demo.
+   */
   record Worth(long id, BigDecimal lifetimeValue, long purchases) {
     static final Worth NONE = new Worth(0, BigDecimal.ZERO, 0);
     private static final BigDecimal HIGH = BigDecimal.valueOf(10_000);
@@ -144,7 +155,7 @@ final class Shop {
     }
   }
 
-  /** The identity of a pageview. */
+  /** The position of a pageview in the main topic, which identifies it. */
   record Place(int partition, long offset) {}
 
   record ProfileView(long ownerId, long viewerId, long receivedAt, int partition, long offset) {
@@ -174,7 +185,7 @@ final class Shop {
     }
   }
 
-  /** A user's; null where there is no such user. */
+  /** The email of a user; null if there is no such user. */
   record Email(String email) {
     static final Serde<Email> SERDE = Json.of(Email.class);
 

@@ -26,15 +26,16 @@ import racetrack.kstreams.Shop.User;
 import racetrack.kstreams.Shop.Worth;
 
 /**
- * The shop's views, kept up to date by Kafka Streams. `scripts/demo.py` defines each view exactly;
+ * The views of the workload `shop` on Kafka Streams. `scripts/demo.py` defines each view exactly;
  * comments here explain only where Kafka Streams needs a different formulation.
  *
- * <p>Kafka Streams has no server that answers questions: its users read the topics that it writes.
- * So every view is written to the topic `kstreams.` and its name, as it changes: a message for each
- * changed row, keyed by what tells rows apart, and an empty one for a row that has gone. The last
- * message of each key is the view. A topic has no order: who reads a view that has one, sorts it.
+ * <p>Kafka Streams has no server that answers queries: its users read the topics that it writes. So
+ * the changes of every view are written to the topic `kstreams.<view>`: a message for each changed
+ * row, whose key identifies the row, and a message without a value for each deleted row. The last
+ * messages of all keys together are the view's rows. A topic does not keep rows in order, so
+ * readers of an ordered view sort it themselves.
  *
- * <p>A change here is compiled at the next start.
+ * <p>If you change this file, it is compiled at the next start.
  */
 final class ShopTopology {
   static final String PAGEVIEWS = "pageviews";
@@ -73,14 +74,14 @@ final class ShopTopology {
     showFlagged(pageviews);
     showHighValueUsers(purchases, users);
 
-    // Last: these report what the processors above have done.
+    // These calls come last, because they count events that have passed the processors above.
     topology.countProgress("profiles", profiles);
     topology.countProgress(
         "other", pageviews.filter((user, pageview) -> pageview.pageviewType() == null));
     topology.writeProgress("pageviews_progress", "pageviews_summary");
   }
 
-  /** One of MySQL's tables, which is a view as it is. */
+  /** The changes of one of MySQL's tables. The table is also written, unchanged, as a view. */
   private <V> KStream<Long, V> table(String name, Class<V> row) {
     KStream<Long, V> changes =
         topology.changes("mysql.shop." + name, id -> ((Number) id).longValue(), row);
@@ -88,7 +89,10 @@ final class ShopTopology {
     return changes;
   }
 
-  /** By user, as they come: with the place in the topic, which only a processor gets to know. */
+  /**
+   * The pageviews, keyed by user. Each contains its position in the topic, which only a processor
+   * can read.
+   */
   private KStream<Long, Pageview> pageviews() {
     return topology.read(
             PAGEVIEWS, Consumed.with(Serdes.ByteArray(), Pageview.Message.SERDE))
@@ -184,7 +188,10 @@ final class ShopTopology {
         profiles.process(new RecentViews.Supplier(topology)), "profile_views_per_minute_last_10");
   }
 
-  /** People send these by hand, so what is no number is ignored. */
+  /**
+   * Writes the views of flagged users. People send the messages by hand, so messages that are not
+   * numbers are ignored.
+   */
   private void showFlagged(KStream<Long, Pageview> pageviews) {
     KStream<Long, Long> flags =
         topology.read(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
@@ -223,7 +230,7 @@ final class ShopTopology {
                 HighValueUser::of);
     topology.write(best.toStream(), "high_value_users");
     topology.writeTo(best.toStream(), SINK, SINK);
-    // That topic read back.
+    // Reads the same topic, because the view `hvu_test` contains its rows.
     KTable<Long, HighValueUser> sent =
         topology.builder.table(
             topology.settings.cluster().topic(SINK),

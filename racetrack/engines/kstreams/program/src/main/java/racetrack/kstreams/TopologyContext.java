@@ -22,14 +22,20 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
-/** Builds a topology: holds the settings in force, and the topics that it writes. */
+/**
+ * Collects the parts of a topology: the settings, the stores, and the topics that the topology
+ * writes.
+ */
 final class TopologyContext {
   private static final StreamPartitioner<Object, Object> TO_ALL =
       (topic, key, value, partitions) -> Optional.of(allOf(partitions));
 
   final StreamsBuilder builder = new StreamsBuilder();
   final Settings settings;
-  /** Number of partitions of the main topic, and of all that is partitioned like it. */
+  /**
+   * Number of partitions of the main topic, and of all internal topics that are partitioned like
+   * it.
+   */
   final int partitions;
 
   private final Debezium debezium;
@@ -51,12 +57,15 @@ final class TopologyContext {
     return outputs;
   }
 
-  /** The topic whose first row means that all views are ready. */
+  /** The topic of the summary view. Its first row shows that all views are ready. */
   String summary() {
     return summary;
   }
 
-  /** The changes of one of MySQL's tables: the row as it is now; null if it was deleted. */
+  /**
+   * The changes of one of MySQL's tables. The value is the row after the change; null if it was
+   * deleted.
+   */
   <K, V> KStream<K, V> changes(String topic, Function<Object, K> key, Class<V> row) {
     return read(topic, Consumed.with(debezium.key(key), debezium.row(row)));
   }
@@ -67,8 +76,8 @@ final class TopologyContext {
   }
 
   /**
-   * Writes a view to the topic of its name. A processor of several views names the one that a row
-   * is for.
+   * Writes a view to its topic. A processor that maintains several views forwards each row to the
+   * child with the name of the row's view.
    */
   void write(KStream<?, ?> rows, String view) {
     writeTo(rows, topicOf(view), view);
@@ -81,7 +90,7 @@ final class TopologyContext {
     ((KStream<Object, Object>) rows).to(settings.cluster().topic(topic), asJson.withName(name));
   }
 
-  /** Partitions rows by their keys. */
+  /** Partitions rows by key, through an internal topic. */
   <K, V> Repartitioned<K, V> byKey(String name, Serde<K> key, Serde<V> value) {
     return Repartitioned.with(key, value).withName(name).withNumberOfPartitions(partitions);
   }
@@ -96,7 +105,7 @@ final class TopologyContext {
     return byKey(name, key, value).withNumberOfPartitions(1);
   }
 
-  /** A store for the DSL, as the settings have it. */
+  /** A store for operators of the DSL, of the kind that the settings define. */
   <K, V> Materialized<K, V, KeyValueStore<Bytes, byte[]>> table(
       String name, Serde<K> key, Serde<V> value) {
     Materialized<K, V, KeyValueStore<Bytes, byte[]>> store = Materialized.as(name);
@@ -112,12 +121,15 @@ final class TopologyContext {
     return settings.changelog() ? store : store.withLoggingDisabled();
   }
 
-  /** A store for a processor; what is written to one key between two commits is written once. */
+  /**
+   * A store with a cache, for a processor: if a key is changed several times between two commits,
+   * only its last value is written.
+   */
   <K, V> StoreBuilder<KeyValueStore<K, V>> store(String name, Serde<K> key, Serde<V> value) {
     return uncachedStore(name, key, value).withCachingEnabled();
   }
 
-  /** A store for a processor that hardly ever writes to a key again. */
+  /** A store without a cache, for a processor that hardly ever changes a key again. */
   <K, V> StoreBuilder<KeyValueStore<K, V>> uncachedStore(
       String name, Serde<K> key, Serde<V> value) {
     StoreBuilder<KeyValueStore<K, V>> store =
@@ -139,7 +151,7 @@ final class TopologyContext {
     reports.add(from);
   }
 
-  /** Adds up all reports, and writes the two views of progress. */
+  /** Adds up all reports, and writes the two progress views. */
   void writeProgress(String progress, String summary) {
     KStream<Integer, Progress.Report> all =
         reports.stream().reduce(KStream::merge).orElseThrow();

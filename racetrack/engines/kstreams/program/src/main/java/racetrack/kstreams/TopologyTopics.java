@@ -5,18 +5,21 @@ import java.util.concurrent.ExecutionException;
 import racetrack.upsert.Cluster;
 import racetrack.upsert.Topics;
 
-/** The topics around a topology, and those that Kafka Streams makes for itself. */
+/** The input and output topics of a topology, and the internal topics of Kafka Streams. */
 final class TopologyTopics extends Topics {
   TopologyTopics(Cluster cluster) {
     super(cluster);
   }
 
-  /** Its internal topics and its consumer group begin with it, so that all are met again. */
+  /**
+   * The application id that is the same at each start. The names of internal topics and of the
+   * consumer group begin with it, so a restarted program finds its state again.
+   */
   String applicationId(String workload) {
     return prefixOf(workload) + "kept";
   }
 
-  /** One whose topics and group are never met again. */
+  /** An application id that was never used before, so that the program finds no earlier state. */
   String newApplicationId(String workload) {
     return prefixOf(workload) + System.currentTimeMillis();
   }
@@ -27,7 +30,10 @@ final class TopologyTopics extends Topics {
     return described.get(name).partitions().size();
   }
 
-  /** Changelogs and the like of an earlier start would only take up the broker's memory. */
+  /**
+   * Removes the internal topics of earlier starts, such as changelogs, which would take up the
+   * broker's memory.
+   */
   void removeInternalOnesOf(String workload) throws InterruptedException, ExecutionException {
     List<String> old =
         admin.listTopics().names().get().stream()

@@ -8,13 +8,13 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.StreamingQueryException;
 
 /**
- * Yahoo's streaming benchmark, kept up to date by Spark Structured Streaming: how often ads were
- * viewed, by campaign and window of ten seconds.
+ * Yahoo's streaming benchmark on Spark Structured Streaming: counts how often ads were viewed, by
+ * campaign and window of ten seconds.
  *
- * <p>Every view is written to the topic `spark.` and its name, as it changes: a message for each
- * changed row, keyed by what tells rows apart. The last message of each key is the view.
+ * <p>The changes of every view are written to the topic `spark.<view>`: a message for each changed
+ * row, whose key identifies the row. The last messages of all keys together are the view's rows.
  *
- * <p>A change here is compiled at the next start.
+ * <p>If you change this file, it is compiled at the next start.
  */
 final class AdsViews implements Views {
   private static final String EVENTS = "ad-events";
@@ -23,7 +23,7 @@ final class AdsViews implements Views {
   private static final List<String> PROGRESS = List.of("ad_events_progress", "ad_events_summary");
   static final String UNKNOWN_AD = "No campaign is known of the ad ";
 
-  /** The ads as they are when the query begins; a later row of an ad takes the place of an earlier. */
+  /** Query for all ads when the program starts: the newest row of each ad. */
   static final String CAMPAIGNS =
       """
       SELECT ad.* FROM (
@@ -35,12 +35,14 @@ final class AdsViews implements Views {
       """;
 
   /**
-   * Spark lets one query have one aggregation, if it emits its rows as they change. So one counts
-   * windows, partitions and all, and its rows of a micro-batch belong together.
+   * A query that emits rows whenever they change may contain only one aggregation. So this
+   * aggregation counts by window, by partition (progress) and in total (summary); its rows from one
+   * micro-batch are consistent.
    *
-   * <p>Windows are counted as plain keys: without a watermark none is ever closed. An event of an ad
-   * that is not known yet ends the query, which begins again at this micro-batch with the ads of
-   * then. A message that is not JSON ends it, too: in a measurement, loud is right.
+   * <p>The start of a window is part of an ordinary key: without a watermark, no window is ever
+   * closed. An event with an unknown ad ends the query, which is started again at this micro-batch
+   * with the ads known by then. A message that is not JSON ends the query for good, so that no
+   * measurement continues with wrong counts.
    */
   static final String COUNTS =
       """
@@ -113,7 +115,8 @@ final class AdsViews implements Views {
 
   @Override
   public boolean mayGoOn(StreamingQueryException error) {
-    // Not of the error itself: it tells the query, too, and the words are there.
+    // Use the message of the cause: the error's own message contains the text of the query, and
+    // with it these words.
     return error.getCause() != null && error.getCause().getMessage().contains(UNKNOWN_AD);
   }
 
@@ -125,10 +128,10 @@ final class AdsViews implements Views {
         kafka.mirror(TABLES), kafka.toTopicsInOrder("counts", counts(kafka.spark()), PROGRESS));
   }
 
-  /** From `ad_events` and `ad_changes`. */
+  /** Computes the counts from the temporary views `ad_events` and `ad_changes`. */
   static Dataset<Row> counts(SparkSession spark) {
     Dataset<Row> ads = spark.sql(CAMPAIGNS);
-    // Read once: a query would read the topic again for each micro-batch.
+    // Read the ads only once: otherwise Spark would read their topic again for each micro-batch.
     spark.createDataFrame(ads.collectAsList(), ads.schema()).createOrReplaceTempView("campaign_of");
     return spark.sql(COUNTS);
   }

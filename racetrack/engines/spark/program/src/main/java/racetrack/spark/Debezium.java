@@ -10,16 +10,16 @@ import java.util.concurrent.ConcurrentHashMap;
 import racetrack.upsert.DebeziumReader;
 
 /**
- * Functions for SQL that give what Debezium writes as JSON, decimals with all their digits.
+ * SQL functions that convert Debezium's messages to JSON, with all digits of decimals.
  *
- * <p>Spark's own reader of Avro uses no registry: it would need each schema in advance.
+ * <p>Spark's own Avro functions use no registry, so they would need each schema in advance.
  */
 final class Debezium implements Serializable {
   private static final long serialVersionUID = 1;
   private static final ObjectMapper JSON =
       JsonMapper.builder().enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN).build();
 
-  /** One of each registry for each JVM, however often Spark copies the functions. */
+  /** One reader for each registry in a JVM, however often Spark copies the functions. */
   private static final Map<String, DebeziumReader> READERS = new ConcurrentHashMap<>();
 
   private final String registry;
@@ -29,17 +29,17 @@ final class Debezium implements Serializable {
     this.registry = registry;
   }
 
-  /** The key of a table: its only column. */
+  /** Returns the key of a row: the value of the table's only key column. */
   String key(byte[] message) throws IOException {
     return JSON.writeValueAsString(reader().key(message));
   }
 
-  /** The row as it is after a change, its columns in their order; null if it is gone. */
+  /** Returns the row after a change, with its columns in order; null if it was deleted. */
   String row(byte[] message) throws IOException {
     return json(reader().after(message));
   }
 
-  /** The row as it was before a change; null if there was none. */
+  /** Returns the row before a change; null if there was none. */
   String rowBefore(byte[] message) throws IOException {
     return json(reader().before(message));
   }

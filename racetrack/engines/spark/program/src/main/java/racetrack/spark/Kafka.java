@@ -18,7 +18,7 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.Trigger;
 import racetrack.upsert.Cluster;
 
-/** Builds queries: the topics that they read and write, and their trigger. */
+/** Builds Spark's streaming queries, which read topics of Kafka and write into topics. */
 record Kafka(SparkSession spark, Settings settings) {
   static final String TABLES =
       """
@@ -27,9 +27,9 @@ record Kafka(SparkSession spark, Settings settings) {
         debezium_row(value) AS value
       FROM changes
       """;
-  /** The connector passes options with this prefix to the clients of Kafka. */
+  /** Prefix of the options that Spark's connector passes on to Kafka's clients. */
   private static final String OPTION = "kafka.";
-  /** A row may be as large as the broker takes. */
+  /** A row may be as large as the broker accepts. */
   static final int MESSAGE_MAX_BYTES = 9 << 20;
 
   /** The topic of a view. */
@@ -37,7 +37,7 @@ record Kafka(SparkSession spark, Settings settings) {
     return "spark." + view;
   }
 
-  /** All messages of some topics, those to come too. */
+  /** The messages of these topics, including all future ones. */
   Dataset<Row> stream(String... topics) {
     return spark
         .readStream()
@@ -48,7 +48,7 @@ record Kafka(SparkSession spark, Settings settings) {
         .load();
   }
 
-  /** The messages that a topic has now. */
+  /** The messages that the topic contains now. */
   Dataset<Row> table(String topic) {
     return spark
         .read()
@@ -58,7 +58,7 @@ record Kafka(SparkSession spark, Settings settings) {
         .load();
   }
 
-  /** A query by this name; it goes on where one of this name ended. */
+  /** Creates a query with this name. It resumes where an earlier query of this name ended. */
   DataStreamWriter<Row> query(String name, Dataset<Row> rows) {
     return rows.writeStream()
         .queryName(name)
@@ -67,7 +67,7 @@ record Kafka(SparkSession spark, Settings settings) {
         .option("checkpointLocation", settings.stateFolder().resolve(name).toString());
   }
 
-  /** A query whose rows have `topic`, `key` and `value`. */
+  /** Creates a query that writes rows with the columns `topic`, `key` and `value` into topics. */
   DataStreamWriter<Row> toTopics(String name, Dataset<Row> rows) {
     Column topic = concat(lit(cluster().prefix()), col("topic"));
     return query(name, rows.withColumn("topic", topic))
@@ -76,7 +76,10 @@ record Kafka(SparkSession spark, Settings settings) {
         .option("kafka.max.request.size", MESSAGE_MAX_BYTES);
   }
 
-  /** The same, but of each micro-batch last the views that tell how far it is. */
+  /**
+   * Like `toTopics`, but writes the rows of the views `progress` last in each micro-batch, because
+   * these rows report that the others are written.
+   */
   DataStreamWriter<Row> toTopicsInOrder(String name, Dataset<Row> rows, List<String> progress) {
     Upserts upserts =
         Upserts.to(cluster(), progress.stream().map(Kafka::topicOf).toList());
@@ -95,7 +98,7 @@ record Kafka(SparkSession spark, Settings settings) {
     return found;
   }
 
-  /** MySQL's tables as they are, each to the topic of its name. */
+  /** Creates a query that copies MySQL's tables, unchanged, each into a topic of its own. */
   DataStreamWriter<Row> mirror(List<String> tables) {
     stream(tables.toArray(String[]::new)).createOrReplaceTempView("changes");
     return toTopics("tables", spark.sql(TABLES));

@@ -6,13 +6,15 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Files on this machine. Without Hadoop's native library, which Maven Central does not have, Hadoop's
- * own class starts a `chmod` for each file, and each micro-batch writes several.
+ * A file system for Hadoop that does not set permissions. Hadoop's own class needs a native library
+ * for that, which is not on Maven Central. Without the library, it starts a `chmod` process for
+ * each file, and each micro-batch writes several files.
  */
 public final class LocalFiles extends LocalFileSystem {
   public LocalFiles() {
     super(new WithoutPermissions());
-    // They would be files of their own, renamed apart from what they are of: a kill may come between.
+    // Checksums would be files of their own, which are renamed separately: after a kill between the
+    // two renames, they would not match.
     setWriteChecksum(false);
     setVerifyChecksum(false);
   }
@@ -20,7 +22,7 @@ public final class LocalFiles extends LocalFileSystem {
   private static final class WithoutPermissions extends RawLocalFileSystem {
     @Override
     public void setPermission(Path file, FsPermission permission) {
-      // Whoever made it may read and write it.
+      // Keep the default permissions, with which this user can read and write the file.
     }
   }
 }

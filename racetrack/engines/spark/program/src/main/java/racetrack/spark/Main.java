@@ -12,10 +12,11 @@ import racetrack.upsert.Folders;
 import racetrack.upsert.Topics;
 
 /**
- * Keeps the views of one workload, each in a topic of its own, until it is stopped.
+ * Maintains the views of one workload, each in a topic of its own, until the program is stopped.
  *
- * <p>After a kill it goes on from its checkpoints, or begins anew without them: a setting. It also
- * begins anew if state was lost with an executor that kept it in a folder of its own.
+ * <p>After a kill, SPARK_AFTER_A_KILL decides: the program resumes from its checkpoints, or reads
+ * all input again. It also reads all input again if an executor was lost that kept state in a
+ * folder of its own.
  */
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
@@ -37,7 +38,8 @@ public final class Main {
     } catch (Exception error) {
       LOG.error("it failed", error);
     }
-    // Queries end only if they fail. Not exit(): its hooks would wait for those that did not.
+    // A query ends only if it fails. Not exit(): its shutdown hooks would wait for the other
+    // queries.
     Runtime.getRuntime().halt(1);
   }
 
@@ -48,7 +50,7 @@ public final class Main {
       List<String> outputs =
           Stream.concat(views.views().stream().map(Kafka::topicOf), views.furtherTopics().stream())
               .toList();
-      // Without checkpoints, earlier rows are unknown.
+      // Without checkpoints, Spark would never delete earlier rows from the topics, so empty them.
       if (!settings.resumes() || !Files.exists(settings.stateFolder())) {
         Folders.remove(settings.stateFolder());
         topics.empty(outputs);

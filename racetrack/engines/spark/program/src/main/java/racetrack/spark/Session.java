@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Spark, configured by the settings; defaults otherwise. */
+/** Opens a Spark session: configured by the settings, otherwise with Spark's defaults. */
 final class Session {
   private static final String STATE_STORE =
       "org.apache.spark.sql.execution.streaming.state.%sStateStoreProvider";
@@ -22,10 +22,11 @@ final class Session {
             .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
             .config("spark.sql.warehouse.dir", settings.stateFolder().resolve("tables").toString())
             .config("spark.sql.shuffle.partitions", settings.shufflePartitions())
-            // How long a query without new messages waits before it asks for more. Spark's own 10 ms
-            // would take a share of a core for tables that hardly ever change.
+            // Time after which a query without new messages polls again. With Spark's default, 10
+            // ms, polling tables that hardly ever change would take a considerable part of a core.
             .config("spark.sql.streaming.pollingDelay", IDLE_MS)
-            // Sessions that share a cluster keep their classes apart. Here is one.
+            // Isolates the classes of several sessions from each other. Here there is only one
+            // session.
             .config("spark.sql.artifact.isolation.enabled", false)
             .config("spark.hadoop.fs.file.impl", LocalFiles.class.getName())
             .config("spark.sql.streaming.checkpointFileManagerClass", BY_FILE_SYSTEM)
@@ -42,7 +43,10 @@ final class Session {
     return spark;
   }
 
-  /** Spark within this JVM, unless system properties, which Spark reads, name a master. */
+  /**
+   * Runs Spark inside this JVM, unless a system property names a master; Spark reads these
+   * properties itself.
+   */
   private static SparkSession.Builder builder(Settings settings) {
     SparkSession.Builder builder = SparkSession.builder();
     if (System.getProperty("spark.master") != null) {
@@ -51,7 +55,8 @@ final class Session {
     return builder
         .appName("racetrack")
         .master("local[" + (settings.cores() == 0 ? "*" : settings.cores()) + "]")
-        // It listens for executors on other machines, even where there are none.
+        // Spark listens for executors on other machines, even if there are none. So listen on
+        // loopback only.
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1");
   }

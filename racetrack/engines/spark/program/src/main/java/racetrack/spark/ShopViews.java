@@ -6,18 +6,21 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 
 /**
- * The shop's views that Spark Structured Streaming can keep by plain aggregates and joins.
- * Each is written to a topic, as in `AdsViews`; an empty message deletes a row.
+ * The views of the workload `shop` that Spark Structured Streaming can maintain with plain
+ * aggregations and joins. Each is written to a topic, as in `AdsViews`; a message without a value
+ * deletes a row.
  *
- * <p>Spark joins no aggregates, and lets none follow a join of streams, whose rows are emitted
- * as they change. So what is to be joined by one key is put into one stream, and one aggregation by
- * that key gives the joined row: the newest item, the sums of its purchases, the number of its
- * pageviews. A purchase that is changed counts again as it is, and is taken back as it was.
+ * <p>In a query that emits rows whenever they change, Spark can't join the results of aggregations,
+ * nor aggregate a join of streams. So streams that would be joined by a key are united into one
+ * stream, and one aggregation by that key computes the joined row: the newest version of the item,
+ * the sums of its purchases, and the number of its pageviews. If a purchase changes, its old values
+ * are subtracted and its new values are added.
  *
- * <p>Not here: the two top lists and the last ten views of a profile, plain and with emails (no
- * ROW_NUMBER on a stream); the views of the last ten minutes (a window that moves with the clock).
+ * <p>These views are missing: the two top lists, and the last ten views of a profile, without and
+ * with emails (Spark has no ROW_NUMBER on streams); and the profile views of the last ten minutes
+ * (no window that moves with the clock).
  *
- * <p>A change here is compiled at the next start.
+ * <p>If you change this file, it is compiled at the next start.
  */
 final class ShopViews implements Views {
   private static final String PAGEVIEWS = "pageviews";
@@ -27,7 +30,10 @@ final class ShopViews implements Views {
   private static final String ITEMS = "mysql.shop.items";
   private static final String PURCHASES = "mysql.shop.purchases";
 
-  /** A message that is no such JSON ends the query: in a measurement, loud is right. */
+  /**
+   * A message that is not JSON with these fields ends the query, so that no measurement continues
+   * with wrong counts.
+   */
   static final String PAGEVIEWS_STG =
       """
       SELECT partition, offset, said.user_id, said.url, said.channel, said.received_at,
@@ -57,7 +63,10 @@ final class ShopViews implements Views {
       )
       """;
 
-  /** Each change of a purchase: `times` is 1 for the row as it is now, and -1 for what it was. */
+  /**
+   * Two rows for each change of a purchase: the new values with `times` = 1, and the old values
+   * with `times` = -1.
+   */
   static final String PURCHASES_CHANGED =
       """
       SELECT times, row.* FROM (
@@ -74,8 +83,9 @@ final class ShopViews implements Views {
       """;
 
   /**
-   * By item, and by partition and in all how many pageviews that were, in one aggregation. As in
-   * SQL, a NULL adds nothing to a sum, and a sum of NULLs alone is NULL.
+   * One aggregation for the totals of each item, for the number of pageviews of each partition
+   * (progress), and for the total number of pageviews (summary). As in SQL, a NULL adds nothing to
+   * a sum, and a sum of only NULLs is NULL.
    */
   static final String ITEMS_AND_PROGRESS =
       """
@@ -145,7 +155,10 @@ final class ShopViews implements Views {
       """
           .formatted(PAGEVIEWS_STG, PURCHASES_CHANGED);
 
-  /** Users whose purchases are worth more than 10,000, to a view and to a topic that is read back. */
+  /**
+   * Users whose purchases are worth more than 10,000. They are written to a view, and to a topic
+   * from which the view `hvu_test` reads them.
+   */
   static final String HIGH_VALUE_USERS =
       """
       WITH
@@ -177,7 +190,10 @@ final class ShopViews implements Views {
 
   static final String SENT_BACK = "SELECT 'spark.hvu_test' AS topic, key, value FROM sent";
 
-  /** People send these by hand, so what is no number is ignored. */
+  /**
+   * The flagged users. People send the messages by hand, so messages that are not numbers are
+   * ignored.
+   */
   private static final String FLAGGED =
       """
       SELECT CAST(replace(said, '"', '') AS BIGINT) AS user_id
@@ -193,7 +209,10 @@ final class ShopViews implements Views {
       """
           .formatted(FLAGGED);
 
-  /** A profile may be flagged at any time, so all pageviews are kept. */
+  /**
+   * A profile may be flagged at any time, and then its earlier pageviews are needed, so the join
+   * keeps all pageviews.
+   */
   static final String FLAGGED_VIEWS =
       """
       SELECT 'spark.dd_flagged_profile_view' AS topic,
@@ -244,7 +263,7 @@ final class ShopViews implements Views {
         kafka.toTopics("high-value-users", spark.sql(HIGH_VALUE_USERS)),
         kafka.toTopics("sent-back", spark.sql(SENT_BACK)),
         kafka.toTopics("flagged", spark.sql(FLAGGED_PROFILES)),
-        // Rows that are joined never change.
+        // Joined rows never change, so each is only appended.
         kafka.toTopics("flagged-views", spark.sql(FLAGGED_VIEWS)).outputMode("append"));
   }
 }

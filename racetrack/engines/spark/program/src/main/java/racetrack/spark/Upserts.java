@@ -17,11 +17,12 @@ import org.apache.spark.sql.Row;
 import racetrack.upsert.Cluster;
 
 /**
- * Writes the changed rows of a micro-batch to topics: those that tell how far it is when the others
- * are written.
+ * Writes the changed rows of a micro-batch to topics. The rows of the progress views are written
+ * when all other rows have been written.
  *
- * <p>Spark's own sink for Kafka keeps no order. What changes in a micro-batch is few rows, so the
- * driver takes and writes them; a sink for each step would cost two more jobs.
+ * <p>Spark's own sink for Kafka does not write rows in an order. A micro-batch changes only few
+ * rows, so the driver collects and writes them. Two sinks, one after the other, would take two more
+ * Spark jobs.
  */
 record Upserts(
     Producer<String, String> producer, Cluster cluster, Collection<String> progress) {
@@ -35,7 +36,7 @@ record Upserts(
         progress);
   }
 
-  /** Messages of `topic`, `key` and `value`; returns when all are written. */
+  /** Writes messages with the columns `topic`, `key` and `value`; returns when all are written. */
   void write(List<Row> messages) throws Exception {
     var tellsProgress =
         messages.stream()

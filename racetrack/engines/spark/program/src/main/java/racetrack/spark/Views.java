@@ -7,17 +7,17 @@ import org.apache.spark.sql.streaming.StreamingQueryException;
 
 /** The views of one workload. */
 interface Views {
-  /** The topics that they are made of. */
+  /** The topics from which the views are computed. */
   List<String> inputs();
 
   List<String> views();
 
-  /** Further topics that it writes. */
+  /** Topics that are written in addition to those of the views. */
   default List<String> furtherTopics() {
     return List.of();
   }
 
-  /** The view whose first row means that all are ready. */
+  /** The view whose first row shows that all views are ready. */
   String summary();
 
   /** Returns whether a query that ended with this error may resume. */
@@ -25,6 +25,6 @@ interface Views {
     return false;
   }
 
-  /** The queries that keep the views, each ready to be started. */
+  /** The queries that maintain the views, ready to be started. */
   List<DataStreamWriter<Row>> queries(Kafka kafka);
 }

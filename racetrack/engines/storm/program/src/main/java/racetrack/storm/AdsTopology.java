@@ -12,8 +12,8 @@ import org.apache.storm.tuple.Fields;
 import racetrack.redis.AdEvent;
 
 /**
- * Yahoo's streaming benchmark on Storm, stage by stage as it was published: how often ads were
- * viewed, by campaign and window of ten seconds. The counts go to Redis.
+ * Yahoo's streaming benchmark on Storm, with the stages of the published implementation. It counts
+ * how often ads were viewed, by campaign and window of ten seconds, and writes the counts to Redis.
  */
 final class AdsTopology {
   static final String NAME = "ads";
@@ -38,7 +38,10 @@ final class AdsTopology {
     return builder.createTopology();
   }
 
-  /** Its offsets are in Kafka, so that a topology that was killed goes on from there. */
+  /**
+   * The spout that reads the topic. It commits its offsets to Kafka, so that a killed topology
+   * resumes from them.
+   */
   private static KafkaSpoutConfig<byte[], byte[]> source(Settings settings) {
     return new KafkaSpoutConfig.Builder<byte[], byte[]>(settings.kafka(), AdEvent.TOPIC)
         .setProp(ConsumerConfig.GROUP_ID_CONFIG, "storm")
@@ -50,7 +53,7 @@ final class AdsTopology {
         .build();
   }
 
-  /** Configuration; Storm's defaults otherwise. */
+  /** The configuration where it differs from Storm's defaults. */
   static Config config(Settings settings) {
     Config config = new Config();
     if (!settings.tracksTuples()) {

@@ -16,8 +16,8 @@ import racetrack.redis.Done;
 import racetrack.redis.RedisSink;
 
 /**
- * Counts views by campaign and window, and writes the counts to Redis now and then. A tuple is
- * acknowledged once its count is there.
+ * Counts views by campaign and window, and writes the counts to Redis at intervals. A tuple is
+ * acknowledged once its count is in Redis.
  */
 final class CountViews extends BaseRichBolt {
   private final Settings settings;
@@ -74,7 +74,7 @@ final class CountViews extends BaseRichBolt {
   @Override
   public void declareOutputFields(OutputFieldsDeclarer declarer) {}
 
-  /** Flushes what is left when no more comes. */
+  /** Configures ticks, at which the remaining counts are written even if no more tuples arrive. */
   @Override
   public Map<String, Object> getComponentConfiguration() {
     return Map.of(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 1);

@@ -9,12 +9,12 @@ import org.apache.storm.tuple.Values;
 import racetrack.redis.AdEvent;
 import racetrack.redis.Done;
 
-/** Makes the fields of an event from its JSON. */
+/** Parses the JSON of an event into fields. */
 final class Deserialize extends BaseBasicBolt {
   static final String AD = "ad_id";
   static final String TYPE = "event_type";
   static final String TIME = "event_time";
-  /** The progress once the tuple is processed: see `KeepViews`. */
+  /** Field with the progress to report once the tuple is processed: see `KeepViews`. */
   static final String DONE = "done";
 
   static final Fields FIELDS =

@@ -10,7 +10,7 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
 import racetrack.redis.Campaigns;
 
-/** Adds the campaign of a view's ad. */
+/** Adds to each view the campaign of its ad. */
 final class JoinCampaign extends BaseBasicBolt {
   static final String CAMPAIGN = "campaign_id";
 

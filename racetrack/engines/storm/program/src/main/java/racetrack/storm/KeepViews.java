@@ -16,13 +16,14 @@ import racetrack.redis.AdEvent;
 import racetrack.redis.Done;
 
 /**
- * Lets views pass. A view takes along how many events of its partition were left out before it, so
- * that they count as done when the view does, and not earlier.
+ * Drops all events except views. Each view carries the number of events of its partition that were
+ * dropped before it, so that these count as done only when the view does.
  */
 final class KeepViews extends BaseRichBolt {
   /**
-   * Events of a partition since its last view. The first of them is not acknowledged before a view
-   * takes them along: the offset in Kafka stays before it, so all of them come again after a kill.
+   * Events of a partition that were dropped since its last view. The first of them is acknowledged
+   * only with the next view. Until then, the committed offset stays before it, so that all of these
+   * events are read again after a kill.
    */
   private record LeftOut(Tuple first, Done done) {
     LeftOut plus(LeftOut next) {
@@ -68,7 +69,7 @@ final class KeepViews extends BaseRichBolt {
     }
   }
 
-  /** When no view comes for a while. */
+  /** Emits the number of dropped events without a view, if none arrives for a while. */
   private void passWithoutView(int partition) {
     LeftOut before = leftOut.remove(partition);
     List<Object> noView = Arrays.asList(new Object[Deserialize.FIELDS.size()]);

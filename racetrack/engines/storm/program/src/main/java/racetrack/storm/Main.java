@@ -5,7 +5,10 @@ import java.nio.file.Path;
 import org.apache.storm.LocalCluster;
 import racetrack.redis.RedisSink;
 
-/** Runs the topology on a local cluster, all of Storm in one process, until it is ended. */
+/**
+ * Runs the topology on a local cluster, where all of Storm is in this process, until the process is
+ * ended.
+ */
 public final class Main {
   private Main() {}
 

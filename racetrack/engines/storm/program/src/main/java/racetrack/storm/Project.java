@@ -6,7 +6,7 @@ import org.apache.storm.topology.base.BaseBasicBolt;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
 
-/** Keeps the fields that are needed from here on. */
+/** Keeps only the fields that later stages need. */
 final class Project extends BaseBasicBolt {
   private static final Fields KEPT =
       new Fields(Deserialize.AD, Deserialize.TIME, Deserialize.DONE);

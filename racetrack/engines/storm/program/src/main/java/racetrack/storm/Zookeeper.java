@@ -7,8 +7,8 @@ import org.apache.storm.shade.org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.storm.shade.org.apache.zookeeper.server.ZooKeeperServer;
 
 /**
- * The ZooKeeper of a local cluster, which only that cluster uses. Storm's own would listen on all
- * addresses.
+ * The ZooKeeper of a local cluster, which only that cluster uses. It listens on the loopback
+ * address only; the one that Storm would start listens on all addresses.
  */
 final class Zookeeper {
   static final String HOST = "127.0.0.1";
@@ -16,7 +16,7 @@ final class Zookeeper {
 
   private Zookeeper() {}
 
-  /** Starts it on a free port; the port. */
+  /** Starts ZooKeeper on a free port, and returns the port. */
   static int start() throws Exception {
     File folder = Files.createTempDirectory("zookeeper").toFile();
     NIOServerCnxnFactory factory = new NIOServerCnxnFactory();
