@@ -1,4 +1,5 @@
-"""Agent: measures the pods of one namespace on its node once a second, and the node's noise.
+"""Agent: a program on each node that measures the pods of one namespace there once a second, and
+the node's noise (other load, and the speed of its cores).
 
 It reads the node's control groups (version 1 or 2) and processes, so it needs the node's process
 ids (hostPID). It only uses Python's standard library. Over TCP it answers one line of JSON per
@@ -32,17 +33,17 @@ from typing import Any
 
 PORT = 7070
 EVERY_S = 1.0
-KEPT = 900  # samples, so a connection may be lost for 15 minutes
+KEPT = 900  # number of samples: a connection may be lost for 15 minutes
 TICKS_PER_S, PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 PROC, CGROUPS, PODS = Path("/proc"), Path("/host/cgroup"), Path("/host/pods")
 CPUS = Path("/sys/devices/system/cpu")
 RESOURCES = ("cpu", "memory", "io")
 KTHREADD = 2  # process id of the parent of all kernel threads
-# Mounts below these are no volumes with data of a service.
+# Mounts below these folders do not contain data of a service.
 SYSTEM_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run")
-# Programs of Kubernetes on a node, by the beginnings of their names.
+# Beginnings of the names of Kubernetes' own programs on a node.
 HELPERS = (b"kube", b"containerd", b"crio", b"conmon", b"dockerd", b"etcd", b"coredns")
-# As in racetrack/probes/noise.py, where these are explained.
+# The same as in racetrack/probes/noise.py, which explains them.
 BLOCK, TRIES, MIB = bytes(range(256)) * 64, 7, 1024**2
 
 
@@ -58,21 +59,22 @@ class Groups:
             name: next(each for each in folders if self.is_v2 or name in each.name.split(","))
             for name in names
         }
-        self._paths: dict[str, str] = {}  # of pods, below the root of each hierarchy
+        # A pod's uid → path of its group below the root of each hierarchy.
+        self._paths: dict[str, str] = {}
 
     def usage(self, uid: str) -> dict[str, Any] | None:
         """Return the resources that a pod has used since it was created; None if it has no control
         group. Its CPU time includes ended containers."""
         try:
             return self._usage(uid)
-        except OSError:  # it has just ended
+        except OSError:  # the pod has just ended
             self._paths.pop(uid, None)
             return None
 
     def memory(self, uid: str) -> dict[str, int | None] | None:
         """Return the pod's proportional set size and its files in memory, in bytes; None if it has
-        no control group. Pages of such files count once: as set size where a process has mapped
-        them. If the kernel denies access, both are None."""
+        no control group. A page of such a file counts only once: as set size if a process has
+        mapped it. If the kernel denies access, both are None."""
         try:
             pids = [pid for of in self.processes(uid).values() for pid in of]
             found = _fields(self._folder("memory", uid) / "memory.stat")
@@ -116,7 +118,8 @@ class Groups:
         else:
             cpu_s = int((folder / "cpuacct.usage").read_text()) / 1e9
             ticks = _fields(folder / "cpuacct.stat")
-            # Ticks only sample, so they divide what the scheduler has measured.
+            # Ticks are only samples, so they serve only to divide the CPU time that the scheduler
+            # has measured into user and system time.
             user_s = cpu_s * ticks["user"] / max(1, ticks["user"] + ticks["system"])
             memory_bytes = int((memory / "memory.usage_in_bytes").read_text())
         return {
@@ -130,8 +133,8 @@ class Groups:
         }
 
     def _folders(self, pids: list[int]) -> dict[str, tuple[int, int]]:
-        """Return free and total bytes of each volume in memory that these processes see, by its
-        path in the container."""
+        """Return the in-memory volumes that these processes see: path in the container → (free
+        bytes, total bytes)."""
         found = {}
         for pid in pids:
             with contextlib.suppress(OSError):  # the process has just ended
@@ -142,8 +145,9 @@ class Groups:
         return found
 
     def _throttling(self, uid: str) -> dict[str, Any]:
-        """Return how often, and for how long in total, limits of CPU time stopped the pod. The pod
-        and its containers have limits of their own, but one of them stops it at a time."""
+        """Return how often, and for how long in total, limits of CPU time have stopped the pod. The
+        figures are sums over the pod's own limit and those of its containers, because only one of
+        these limits stops the pod at a time."""
         periods = throttled = 0
         throttled_s = 0.0
         for file in self._folder("cpu", uid).rglob("cpu.stat"):
@@ -158,7 +162,7 @@ class Groups:
     def _folder(self, controller: str, uid: str) -> Path:
         base = self._hierarchies[controller]
         if uid not in self._paths:
-            # With the systemd driver, the uid has `_` for `-`.
+            # The systemd driver writes the uid with `_` instead of `-`.
             names = (uid, uid.replace("-", "_"))
             below = (Path(at, name) for at, found, _ in os.walk(base) for name in found)
             pod = next((each for each in below if any(name in each.name for name in names)), None)
@@ -169,15 +173,16 @@ class Groups:
 
 
 class Noise:
-    """State of the node: what else uses its cores, and their speed."""
+    """State of the node: the load of other programs on its cores, and the cores' speed."""
 
     def __init__(self, proc: Path = PROC, cpus: Path = CPUS) -> None:
         self._proc, self._cpus = proc, cpus
-        self._threads: set[str] = set()  # of the kernel
+        self._threads: set[str] = set()  # process ids of kernel threads
         self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
     def read(self) -> dict[str, float | None]:
-        """Return the columns of `noise.csv`; seconds count from an arbitrary instant."""
+        """Return the columns of `noise.csv`. Values in seconds are totals since an arbitrary
+        instant."""
         lines = (self._proc / "stat").read_text().splitlines()
         cores = [line.split() for line in lines if line.startswith("cpu")]
         _, _, _, idle, waiting, _, _, steal = (int(of) / TICKS_PER_S for of in cores[0][1:9])
@@ -197,7 +202,8 @@ class Noise:
         }
 
     def _programs_s(self) -> tuple[float | None, float]:
-        """Return the CPU time of all programs, None if not all can be seen, and of Kubernetes."""
+        """Return the CPU seconds of all programs (None if not all can be seen), and those of
+        Kubernetes' own programs."""
         programs = helpers = 0
         for name in os.listdir(self._proc):  # noqa: PTH208  # Paths would take as long again
             if not name.isdigit() or name in self._threads:
@@ -239,8 +245,8 @@ class Sampler:
     """Samples the pods of a namespace, and keeps the latest samples.
 
     `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>. `others`
-    are pods of other namespaces to sample too, as <namespace>/<pod>; they have the same names in
-    samples.
+    are further pods to sample, in other namespaces, given as <namespace>/<pod>; samples contain
+    these names.
     """
 
     def __init__(
@@ -256,7 +262,8 @@ class Sampler:
         self._others = others
         self._groups, self._noise = groups, noise
         self._machine = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        self._used_s: dict[str, float] = {}  # CPU seconds by pod, also of pods that are gone
+        # Uid → CPU seconds of a pod, including pods that have ended.
+        self._used_s: dict[str, float] = {}
         self._kept: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
 
@@ -282,7 +289,8 @@ class Sampler:
                     self._used_s[uid] = used["cpu_s"]
                     pods.append({"uid": uid, "pod": name, **used})
             noise["services_s"] = sum(self._used_s.values())
-            # Milliseconds since boot: they don't decrease, even if the agent starts again.
+            # The sample's number is the milliseconds since boot, so numbers do not decrease even if
+            # the agent is restarted.
             number = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
             found = {"number": number, "at_ms": at_ms, "machine": self._machine}
             return {**found, "pods": pods, "noise": noise}
@@ -296,7 +304,7 @@ class Sampler:
             wait(max(0.0, due_s - time.monotonic()))
 
     def after(self, number: int) -> list[dict[str, Any]]:
-        """Return all kept samples with higher numbers."""
+        """Return all kept samples with numbers higher than `number`."""
         return [sample for sample in list(self._kept) if sample["number"] > number]
 
     def memory(self) -> dict[str, Any]:
@@ -315,10 +323,10 @@ class Sampler:
 
 
 def serve(sampler: Sampler, port: int = PORT) -> socketserver.ThreadingTCPServer:
-    """Return a server that listens at this port of all addresses."""
+    """Return a server that listens on this port of all addresses."""
 
     class Connection(socketserver.StreamRequestHandler):
-        """A client: a line of JSON for each line."""
+        """A client's connection: each line from the client is answered by a line of JSON."""
 
         disable_nagle_algorithm = True
 
@@ -342,7 +350,7 @@ def send(name: str, uids: list[str], groups: Groups) -> None:
 
 
 def _fields(file: Path) -> dict[str, int]:
-    """Return the lines of a file that begin with a name and a whole number."""
+    """Return name → integer, for the lines of a file that begin with both."""
     rows: Iterator[list[str]] = (line.split()[:2] for line in file.read_text().splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdecimal()}
 
@@ -378,7 +386,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         send(sys.argv[1], sys.argv[2:], Groups())
         return
-    # In a pod, the host's name is that of the pod.
+    # In a pod, the host name is the pod's name.
     names = os.environ["NAMESPACE"], os.environ["HOSTNAME"]
     others = os.environ.get("OTHER_PODS", "").split()
     sampler = Sampler(*names, Groups(), Noise(), others=others)

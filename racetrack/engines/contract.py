@@ -145,7 +145,8 @@ class Engine(ABC):
 
     @property
     def members(self) -> "tuple[Engine, ...]":
-        """The members of a group of engines that read the same input; otherwise this engine alone."""
+        """The members of a group of engines that read the same input; otherwise only this
+        engine."""
         return (self,)
 
     @property

@@ -1,4 +1,5 @@
-"""Images of the compose stack for sites that can't pull images, built from package registries only.
+"""Images of the compose stack for sites that can't pull public images. They are built from package
+registries only.
 
 The base image is a Debian made by debootstrap (racetrack/install/debian.py). The serve image adds a
 small Python environment that starts services (images/serve.Dockerfile). Each native service has an
@@ -18,9 +19,10 @@ from racetrack.install.recipe import Image
 
 
 def workload_files(side: str = "*.py") -> list[str]:
-    """Return each workload's files that match the pattern `side`, by default the harness's files.
+    """Return the files of all workloads that match the pattern `side`; by default, the files that
+    the harness imports.
 
-    `load` is the package for the load generator.
+    The pattern `load` matches the package that the load generator imports.
     """
     folder = REPO / "racetrack" / "workloads"
     found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
@@ -81,6 +83,6 @@ def repository(image: str) -> str:
 def image_name(image: str) -> str:
     """Return `racetrack/airgap-<image>:<version of Racetrack>`.
 
-    The image has the name of its service.
+    `image` is the name of the service that the image contains.
     """
     return f"{repository(image)}:{__version__}"

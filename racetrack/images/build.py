@@ -45,7 +45,8 @@ def build(settings: Settings, say: Say) -> None:
             " it (apt-get install debootstrap), then try again."
         )
     builder = _Builder(settings, say)
-    with cache.locked(cache.root() / "images", say):  # one build at a time
+    # Allow only one build at a time on this machine.
+    with cache.locked(cache.root() / "images", say):
         builder.build_all()
     for name, (whole_mb, own_mb) in builder.sizes_mb().items():
         say(f"{image_name(name):<34} {whole_mb:>5,} MB, its own layers {own_mb:>5,} MB")
@@ -62,10 +63,10 @@ def missing(images: Sequence[str]) -> list[str]:
 
 
 def require_registry(settings: Settings) -> str:
-    """Return the registry to which images are pushed.
+    """Return the registry to which images are pushed, from the settings.
 
     Raises:
-        UsageError: there is none in the settings.
+        UsageError: the settings contain no registry.
     """
     if not settings.kubernetes_registry:
         raise UsageError(
@@ -161,7 +162,8 @@ class _Builder:
                 tag=image_name(name),
                 rm=True,
                 forcerm=True,
-                network_mode="host",  # the build reaches the registries as this machine does
+                # So that the build reaches the registries in the same way as this machine.
+                network_mode="host",
                 timeout=BUILD_WITHIN_S,
                 buildargs=_arguments(name),
                 labels={CONTENT: context.digest, VERSIONS: json.dumps(self._versions_in(name))},
@@ -169,7 +171,7 @@ class _Builder:
             )
             _follow(name, output)
         if replaced and replaced.id != self._client.images.get(image_name(name)).id:
-            with contextlib.suppress(APIError):  # a container uses the image
+            with contextlib.suppress(APIError):  # a container still uses the image
                 replaced.remove()
         self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
 
@@ -188,12 +190,13 @@ class _Builder:
         context = Context(self._settings, Path(), self._parts)
         for service in image.runs:
             found.update(find_service(service).versions(context))
-        found.pop("java", None)  # the version on this machine, not in the image
+        found.pop("java", None)  # this is the version on this machine, not the version in the image
         return found
 
 
 def _arguments(name: str) -> dict[str, str]:
-    """Return build arguments: the base images, the arguments of the service, and proxies."""
+    """Return the image's build arguments: its base images, the arguments for its service, and
+    proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
     if image := IMAGES.get(name):
         found["INSTALLS"], found["COMMAND"] = image.installs, image.command

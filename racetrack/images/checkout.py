@@ -1,5 +1,5 @@
-"""Comparison of the files in the image of the harness with those of the checkout that uses it, by
-a digest, the only argument of this program.
+"""Program in the harness's image: checks that the image contains the same files as the checkout
+that started the Job. Its only argument is a digest of the checkout's files.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from racetrack.images import IMAGES
 from racetrack.images.context import NOT_COPIED
 from racetrack.plugins import REPO
 
-# A Job gets this file from the checkout.
+# The image's copy of this file is not used: a Job gets the file from the checkout.
 NOT_COMPARED = (".env",)
 
 

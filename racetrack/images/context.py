@@ -19,17 +19,19 @@ class BuildContext:
     """
 
     def __init__(self, dockerfile: Path) -> None:
-        self._content: list[tuple[str, Path | bytes | None]] = []  # None: an empty folder
+        # Name → content; None means an empty folder.
+        self._content: list[tuple[str, Path | bytes | None]] = []
         self._digest = hashlib.sha256()
         self._add("Dockerfile", dockerfile.read_bytes())
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that identify everything added with `counts=True`."""
+        """16 hexadecimal digits, which change if anything changes that was added with
+        `counts=True`."""
         return self._digest.hexdigest()[:16]
 
     def add_to_digest(self, *words: str) -> None:
-        """Add words to the digest that are not part of a file."""
+        """Add words to the digest that are in no file, such as versions."""
         for word in words:
             self._digest.update(word.encode() + b"\0")
 
@@ -40,7 +42,8 @@ class BuildContext:
     def files(
         self, root: Path, names: Iterable[str], under: str = "", *, counts: bool = True
     ) -> None:
-        """Add files below `root`: `names` are files or folders, which are added with all files."""
+        """Add files below `root`. `names` are paths of files, or of folders whose files are all
+        added."""
         for name in names:
             path = root / name
             for file in [path] if path.is_file() else sorted(path.rglob("*")):
@@ -84,7 +87,8 @@ class BuildContext:
 
 
 def _copied(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out caches that this machine made to start faster."""
+    """Leave out files that this machine made to speed up its own starts (`NOT_COPIED`), and make
+    root the owner of all others."""
     if set(NOT_COPIED) & set(Path(member.name).parts):
         return None
     member.uid = member.gid = 0

@@ -12,7 +12,7 @@ from racetrack.images.context import BuildContext
 from racetrack.install import pip
 from racetrack.install.recipe import Image
 
-# The code that installs parts.
+# The code that installs parts (components), except the recipes of engines.
 RECIPES = (
     "racetrack/__init__.py",
     "racetrack/environment.py",
@@ -47,11 +47,11 @@ CODE = (
     "racetrack/stack/service.py",
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
-# Code in these folders that the images do not run: leave it out, so that its changes rebuild
-# nothing.
+# Beginnings of the names of files in these folders that the images do not run. They are left out,
+# so that changing them rebuilds no image.
 NOT_IN_IMAGES = ("loadgen", "stack")
-# Files of an engine's folder, copied if they exist. `engine.py` marks the folder as an engine; the
-# image does not import it.
+# Files of an engine's folder that are copied if they exist. The image also needs a file
+# `engine.py`, which it does not import: it marks the folder as an engine.
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
 OF_ENGINE = (*OF_ENGINE_RECIPES, "settings.py", "services")
 MARKER = "engine.py"
@@ -59,7 +59,7 @@ UV_LOCK = "requirements/uv.lock"
 
 
 class Contexts:
-    """Makes the build contexts.
+    """Creates the build contexts of images.
 
     `parts` maps the parts that are copied from the cache to their folders; `versions` are the
     versions in `.env`.
@@ -125,8 +125,9 @@ class Contexts:
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 
     def _add_installing(self, context: BuildContext, image: Image, engine: str, under: str) -> None:
-        """Add the files with which a build stage installs a part by its recipe."""
-        # The locks determine what the recipes install.
+        """Add the files that a build stage needs to install a part: recipes, locks, versions and
+        pip's settings."""
+        # The recipes do not count for the digest, because the locks determine what is installed.
         recipes = (*RECIPES, *_of_engine(engine, (*OF_ENGINE_RECIPES, MARKER)))
         context.files(REPO, recipes, under, counts=False)
         context.files(REPO, [UV_LOCK, *image.locks], under)
@@ -158,8 +159,8 @@ def prepare_env(settings: Settings) -> str:
     given["BIND_ADDRESS"] = "127.0.0.1"
     given["KAFKA_ADVERTISED_ADDRESS"] = ""
     given["BROKER_REPLICAS"] = "1"
-    # A name of its own, so that stopping a native stack on this machine does not end these
-    # programs.
+    # Another name than the stack's, so that stopping a native stack on this machine does not end
+    # programs that run during the build.
     given["STACK_NAME"] = "image"
     given["RACETRACK_WORK"] = "/tmp/prepare"  # noqa: S108  # in the image's own stage
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())

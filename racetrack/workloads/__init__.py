@@ -1,5 +1,5 @@
-"""Workloads, one per folder (docs/adding-a-workload.md). The generator, on PyPy, imports this
-too."""
+"""Workloads, one per folder (docs/adding-a-workload.md). The load generator imports this module
+too, so it must run on PyPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def names() -> list[str]:
 
 
 def side(name: str, module: str) -> ModuleType:
-    """Import a workload's module: `load` (for the generator) or `harness`.
+    """Import one of a workload's two modules: `load` (for the load generator) or `harness`.
 
     Raises KeyError, with the names of all workloads, if there is no workload with this name."""
     if name not in names():

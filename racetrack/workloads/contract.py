@@ -19,7 +19,7 @@ from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 
-# Name of the MySQL server in Debezium, which is the prefix of Debezium's topics.
+# Prefix of the names of Debezium's topics.
 CDC_PREFIX = "mysql"
 # Bytes of a stored record in addition to its value: key, lengths, and offset and time in the batch.
 RECORD_BYTES = 15
@@ -56,8 +56,9 @@ class View:
     """A view: its columns, and its key, the columns that identify a row.
 
     `window` names a column that counts events in a window that moves with the engine's clock. The
-    harness knows that clock only to lie between two times (see `verification.py`). So the SQL of
-    the view computes a lower and an upper bound of the count, `<column>_least` and `<column>_most`.
+    harness can only determine two times between which that clock lies (see `verification.py`). So
+    the SQL of the view computes a lower and an upper bound of the count, `<column>_least` and
+    `<column>_most`.
 
     `counts` names a column that counts messages of the main topic, where each message belongs to at
     most one row. Then a surplus means messages counted twice, and a deficit means lost messages."""
@@ -80,8 +81,8 @@ class SourceTopic:
     - `event`: name of a message, for texts.
     - `invalid_if`: SQL condition that is true for rows of invalid messages; empty if there is no
       such check. With a condition, the table must have the columns `partition` and `offset`.
-    - `due_field`: field with the due time of a message, in epoch milliseconds, which may be up to
-      `ahead_ms` too late. Only the main topic has one.
+    - `due_field`: field with the due time of a message, in epoch milliseconds; its value may be up
+      to `ahead_ms` too late. Only the main topic has such a field.
     - `fields`: required fields of the JSON messages, with their types: `int`, `str`, or a pattern
       that the whole text must match."""
 
@@ -120,7 +121,8 @@ class TracedView:
     column: str
     key: str
     after: str
-    source: str  # where the tracer events come from: the main topic, or a table by CDC
+    # Where the view's tracer events come from: the main topic, or a table (through CDC).
+    source: str
     parity: int | None = None
     is_time: bool = False
 
@@ -154,13 +156,14 @@ class Workload:
     """A workload: topics, tables, views and queries."""
 
     name: str
-    # Main topic. The requested rate is its rate, and the engine's progress counts its messages.
+    # Main topic. The requested rate is the rate of this topic, and the engine's progress is the
+    # number of its messages that the engine has counted.
     topic: SourceTopic
     # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
-    # Bytes per message of the main topic in the log of Apache Kafka (measured) at the default size,
-    # and the name of the setting for the size of messages (0: default size); empty if there is
-    # none.
+    # `stored_bytes`: measured bytes that Apache Kafka stores per message of the main topic, at the
+    # default message size. `size_setting`: name of the setting for the message size (0: default
+    # size); empty if there is none.
     stored_bytes: int
     size_setting: str
     # Name of the MySQL database, and of its user.
@@ -168,8 +171,8 @@ class Workload:
     # Tables of the database; each is also a view. Debezium takes its snapshot in this order. A
     # large table delays the schemas of the tables after it, so put it last.
     tables: tuple[str, ...]
-    # Table whose inserts are followed through CDC, if any, and the names of the generator's sources
-    # that insert into it.
+    # Table whose inserts the harness counts in its CDC topic, if any, and the names of the
+    # generator's sources that insert into this table.
     watched_table: str | None
     watched_kinds: tuple[str, ...]
     # Optional rates that the workload's generator implements: names of settings such as
@@ -188,8 +191,8 @@ class Workload:
     summary: str
     # Prefix of the names of the workload's scripts: `scripts/<prefix>.sql`.
     scripts: str
-    # Topic that every script writes and reads back; None if there is none. Engines on one input
-    # share it, so they have to write it in the same format.
+    # Topic that every script writes and reads back; None if there is none. Engines that read the
+    # same input also share this topic, so they have to write to it in the same format.
     sink: str | None
     # Length of the workload's event-time windows, if it has any. Each window begins at a multiple
     # of this length.
@@ -197,7 +200,7 @@ class Workload:
     # Folder with a file `<view>.sql` for each view, which computes the expected rows from the
     # DuckDB schemas `source` and `expected`.
     sql: Path
-    # DuckDB SQL that creates the topics' tables in the schema `source`, and helper views.
+    # DuckDB SQL that creates the tables for the topics in the schema `source`, and helper views.
     create: str
 
     def stored_bytes_in(self, settings: Settings) -> int:

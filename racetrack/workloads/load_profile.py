@@ -18,7 +18,7 @@ SPIKE_LEAD_S = 10.0
 # Interval at which a continuously changing rate is set.
 TICK_S = 1.0
 NEVER_S = math.inf
-Piece = tuple[float, int]  # start in seconds, and rate
+Piece = tuple[float, int]  # start in seconds since the profile began, and rate
 
 
 class LoadProfile(ABC):
@@ -60,14 +60,14 @@ class LoadProfile(ABC):
         """Return the next time at which the rate changes; NEVER_S if there is none."""
 
     def rate_until_next_change(self, elapsed_s: float) -> int:
-        """Return the rate to set at a time until the next change: the profile's rate in the middle
-        of this interval."""
+        """Return the rate to set at `elapsed_s`, which stays set until the next change: the
+        profile's rate in the middle of this interval."""
         until_s = self.next_change_s(elapsed_s)
         return self.rate_at(elapsed_s if until_s == NEVER_S else (elapsed_s + until_s) / 2)
 
     @property
     def mean_per_s(self) -> float:
-        """Mean over `duration_s` of the rates that are set."""
+        """Mean of the rates that are set, over `duration_s` seconds."""
         at_s, events = 0.0, 0.0
         while at_s < self.duration_s:
             until_s = min(self.next_change_s(at_s), self.duration_s)
@@ -344,7 +344,7 @@ def _read(path: Path) -> tuple[Piece, ...]:
 def _row(path: Path, number: int, row: list[str]) -> Piece:
     try:
         at, rate = row
-        if _is_number(rate):  # recorded rates may have decimals
+        if _is_number(rate):  # recorded rates may have decimals, which `parse_rate` rejects
             rate = str(round(float(rate)))
         at_s = float(at)
         if not math.isfinite(at_s):

@@ -1,8 +1,7 @@
 """The calibration engine: counts pageviews with injected defects, to check whether the harness
 measures them.
 
-It has one view, which may lag behind its counts, and it reads no purchases.
-"""
+It has one view, which may lag behind its counts, and it reads no purchases."""
 
 import threading
 import time

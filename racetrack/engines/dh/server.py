@@ -131,7 +131,7 @@ def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> N
     if classes.keys() <= kept_formulas(formulas) or len(classes) > at_most:
         return
     unfinished = formulas.with_name(f".{os.getpid()}-{formulas.name}")
-    # without write access, the classes are not kept
+    # Without write access, the classes are not kept.
     with contextlib.suppress(OSError):
         formulas.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(unfinished, "w") as file:

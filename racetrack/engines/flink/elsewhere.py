@@ -106,7 +106,8 @@ class _Flink:
         if not run_name:
             return ()
         url = self.address(settings)
-        may_come = self._is_submitting or run_name != RUN_NAME  # another process's run was killed
+        # Or it is a killed run of another process.
+        may_come = self._is_submitting or run_name != RUN_NAME
         self._is_submitting = False
         try:
             with opened(url, ENDED_WITHIN_S) as gateway:

@@ -38,7 +38,7 @@ class Flink(UpsertEngine):
     scalable_on = ("kubernetes",)
     services = ("flink",)
     kafka_elsewhere = True
-    # Flink's connector lacks Jackson, which Kafka's client needs to read tokens
+    # Flink's connector lacks Jackson, which Kafka's client needs to read tokens.
     kafka_tokens = False
     script_ending = ".flink.sql"
     version_part = "flink"

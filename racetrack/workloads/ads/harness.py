@@ -4,8 +4,8 @@ from pathlib import Path
 
 from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
 
-# kcat's option -J is not used: it embeds the message as text in JSON, so it would be parsed twice.
-# Only the fields that views use are read.
+# Format in which kcat prints an event. kcat's option -J is not used: it embeds the message as text
+# in JSON, so the message would have to be parsed twice. Only the fields that views use are read.
 _EVENT_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 EVENTS = SourceTopic(
     name="ad-events",
@@ -24,7 +24,7 @@ FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, colum
     invalid_if="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
     due_field="event_time",
     fields={"ad_id": str, "event_type": str, "event_time": int},
-    ahead_ms=50,  # with ADS_WITH_SKEW
+    ahead_ms=50,  # with ADS_WITH_SKEW, an event's time may be this much after its due time
 )
 _CREATE = """
 CREATE TABLE source.ad_events (

@@ -133,8 +133,9 @@ VIEWS = (
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
 )
 
-# `racetrack/workloads/shop/load/tracers.py` defines the tracer events: each is a purchase of its
-# partition's product, and a pageview, alternately of that product and of its partition's profile.
+# `racetrack/workloads/shop/load/tracers.py` defines the tracer events: each consists of a purchase
+# of the partition's reserved product, and a pageview, alternately of that product and of the
+# partition's reserved profile.
 TRACED_VIEWS = (
     TracedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", parity=0),
     TracedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
@@ -150,7 +151,8 @@ TRACED_VIEWS = (
 )
 _PAGEVIEWS, _, _RECEIVED_AT = TRACED_VIEWS
 
-# The queries return the top 20 products, some products by id, and the viewers of some profiles.
+# Queries that the harness repeats to measure the age of answers: the top 20 products, some products
+# by id, and the viewers of some profiles.
 QUERIES = (
     Query("top_viewed_items"),
     Query(_PAGEVIEWS.view, by=_PAGEVIEWS),

@@ -6,9 +6,11 @@ from pathlib import Path
 from racetrack.workloads.contract import SourceTopic, Workload
 from racetrack.workloads.shop.catalogue import QUERIES, TRACED_VIEWS, VIEWS
 
-# The url of a product or a profile ends with a number; other urls are unrestricted.
+# Pattern of valid urls: the url of a product or a profile ends with a number; other urls may be any
+# text.
 _URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
-# kcat's option -J is not used: it embeds the message as text in JSON, so it would be parsed twice.
+# Format in which kcat prints a pageview. kcat's option -J is not used: it embeds the message as
+# text in JSON, so the message would have to be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 PAGEVIEWS = SourceTopic(
     name="pageviews",
@@ -43,7 +45,8 @@ FROM read_json(
 """,
     event="flag",
 )
-# Creates tables for the topics, and a view of pageviews with parsed urls. Times are epoch ms.
+# SQL that creates tables for the topics, and a view of pageviews with parsed urls. Times are epoch
+# milliseconds.
 _CREATE = """
 CREATE TABLE source.pageviews (
     "partition" INTEGER, "offset" BIGINT,

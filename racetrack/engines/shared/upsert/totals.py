@@ -64,8 +64,7 @@ class Known:
         Read backwards from the end until all keys have been found, or until the growth of the
         totals found equals the number of rows in the span. In the second case no unread row has
         another key, because each row adds one pageview to one total. Without this rule, the search
-        would not end early if a key has no new row.
-        """
+        would not end early if a key has no new row."""
         found: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FEW

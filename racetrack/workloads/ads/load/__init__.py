@@ -42,5 +42,5 @@ class AdsLoad(Workload):
 
 
 def make(config: Config, read: Reader) -> AdsLoad:
-    """See `loadgen.workload`."""
+    """Create the workload for the load generator; see `loadgen.workload`."""
     return AdsLoad(config, settings.load(config, read))

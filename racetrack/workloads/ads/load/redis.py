@@ -51,7 +51,7 @@ def wait_and_seed(
                 raise SeedError(
                     f"{name} did not answer: {error}. Start it, or unset LOADGEN_REDIS."
                 ) from error
-            time.sleep(0.1)  # between connection attempts
+            time.sleep(0.1)  # wait between connection attempts
 
 
 def _seed(where: tuple[str, int], name: str, settings: AdsSettings) -> None:

@@ -28,8 +28,8 @@ from racetrack.workloads.ads.load.sequence import (
     skew_ms,
 )
 
-# Lengths of the fragments in words of eight bytes, and in bytes. All but the third fragment have a
-# fixed length, since all UUIDs have the same length.
+# Lengths of the four fragments in words of eight bytes, and in bytes. All fragments except the
+# third have a fixed length, because all UUIDs have the same length.
 _HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
 _HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
 SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
@@ -71,8 +71,9 @@ def tail_piece(event_time_ms: int) -> bytes:
 
 
 class Tails:
-    """Cache of the last fragments of messages, in a ring with one slot per millisecond. It has more
-    slots than the times of concurrent events can span."""
+    """Cache of the last fragment of messages (`tail_piece`), which depends on the event's time. It
+    is a ring with one slot per millisecond, and has more slots than there are milliseconds between
+    the times of events rendered together."""
 
     SLOTS = 4 * SKEW_MS
 
@@ -143,7 +144,7 @@ class Renderer(workload.Renderer):
             who, what = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
             if self._with_skew:
                 tail = tails.slot(due_ms + skew_ms(who, what, heads, ads))
-            # The same computation as in `ad_and_kind`.
+            # The same computation as in `ad_and_kind` of sequence.py.
             kind = (((what * ads) & _MASK) * KINDS) >> 32
             ad = (what * ads) >> 32
             if stands is not None and mix32(who ^ what) >= stands[ad]:

@@ -43,7 +43,7 @@ class Ids(NamedTuple):
 
 
 class AdEvent(NamedTuple):
-    """An ad event."""
+    """An ad event: a user viewed or clicked an ad on a page, or bought the product."""
 
     user_id: str
     page_id: str
@@ -63,7 +63,7 @@ def uuids(seed: int, purpose: str, count: int) -> list[str]:
 
 def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:
     """Return the number of a random ad, and the number of a random pair of ad type and event type.
-    Both come from the same random number: the remainder after choosing the ad is random too."""
+    One random number is enough for both: the remainder after choosing the ad is random, too."""
     whole = random32 * ads
     return whole >> 32, pick(whole & _MASK, KINDS)
 
@@ -85,8 +85,8 @@ def ad_event(stream: Stream, n: int, ids: Ids, popularity: Popularity | None = N
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))
     if popularity:
-        # This needs a third random number, since the remainders of the first two give types and
-        # times.
+        # This needs a third random number, because the remainders of the first two already
+        # determine types and times.
         ad = popularity.settle(ad, mix32(who ^ what))
     ad_type, event_type = divmod(kind, len(EVENT_TYPES))
     return AdEvent(

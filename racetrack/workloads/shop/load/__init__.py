@@ -49,5 +49,5 @@ class ShopLoad(Workload):
 
 
 def make(config: Config, read: Reader) -> ShopLoad:
-    """See `loadgen.workload`."""
+    """Create the workload for the load generator; see `loadgen.workload`."""
     return ShopLoad(config, settings.load(config, read))

@@ -1,7 +1,8 @@
 """Updates and deletions of rows, which make engines retract earlier results.
 
-A change has two steps, because it must choose a row that exists: its random numbers depend on the
-seed only; its SQL statement depends on these numbers and on the current rows."""
+A change is made in two steps, because it must choose a row that exists. First, random numbers are
+drawn, which depend on the seed only. Later, in a transaction, a function chooses the SQL statement
+from these numbers and the current rows."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from racetrack.workloads.shop.load.sequence import CATEGORIES, MAX_PRICE_CENTS, 
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tables import CLEARANCE, decimal_text, email
 
-# Function that queries one row: takes SQL with placeholders and their values; returns a row or
-# None.
+# Function that queries one row. Arguments: SQL with placeholders, and their values. It returns a
+# row or None.
 Ask = Callable[[str, Sequence[object]], Any]
 Statement = tuple[str, tuple[object, ...]]
 STATUSES = 4
@@ -33,8 +34,8 @@ class Bought(NamedTuple):
     status: int
 
 
-# Function that makes the statement of a change from two random numbers; returns None if there is no
-# row to change.
+# Function that chooses the SQL statement of a change from two random numbers. It returns None if
+# there is no row to change.
 Decide = Callable[[Ask, ShopSettings, int, int], "Statement | None"]
 
 

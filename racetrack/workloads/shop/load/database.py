@@ -22,11 +22,12 @@ class Shop(Database):
     def __init__(self, config: Config, settings: ShopSettings) -> None:
         super().__init__(config)
         self._settings = settings
-        # First row of the last transaction whose commit failed: (id, user_id, item_id). The next
-        # write first checks whether the commit took effect after all.
+        # First row (id, user_id, item_id) of a transaction of which it is not known yet whether its
+        # commit succeeded; None if there is none. If the commit failed with an error, the next
+        # write first checks whether it took effect after all.
         self._unconfirmed: tuple[int, int, int] | None = None
-        # Statements chosen for the changes of an unfinished transaction; None for a change that has
-        # no row to change.
+        # Statements that were chosen for the changes of an unfinished transaction; None for a
+        # change without a row to change.
         self._statements: list[Statement | None] = []
 
     def seeds(self) -> Sequence[Seed]:

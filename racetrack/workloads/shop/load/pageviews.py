@@ -16,7 +16,8 @@ from racetrack.workloads.shop.load.sequence import CHANNELS, purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents, page_of_tracer
 
-# With a key skew, the partitions' weights are whole numbers with about this sum.
+# With SHOP_KEY_SKEW, the weights of the partitions are integers, and their sum is about this
+# number.
 TOTAL_WEIGHT = 1_000_000
 
 
@@ -26,7 +27,8 @@ class Pageviews(Events):
     def __init__(
         self, settings: ShopSettings, users_by_partition: Sequence[Sequence[int]], ffi: Any = None
     ) -> None:
-        """Create the events. `users_by_partition` contains all user ids, including reserved ids."""
+        """`users_by_partition` contains all user ids, including those reserved for tracer
+        events."""
         self._settings, self._ffi = settings, ffi
         self._reserved = Reserved.of(settings)
         self._viewers = self._reserved.viewers(users_by_partition)
@@ -68,7 +70,7 @@ class Pageviews(Events):
 
     def derived(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
         """Return the pageview that purchase or tracer event n causes: its partition, and its user
-        and page as an argument of `Renderer.one`."""
+        and page in the form that `Renderer.one` expects."""
         if source == TracerEvents.name:
             partition, page = page_of_tracer(self._reserved, n)
             return partition, (self._viewers[partition], page)

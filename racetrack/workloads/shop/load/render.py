@@ -22,7 +22,9 @@ from racetrack.workloads.shop.load.sequence import CHANNELS, page_url
 from racetrack.workloads.shop.load.tracers import Reserved
 
 _HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
-_STAMP_BYTES = 14  # thirteen digits, which suffice from 2001 to 2286, and the closing brace
+# Thirteen digits, which is the length of epoch milliseconds from 2001 to 2286, and the closing
+# brace.
+_STAMP_BYTES = 14
 SLOT_BYTES = 8 * (_HEAD_WORDS + _PAGE_WORDS + _STAMP_WORDS)
 _MASK = 0xFFFFFFFF
 
@@ -61,9 +63,9 @@ def stamp_piece(received_at_ms: int) -> bytes:
 
 
 class Share(NamedTuple):
-    """State for rendering one partition: its random numbers, its users, and, with a key skew, the
-    alias table of the users' popularity (`thresholds` and `others`). All but the random numbers are
-    in C memory."""
+    """Data for rendering the pageviews of one partition: its random numbers, its users, and, with
+    SHOP_KEY_SKEW, the alias table of the users' popularity (`thresholds` and `others`), which
+    serves to choose users at random. All except the random numbers is in C memory."""
 
     stream: Stream
     users: Any
@@ -75,9 +77,9 @@ class Renderer(workload.Renderer):
     """Renders up to `capacity` pageviews at a time into `messages`, an array of rd_kafka_message_t
     for one partition.
 
-    `ffi` must define rd_kafka_message_t. `shop` contains the numbers of users and items. `seed` and
-    `users_by_partition` are only needed by `share`. Messages have `size` bytes; with 0 they
-    are as long as their fields.
+    `ffi` must define rd_kafka_message_t. `shop` contains the numbers of users and items. Only
+    `share` needs `seed` and `users_by_partition`. Messages are padded to `size` bytes; 0: no
+    padding.
     """
 
     def __init__(

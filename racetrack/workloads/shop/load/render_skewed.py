@@ -15,8 +15,8 @@ _MASK, _HALF_MASK = 0xFFFFFFFF, 0x7FFFFFFF
 
 
 class SkewedRenderer(Renderer):
-    """See `Renderer`. `items` and `users` are the popularity of products and profiles; `viewers` is
-    the popularity of users as viewers, by partition."""
+    """See `Renderer`. `items` and `users` are the popularity of products and of profiles. `viewers`
+    has, for each partition, the popularity of its users as viewers."""
 
     def __init__(
         self,
@@ -29,8 +29,9 @@ class SkewedRenderer(Renderer):
         self._viewers = viewers
         channels, ffi = len(CHANNELS), self._ffi
         first_profile = self._shop.last_item * channels
-        # An alias table of the (page, channel) pairs of products, then profiles. 31 random bits
-        # choose an entry; `others` contains numbers of pairs.
+        # One alias table, from which a random number chooses a (page, channel) pair: first the
+        # pairs of products, then those of profiles. Thresholds have 31 bits; `others` contains the
+        # numbers of pairs.
         thresholds = [(t + 1) >> 1 for of in (items, users) for t in of.thresholds]
         firsts = [0] * items.count + [first_profile] * users.count
         others = [*items.others, *users.others]

@@ -1,4 +1,5 @@
-"""Pageviews and purchases, computed from the seed and their number."""
+"""The sequences of pageviews and purchases. Event n of a sequence is computed from the seed and
+n."""
 
 from __future__ import annotations
 

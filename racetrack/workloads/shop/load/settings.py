@@ -11,8 +11,8 @@ MAX_USERS = 200_000
 MAX_ITEMS = 200_000
 # With an exponent of 4, more than 90 % of the pageviews are of the same item.
 MAX_KEY_SKEW = 4.0
-# Every pageview with a padding field fits into the minimum. 1,000 pageviews of the maximum take 64
-# MB.
+# The minimum is large enough for every pageview with a padding field. 1,000 pageviews of the
+# maximum size take 64 MB.
 MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES = 128, 65_536
 
 

@@ -109,7 +109,7 @@ def prices_cents(seed: int, items: int) -> list[int]:
 
 
 def seed_users(seed: int, users: int) -> Insert:
-    """Return the customers, ids 1..users; about one in six is a VIP."""
+    """Return the rows of the customers, with the ids 1 to `users`. About one in six is a VIP."""
     stream = Stream(seed, "users")
     rows = []
     for user in range(1, users + 1):
@@ -121,7 +121,7 @@ def seed_users(seed: int, users: int) -> Insert:
 
 
 def seed_items(seed: int, items: int) -> Insert:
-    """Return the products, ids 1..items."""
+    """Return the rows of the products, with the ids 1 to `items`."""
     stream, prices = Stream(seed, "items"), prices_cents(seed, items)
     rows = []
     for item in range(1, items + 1):
@@ -155,8 +155,9 @@ def tracer_items(reserved: Reserved) -> list[tuple[object, ...]]:
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
-    """Return purchase rows for (user_id, item_id, quantity), at the item's price when the row is
-    inserted. A later change of the price does not affect the purchase."""
+    """Return the rows of purchases given as (user_id, item_id, quantity). Each gets the price that
+    the item has when the row is inserted; a later change of the price does not affect the purchase.
+    """
     rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
     price = "(SELECT price FROM items WHERE id = %s)"
     columns = ("user_id", "item_id", "quantity", "purchase_price")

@@ -14,13 +14,14 @@ SINK_TOPIC = "high-value-users-sink"
 
 
 def topics(settings: ShopSettings) -> list[Topic]:
-    """Return both topics; the first contains the ids of the flagged users."""
+    """Return the two topics. The first contains the ids of the flagged users, the second is
+    SINK_TOPIC."""
     users = flagged_profiles(settings.seed, settings.users, settings.flagged_profiles)
     return [Topic(FLAGGED_TOPIC, [b"%d" % user for user in users]), Topic(SINK_TOPIC)]
 
 
 def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
-    """Return `count` distinct user ids."""
+    """Return `count` distinct ids of users, who are flagged from the start."""
     stream = Stream(seed, "flagged profiles")
     ids = list(range(1, users + 1))
     for i in range(count):

@@ -59,14 +59,15 @@ class Reserved(NamedTuple):
         return self.users + 1 + partition
 
     def viewers(self, users_by_partition: Sequence[Sequence[int]]) -> list[int]:
-        """Return the id of the viewer of each partition, given all user ids by partition."""
+        """Return the id of each partition's reserved viewer. `users_by_partition` contains all user
+        ids."""
         first = self.users + self.partitions + 1
         return [next(user for user in users if user >= first) for users in users_by_partition]
 
 
 class TracerEvents(Purchases):
-    """Source of tracer events. It makes their purchases, of one item each; `page_of_tracer` returns
-    their pageviews."""
+    """Source of tracer events. It inserts their purchases, of one item each; `page_of_tracer`
+    returns their pageviews."""
 
     name = "tracer_event"
     help_text = "tracer events, which show how fresh views are"

@@ -1,4 +1,5 @@
--- Users whose purchases total more than 10,000, by price times quantity as in the demo.
+-- Users whose purchases total more than 10,000. A purchase counts as price times quantity, as in
+-- the demo.
 SELECT bought.id, users.email, bought.lifetime_value, bought.purchases
 FROM (
     SELECT user_id AS id, sum(purchase_price * quantity) AS lifetime_value, count(*) AS purchases

@@ -1,2 +1,2 @@
--- The view after it was written to Kafka and read back.
+-- The same rows as high_value_users: the engine writes them to a topic, and reads the topic back.
 SELECT * FROM expected.high_value_users

@@ -1,4 +1,5 @@
--- One row per item, sold or not, viewed or not; the rate is null without a pageview.
+-- One row per item, even if it was never sold or viewed. The conversion rate is null without a
+-- pageview.
 SELECT
     items.id AS item_id,
     items.name,

@@ -1,4 +1,5 @@
--- Profile views that may be among the owner's last ten; equally new ones share a rank.
+-- The views of each profile that may be among its last ten. Views with the same time have the same
+-- rank, since any of them may be in the list.
 WITH tenth_newest AS (
     SELECT target_id, list_last(max(received_at, 10)) AS received_at
     FROM source.pageviews_stg

@@ -1,5 +1,6 @@
--- Profile views less than 600,000 ms old, per owner and minute of UTC. The age depends on the
--- engine's clock, known to lie between two times: so there is a minimum and a maximum.
+-- Number of profile views less than 600,000 ms old, per owner and minute of UTC. The age depends on
+-- the engine's clock, which is only known to lie between two times: so there is a minimum and a
+-- maximum.
 SELECT
     target_id AS user_id,
     received_at // 60_000 * 60_000 AS received_at_minute,
