@@ -70,7 +70,7 @@ IMAGES: Mapping[str, Image] = {
     image.name: image for images in (OF_THE_STACK, *OF_ENGINES.values()) for image in images
 }
 NAMES = ("base", "serve", *IMAGES)
-# Images that containers run; `base` is part of each.
+# Images that containers run. All of them are built on `base`, which no container runs.
 RUN = NAMES[1:]
 FROM_CACHE = (*dict.fromkeys(part for image in IMAGES.values() for part in image.parts), "base")
 

@@ -207,7 +207,8 @@ def _arguments(name: str) -> dict[str, str]:
 
 
 def _follow(name: str, output: Iterable[Mapping[str, Any]]) -> None:
-    """Write a build's output to its log; raise SetupError if the build failed."""
+    """Write the output of the build of image `name` to a log file; raise SetupError if the build
+    failed."""
     log = cache.root() / "log" / f"image-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:

@@ -64,7 +64,8 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Applicability:
-    """Applicability of the stack's settings or of one engine's, by their names in `.env`.
+    """The runtimes in which settings of the stack, or of one engine, have no effect, and the
+    reasons. Settings are given by their names in `.env`.
 
     Each engine defines the applicability of its settings as `APPLICABILITY` in its `settings.py`.
     """

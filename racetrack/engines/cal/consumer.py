@@ -63,7 +63,8 @@ def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:
 
 
 class Counting:
-    """Pageviews that were read but not yet counted, and the counts, by partition."""
+    """State of each partition: the pageviews that were read but are not counted yet, the number of
+    counted ones, and the newest of these."""
 
     def __init__(self, partitions: int, defect: InjectedDefect) -> None:
         self.total = [0] * partitions

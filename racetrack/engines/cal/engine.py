@@ -71,7 +71,8 @@ class Cal(CalibrationEngine):
     scalable_on = ("native",)
 
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
-        """Return the settings for a defect: each is named `CAL_`, followed by a field's name."""
+        """Return the settings that define this defect. The setting of a field is called `CAL_`,
+        followed by the field's name."""
         return {f"CAL_{name.upper()}": str(value) for name, value in asdict(defect).items()}
 
     def load_demo(self, stack: Stack) -> None:

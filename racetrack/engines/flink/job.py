@@ -73,7 +73,7 @@ class JobElsewhere:
         """Check the job's status, at most every JOBS_EVERY_S.
 
         Raises:
-            DemoError: the job does not run.
+            DemoError: the job is not running.
         """
         if time.monotonic() < self._next_s:
             return

@@ -54,7 +54,8 @@ def pull(
 
 
 def _checked(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Yield events; raise DockerException for an error, which may follow other events."""
+    """Yield the events of a pull. Raise DockerException at the first event that reports an
+    error."""
     for event in events:
         if "error" in event:
             raise DockerException(event["error"])

@@ -272,7 +272,7 @@ def unpack(archive: IO[bytes], folder: Path) -> list[str]:
             names = [member.name.removeprefix("./") for member in opened if member.isfile()]
     except tarfile.TarError as error:
         raise ClusterFailed(f"A copy of the logs is not whole: {error}.") from None
-    # Python's `seek` may move only within its buffer, but `tar` reads from the descriptor
+    # Python's `seek` may move only within its buffer, but `tar` reads from the descriptor.
     os.lseek(archive.fileno(), 0, os.SEEK_SET)
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(

@@ -73,7 +73,8 @@ class NativeStack:
         self.settings = settings
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
-        self._coming: Mapping[str, Future[Path]] = {}  # parts that are installed or being installed
+        # Part → its folder, as soon as the part is installed.
+        self._coming: Mapping[str, Future[Path]] = {}
         self._faster: dict[str, FasterStart] = {}  # started service → its class archive
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None

@@ -32,7 +32,7 @@ class Source(Protocol):
         """Return the oldest available offset and the end offset of each topic."""
 
     def rows_between(self, spans: Mapping[str, Span]) -> Mapping[str, list[Written]]:
-        """Return all rows of each topic in its span, read with common requests."""
+        """Return all rows of each topic in its span. The same requests read all topics."""
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
         """Return the newest row of each key in a span of a topic, except for the keys `but`."""
