@@ -22,12 +22,13 @@ def pytest_configure() -> None:
     # Background jobs and nohup ignore these signals, and child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    # Tests must not depend on whether a Docker engine is running. Tests of containers override
-    # this.
+    # Tests must give the same result whether or not a Docker engine is running. Tests of containers
+    # override this.
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
-    # Most tests need no verdict. Those that do override this.
+    # Most tests need no verdict, so their runs do not wait for one. Tests of verdicts override
+    # this.
     os.environ["DECIDE_WITHIN"] = "0"
-    # The machine is not quiet during tests.
+    # Other tests use the CPU, too, but must not make a test's run void.
     os.environ["NOISE_GATE"] = "false"
     # No deadline: the duration of an example depends on the machine's load.
     hypothesis_settings.register_profile("any machine", deadline=None)

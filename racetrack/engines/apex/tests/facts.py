@@ -1,4 +1,4 @@
-"""Facts about Apex's service for the tests of all native services."""
+"""Facts about Apex's service that the tests of all native services need."""
 
 from tests.service_facts import Facts
 

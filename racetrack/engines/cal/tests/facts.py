@@ -1,4 +1,4 @@
-"""Facts about the calibration engine's service for the tests of all native services."""
+"""Facts about the calibration engine's service that the tests of all native services need."""
 
 from importlib.metadata import version
 

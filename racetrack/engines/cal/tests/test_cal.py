@@ -1,4 +1,4 @@
-"""Tests that the calibration engine has exactly the injected defects."""
+"""Tests that the calibration engine, a fake engine, has exactly the defects that are programmed."""
 
 import json
 import threading
@@ -63,7 +63,8 @@ def test_a_capacity_is_exact_over_time_while_something_waits(
         for partition in range(3):
             counting.add(partition, [NOW_MS] * (per_s * cycle_ms // 1000 + 1))
         counting.count(NOW_MS, since_start_ms / 1000)
-        # At most one pageview is missing: the one in progress. (And a thousandth, for rounding.)
+        # The pageview in progress is not counted yet, so one may be missing. (0.001 is for
+        # rounding.)
         due = per_s * since_start_ms / 1000
         assert due - 1.001 < sum(counting.total) < due + 0.001
 
@@ -105,7 +106,7 @@ def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) ->
 
 def test_each_counted_pageview_costs_the_programmed_cpu_time() -> None:
     counting, ticks = Counting(1, InjectedDefect()), iter(range(10_000))
-    burner = Burner(250_000, cpu_s=lambda: next(ticks))  # the clock moves by 1 s per look
+    burner = Burner(250_000, cpu_s=lambda: next(ticks))  # each reading of the clock is 1 s later
     counting.add(0, [1] * 40)
     counting.count(now_ms=1, since_start_s=1.0)
     burner.burn(counting)

@@ -1,4 +1,5 @@
-"""Tests of the programmed capacity over a long simulated time: mean, variation and pauses."""
+"""Tests of a capacity that is programmed into the calibration engine: its mean, variation and
+pauses over a long simulated time."""
 
 from dataclasses import replace
 from itertools import takewhile
@@ -22,7 +23,8 @@ LONG_S = 40_000
 
 
 def grown(defect: InjectedDefect, seed: int, every_s: float, until_s: float) -> NDArray[np.float64]:
-    """Return the amounts that could be counted in consecutive intervals of `every_s`."""
+    """Return the number of pageviews that the capacity allows in each of consecutive intervals of
+    `every_s` seconds."""
     capacity = Capacity(defect, seed)
     at_s = np.arange(0, until_s + every_s / 2, every_s)
     return np.diff([capacity.work_by(float(at)) for at in at_s])
@@ -54,7 +56,7 @@ def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
     working, paused = lengths[0::2], lengths[1::2]
     assert paused == pytest.approx(0.5)
     assert np.mean(working) == pytest.approx(9.5, rel=0.05)
-    assert np.std(working) == pytest.approx(9.5, rel=0.05)  # exponential intervals
+    assert np.std(working) == pytest.approx(9.5, rel=0.05)  # exponential: deviation = mean
 
 
 def test_a_seed_determines_which_swings_and_pauses_they_are() -> None:

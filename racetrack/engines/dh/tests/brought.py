@@ -1,7 +1,8 @@
-"""A real Deephaven that the tests start as a user's own: it has TLS and a key, but none of the
-files, variables and addresses that a stack gives to its Deephaven.
+"""A real Deephaven for tests of a server that the user provides. It has TLS and a key, but none of
+the files, variables and addresses that a stack gives to its own Deephaven.
 
-`python -m racetrack.engines.dh.tests.brought` starts it, and prints the settings of a run.
+`python -m racetrack.engines.dh.tests.brought` starts it, and prints the settings of a run that uses
+it.
 """
 
 import os

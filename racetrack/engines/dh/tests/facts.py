@@ -1,4 +1,4 @@
-"""Facts about Deephaven's service for the tests of all native services."""
+"""Facts about Deephaven's service that the tests of all native services need."""
 
 from racetrack.engines.dh.server import jvm_args
 from tests.service_facts import Facts

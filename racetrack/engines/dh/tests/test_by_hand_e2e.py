@@ -1,6 +1,6 @@
 """Tests of a stack that is used by hand: start it, paste the demo, change the rate with nc, verify
-the views, and stop it. Some verifications must fail, because their rows were changed without the
-engine."""
+the views, and stop it. Some tests change rows where the engine can't see it, and expect the
+verification to fail."""
 
 import json
 import urllib.request
@@ -166,7 +166,7 @@ def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
     with database(settings, unseen=True) as cursor:
         cursor.execute("UPDATE purchases SET purchase_price = purchase_price + 1 WHERE id = 20")
         cursor.execute("DELETE FROM purchases WHERE id = 21")
-    # This view never becomes right, however long the verification waits.
+    # CDC never delivers these changes, however long the verification waits.
     result = invoke("verify", limits=Limits(drain_within_s=6.0, again_within_s=6.0))
     found = found_by(result.output)
     assert result.exit_code == 1
@@ -181,13 +181,13 @@ def test_a_change_that_cdc_did_not_deliver_is_not_the_engine_s(
 
 
 def folder_of(output: str) -> Path:
-    """Return the folder with the files of a verification."""
+    """Return the folder that the output of a verification names."""
     (line,) = [line for line in output.splitlines() if line.startswith("  logs  ")]
     return REPO / line.split()[-1]
 
 
 def found_by(output: str) -> dict[str, Any]:
-    """Return the record of a verification."""
+    """Return the record of a verification, given its output."""
     found: dict[str, Any] = json.loads((folder_of(output) / "verified.json").read_text())
     return found
 
@@ -198,7 +198,8 @@ def wrong(found: dict[str, Any]) -> set[str]:
 
 @contextmanager
 def database(settings: Settings, *, unseen: bool = False) -> "Iterator[pymysql.cursors.Cursor]":
-    """Yield a cursor on the shop. With `unseen`, its changes are not in the binary log."""
+    """Yield a cursor on the shop's database. With `unseen`, its changes are left out of the binary
+    log, so that CDC and the engine never get them."""
     connection = pymysql.connect(
         unix_socket=str(processes.work_root(settings.stack_name) / "mysql" / "mysql.sock"),
         user="root",

@@ -24,7 +24,8 @@ def test_it_uses_its_settings() -> None:
 
 
 def test_its_key_is_in_no_argument(tmp_path: Path) -> None:
-    """Run the script up to the image's own entry point, and let a JVM read the result."""
+    """Run the service's script without starting the server; a JVM must understand the file of
+    arguments that the script writes."""
     key = "a-key#1"
     described = service("deephaven", DEEPHAVEN_PSK=key)
     environment = described["environment"]

@@ -45,7 +45,8 @@ def test_a_run_is_verified_and_leaves_nothing(
     monkeypatch.setenv("READS_PER_SECOND", "6")
     run = elsewhere_e2e.begun(door, "dh", *elsewhere_e2e.BRIEF, "--verify")
     assert len(left(server)) > 10
-    # The test's server is started in its own process, so that its key may be a JVM option.
+    # The key is a JVM option of the test's server, but no process has it as an argument: this JVM
+    # runs within a Python process.
     arguments = elsewhere_e2e.command_lines()
     assert run.wait() == 0, run.output
     nothing_left()

@@ -13,7 +13,8 @@ SCRIPT = Path(__file__).resolve().parents[4] / "scripts" / "sample_dt.py"
 
 
 class Update:
-    """An update as a listener gets it: the columns of the new rows and of the changed rows."""
+    """An update as Deephaven passes it to a listener: the columns of new rows and of changed
+    rows."""
 
     def __init__(self, added: dict[str, list[Any]], modified: dict[str, list[Any]]) -> None:
         self._added, self._modified = added, modified

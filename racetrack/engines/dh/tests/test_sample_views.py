@@ -19,7 +19,7 @@ SEEN = re.compile(
 
 
 class Table:
-    """A table of the demo, named after its latest operation."""
+    """A fake of the demo's tables. Its name describes the operations that made it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,7 +55,7 @@ def test_it_reports_each_partition_that_got_more(listening: dict[str, Any], serv
     _, orders, newest = listening.values()
     orders(Update({"partition": [0, 2], "value": [3, 4]}, {}), True)
     orders(Update({}, {"partition": [2, 1], "value": [5, 1]}), False)
-    # The last ten of a profile come in any order.
+    # This view has ten rows for each profile, in any order; only a newer time is reported.
     newest(Update({"partition": [1, 1, 1], "value": [20, 40, 30]}, {}), True)
     newest(Update({"partition": [1], "value": [35]}, {}), False)
     assert SEEN.findall(server.output) == [

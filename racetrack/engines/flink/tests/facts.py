@@ -1,4 +1,4 @@
-"""Facts about Flink's services for the tests of all native services."""
+"""Facts about Flink's services that the tests of all native services need."""
 
 from tests.service_facts import Facts
 

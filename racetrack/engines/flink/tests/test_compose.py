@@ -44,7 +44,8 @@ def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str])
     }
     assert ours["sql-gateway.endpoint.rest.port"] == str(FlinkSettings.of(settings).flink_port)
     assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
-    # By default, the image has one slot, and one port for the files of the clusters of all jobs.
+    # The image's own defaults are too little: one task slot, and one port for the file (blob)
+    # servers of the clusters of all jobs.
     assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
     assert ours["blob.server.port"] == "0"
 

@@ -1,4 +1,4 @@
-"""Tests of a Flink that the user provides: those that need no running Flink."""
+"""Tests of runs with a Flink that the user provides, as far as they need no running Flink."""
 
 import pytest
 

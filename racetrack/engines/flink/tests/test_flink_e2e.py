@@ -44,7 +44,8 @@ def test_its_views_are_followed_and_read(finished: Door) -> None:
 
 
 def test_its_progress_came_while_it_ran(finished: Door) -> None:
-    """Progress is reported neither only at checkpoints (there are none) nor only at the end."""
+    """Flink must report progress all the time, not only at the end. (There are no checkpoints
+    here.)"""
     upsert_e2e.check_progress_came_while_it_ran(finished, "flink", updates=50)
     assert {"flink", "flink-kafka"} <= set(read_run(run_folder(finished.output))["versions"])
 
@@ -54,8 +55,8 @@ def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], Non
 
 
 def test_verification_catches_what_is_fast_and_wrong() -> None:
-    """With upsert-materialize=NONE, if emails change while profiles are viewed, an older state of a
-    row may arrive after a newer one."""
+    """With upsert-materialize=NONE, an older state of a row may arrive after a newer one if emails
+    change while profiles are viewed. The verification must report such rows."""
     door = run(FLINK_UPSERT_MATERIALIZE="NONE", UPDATES_PER_SECOND="300")
     run_json = read_run(run_folder(door.output))
     assert upsert_e2e.statuses(door)["profile_views_enriched"] == "wrong", door.output
@@ -65,7 +66,7 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
 
 
 def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
-    """Events after that checkpoint are not counted twice either."""
+    """No event is lost, and none is counted twice, not even those after that checkpoint."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLINK_CHECKPOINT_MS", "1000")
         words = "flink 1000 5 15 1.0 --verify --workload ads --fault kill:engine@6s"

@@ -1,4 +1,4 @@
-"""Facts about Kafka Streams' service for the tests of all native services."""
+"""Facts about Kafka Streams' service that the tests of all native services need."""
 
 from tests.service_facts import Facts
 

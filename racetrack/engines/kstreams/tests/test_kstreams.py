@@ -19,7 +19,8 @@ ALL = b'{"summary_of":"all","total":7,"max_received_at":1700000000050,"dt_ms":70
 
 
 def test_what_a_transaction_wrote_counts_from_when_it_was_read() -> None:
-    """By the broker's time, a message would count before its transaction has ended."""
+    """With exactly-once, a message counts from the time at which the harness reads it. By the
+    broker's time, it would count before its transaction has ended."""
     seen = Seen(1_700_000_000_100, "a.b", 0, 3)
     views = {f"kstreams.{view.view}": list[bytes]() for view in TRACED_VIEWS}
     written = topics({"kstreams.pageviews_progress": [], SUMMARY: [ALL], **views})

@@ -26,7 +26,7 @@ from tests.fake_server import serve_in_background
 
 ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.1
-# The demo's two progress views. A test fills the table.
+# A script with only the demo's two progress views. A test fills the table.
 STAND_IN = """
 \\echo :kafka :registry
 CREATE TABLE pageviews_progress (
@@ -50,7 +50,8 @@ SOURCE = (
     rf" FORMAT (?P<format>JSON|BYTES|{AVRO})(?: INCLUDE (?P<include>{INCLUDED}(?:, {INCLUDED})*))?"
     r"(?: ENVELOPE (?P<envelope>DEBEZIUM|UPSERT))?"
 )
-# Views are computed when they are read, so none needs to be kept up to date.
+# Forms of Materialize's statements, and the statements for PostgreSQL that replace them. PostgreSQL
+# computes a view when it is read, so none needs to be kept up to date.
 OTHER_FORMS = {
     r"CREATE CONNECTION (\w+) TO .*": r"CREATE TABLE \1 ()",
     r"CREATE MATERIALIZED VIEW (.*)": r"CREATE VIEW \1",
@@ -62,7 +63,7 @@ OTHER_FORMS = {
         r" ENVELOPE UPSERT"
     ): r"CREATE TABLE \1 (LIKE \3, LIKE \4); CREATE VIEW \1_reads AS SELECT FROM \2",
 }
-# Materialize's clock is comparable to timestamps; as text it is a number.
+# Materialize's `mz_now()`: it can be compared to timestamps, and its text is a number.
 CATALOGUE = """
 DROP SCHEMA IF EXISTS mz_catalog CASCADE;
 CREATE SCHEMA mz_catalog;
@@ -87,7 +88,7 @@ SHOP = {
 
 
 class Refused(Exception):
-    """The error by which Materialize would refuse a statement; the text is its message."""
+    """The error that Materialize would report when it refuses a statement."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ class Statements:
     seeds: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # source → key and value
 
     def translate(self, statement: str) -> str:
-        """Return the statement for PostgreSQL that replaces this one. It raises any refusal."""
+        """Return the statement that PostgreSQL gets in place of this one. If Materialize would
+        refuse this one, the replacement raises the same error."""
         plain = " ".join(re.sub(r"--.*", "", statement).rstrip("; \n").split())
         try:
             if found := re.fullmatch(SOURCE, plain):
@@ -151,7 +153,7 @@ class Statements:
         if not self.outside.has_topic(topic):
             raise Refused("Topic does not exist")
         connections = [of for of in (found["kafka"], found["registry"]) if of]
-        columns = [f"LIKE {of}" for of in connections]  # without columns, but they must exist
+        columns = [f"LIKE {of}" for of in connections]  # fails if one does not exist
         types = {"PARTITION": "integer", "OFFSET": "numeric"}
         if found["value"]:
             key, value = self.seeds[name] = json.loads(found["key"]), json.loads(found["value"])
@@ -202,7 +204,8 @@ class _Server(socketserver.ThreadingTCPServer):
 def running_materialize(
     postgres: Postgres, outside: Outside | None = None
 ) -> Iterator[Materialize]:
-    """Run a Materialize in front of that PostgreSQL until the block ends, one at a time."""
+    """Run a Materialize in front of this PostgreSQL until the block ends. Only one can run at a
+    time."""
     postgres.rows(CATALOGUE)
     statements = Statements(outside or fake_outside())
     with _Server(postgres, statements) as server:

@@ -1,6 +1,6 @@
 """End-to-end tests of a Materialize that runs elsewhere: an experiment on the native stack, with
-all of scripts/demo.sql. At MZ_URL is the tests' Materialize, which uses the stack's broker and
-registry. A thread of the test gives it the pageviews."""
+all of scripts/demo.sql. MZ_URL is the address of the tests' Materialize, which uses the stack's
+broker and registry. A thread of the test gives it the pageviews."""
 
 import json
 import signal
@@ -130,7 +130,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert any("it ran at MZ_URL" in caveat for caveat in record["caveats"])
     results = record["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
-    # Rows of the database are not copied, so there are no items to join.
+    # The test copies no rows from MySQL, so views that need items stay empty.
     (view,) = results["views"]
     assert view["name"] == "profile_views_enriched.received_at"
     assert view["lag_p99_ms"] is not None
@@ -155,7 +155,7 @@ def _delays_and_progress_agree(folder: Path) -> None:
     assert len((folder / "mz_sample_dt.log").read_text().splitlines()) == len(delays) > 5
     apart = [b.timestamp_ms - a.timestamp_ms for a, b in pairwise(delays)]
     assert sum(apart) / len(apart) == pytest.approx(1000, rel=0.1)  # once a second
-    # Times are rounded to 1 ms, and the offset of the clocks is part of `dt_ms`.
+    # Times are rounded to 1 ms, and `dt_ms` includes the offset of the clocks: allow 2 ms.
     assert all(delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 2 for delay in delays)
     newest: dict[str, int] = {}
     for line in (folder / "curves.csv").read_text().splitlines()[1:]:

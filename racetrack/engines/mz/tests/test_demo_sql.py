@@ -152,7 +152,7 @@ CREATE TABLE hvu_test_upserts (
 CREATE FUNCTION mz_now() RETURNS timestamptz STABLE LANGUAGE sql AS
     $$ SELECT to_timestamp(current_setting('test.now_ms')::double precision / 1000) $$;
 """
-# Messages in the topic of flags that are no numbers.
+# Messages of the topic of flags that are not numbers: the views must leave them out.
 NO_FLAGS = [b"x", b"-5", b"5\n", b"6 ", b"\xff\xfe", b"1234567890123456789", None]
 FROM_TOPICS = {"users", "items", "purchases"}
 

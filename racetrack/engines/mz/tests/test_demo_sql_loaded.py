@@ -13,7 +13,7 @@ from racetrack.workloads.shop.load.topics import SINK_TOPIC
 pytestmark = pytest.mark.slow
 
 SCHEMA = "demo"
-# As a real Materialize registers them for the sink of high_value_users.
+# Schemas that a real Materialize registers for the sink of the view `high_value_users`.
 KEY = {
     "type": "record",
     "name": "row",
@@ -57,8 +57,8 @@ def pasted(materialize: Materialize, schema: str) -> "subprocess.CompletedProces
 def test_the_whole_script_runs_before_the_sink_has_written_anything(
     postgres: Postgres, schema: str
 ) -> None:
-    """The registry has no schemas of the sink's topic yet, so the script itself gives the schemas
-    that the sink will register."""
+    """The registry has no schemas of the sink's topic yet, so the script gives the source of that
+    topic the schemas that the sink will register."""
     with running_materialize(postgres, fake_outside(SINK_TOPIC)) as materialize:
         done = pasted(materialize, schema)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

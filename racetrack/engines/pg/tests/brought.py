@@ -1,4 +1,5 @@
-"""Messages from Kafka to the baseline, and the content of its views."""
+"""Messages as Kafka delivers them to the baseline engine (PostgreSQL), and the content of its
+views."""
 
 import json
 from decimal import Decimal
@@ -17,7 +18,7 @@ WITHIN_S = 10.0
 
 
 class PlainAvro:
-    """JSON in place of Avro, for tests of all that follows the decoding."""
+    """A stand-in for the Avro decoder that uses JSON, for tests of the steps after the decoding."""
 
     def decode(self, message: bytes) -> Any:
         return json.loads(message, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""Fixtures: a real PostgreSQL, as the baseline uses it."""
+"""Fixtures: a real PostgreSQL, set up as for the baseline engine."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,8 @@ def stack(server: Postgres) -> Iterator[Stack]:
 
 @pytest.fixture
 def loaded(stack: Stack) -> Iterator["psycopg.Connection[Any]"]:
-    """Load the demo; return the consumer's connection."""
+    """Create the demo's tables and views; yield a connection such as the consumer of Kafka uses to
+    fill them."""
     pg.ENGINE.load_demo(stack)
     with postgres.connect(stack.settings) as connection:
         yield connection

@@ -1,4 +1,5 @@
-"""Facts about PostgreSQL's services and its feeder's for the tests of all native services."""
+"""Facts about PostgreSQL's services, the server and its feeder, that the tests of all native
+services need."""
 
 from importlib.metadata import version
 

@@ -1,5 +1,5 @@
-"""Tests of another workload in the baseline: the consumer reads the topics that its script names,
-into that script's own tables."""
+"""Tests of the workload `ads` in the baseline engine (PostgreSQL): the consumer reads the topics
+that the workload's script names, into the script's own tables."""
 
 import json
 import threading
@@ -34,7 +34,8 @@ def ads(stack: Stack) -> Stack:
 
 @pytest.fixture
 def loaded(ads: Stack) -> Iterator[Connection]:
-    """Load the workload's demo; return the consumer's connection."""
+    """Create the workload's tables and views; yield a connection such as the consumer of Kafka uses
+    to fill them."""
     pg.ENGINE.load_demo(ads)
     with postgres.connect(ads.settings) as connection:
         yield connection

@@ -1,4 +1,5 @@
-"""Tests of the baseline on a real PostgreSQL: batches like Kafka's go in, views are read."""
+"""Tests of the baseline engine on a real PostgreSQL: batches of messages like Kafka's go in, and
+its views are read."""
 
 import threading
 from decimal import Decimal

@@ -1,5 +1,5 @@
-"""End-to-end tests of the baseline: all its views are right after updates and deletions, and after
-both of its services were killed."""
+"""End-to-end tests of the baseline engine (PostgreSQL): all its views are right after updates and
+deletions, and after both of its services were killed."""
 
 from collections.abc import Callable
 
@@ -38,12 +38,12 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     assert run["verified"]["views"].keys() == {view.name for view in VIEWS}
     for name, view in run["verified"]["views"].items():
         assert view["compared"] > 0, name
-    # There were 1,000 purchases at first, and three more in each second.
+    # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, run_folder(run_experiment.output)) < 1_000
     check_views_followed(run, run_folder(run_experiment.output), TRACER_EVENTS_PER_S)
     check_answers(run)
     times_ms = {read["query"]: read["service_time"]["p50_ms"] for read in run["results"]["reads"]}
-    # One query waits until all pageviews have been counted; the other one has an index.
+    # The first query counts all pageviews; the second one uses an index.
     slow, fast = "item_summary by item_id", "profile_views_enriched by owner_id"
     assert times_ms[slow] > 2 * times_ms[fast], times_ms
     assert any(read["errors"] for read in run["results"]["reads"])  # while the server was dead

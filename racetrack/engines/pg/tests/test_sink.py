@@ -1,4 +1,4 @@
-"""Tests of the baseline's sink: changes are sent to Kafka, and are read back from there."""
+"""Tests of the baseline engine's sink: it sends changes to Kafka, and reads them back."""
 
 import json
 from decimal import Decimal
@@ -60,7 +60,7 @@ def test_the_sink_sends_what_has_changed_and_what_has_gone(
     bring(loaded, change("purchases", 1, purchase(1, "6000.00"), purchase(1, "5000.00")))
     sink.rows_have_changed()
     sink.send_if_due(loaded)
-    assert producer.sent[2:] == [(7, None)]  # exactly 10,000 is not above it
+    assert producer.sent[2:] == [(7, None)]  # 10,000 is not enough for high value
 
 
 def test_the_sink_is_read_back(loaded: "psycopg.Connection[Any]", stack: Stack) -> None:

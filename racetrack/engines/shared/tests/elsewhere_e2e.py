@@ -1,6 +1,7 @@
-"""End-to-end tests that are the same for all engines that the user provides.
+"""Checks for the end-to-end tests of engines that the user provides, the same for all such engines.
 
-A module sets the address in a fixture with `autouse`, so that all runs use its engine.
+Each test module sets its engine's address in a fixture with `autouse`, so that all its runs use
+that engine.
 """
 
 import signal
@@ -19,7 +20,7 @@ interrupted = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 
 
 def begun(door: Callable[..., Door], engine: str, *words: str) -> Door:
-    """Start an experiment; return it as soon as the engine settles."""
+    """Start an experiment; return it at the start of step 4, in which the engine settles."""
     run = door("run_experiment.sh", engine, *words)
     run.until(r"^\[4/")
     return run
@@ -35,8 +36,8 @@ def check_interrupted(
 
 
 def check_followed(run: Door, setting: str) -> dict[str, Any]:
-    """Return `run.json`. Fail unless all events were counted, the views' lag was measured, and the
-    engine's cost is blank."""
+    """Fail unless all events were counted, the views' lag was measured, and the engine's cost is
+    blank. Return `run.json`."""
     record = read_run(run_folder(run.output))
     assert record["outcome"] == "ok"
     (caveat,) = [each for each in record["caveats"] if f"it ran at {setting}" in each]

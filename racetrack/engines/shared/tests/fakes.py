@@ -1,4 +1,4 @@
-"""For tests of engines without Kafka: a fake stack, and in-memory topics of upserts."""
+"""A fake stack, and topics of upserts in memory, for tests of engines without Kafka."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ AT_MS = 1_700_000_000_123  # the broker's time of each message
 
 
 class FakeTopics(Topics):
-    """Topics with these messages."""
+    """Topics in memory with these messages."""
 
     def __init__(self, messages: Mapping[str, list[Written]]) -> None:
         self._messages = messages
@@ -39,7 +39,7 @@ class FakeTopics(Topics):
 
 
 def topics(values: Mapping[str, Sequence[bytes]]) -> OpenTopics:
-    """Return a function that opens topics with these values, each with a key of its own."""
+    """Return a function that opens topics with these values, each value with its own key."""
     messages = {
         name: [Written(name, n, AT_MS, b"%d" % n, value) for n, value in enumerate(of)]
         for name, of in values.items()
@@ -58,7 +58,8 @@ def stack(
     /,
     **overrides: str,
 ) -> Stack:
-    """Return the part of a stack that engines use. Pass the settings whole or as `NAME=value`."""
+    """Return a fake stack with the parts that engines use. Pass either all settings, or changed
+    ones as `NAME=value`."""
     settings = settings or load(overrides)
     found = SimpleNamespace(
         settings=settings,

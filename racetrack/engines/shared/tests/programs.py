@@ -1,4 +1,4 @@
-"""Engines that are Java programs of this repository, for their tests."""
+"""The engines that are Java programs of this repository, and their parts that tests need."""
 
 from collections.abc import Mapping
 

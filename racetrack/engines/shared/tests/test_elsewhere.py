@@ -1,5 +1,5 @@
-"""Tests of engines that run elsewhere: which services are started nevertheless, and that the
-engines' cost is unknown."""
+"""Tests of engines that run outside the stack: some of their services are started nevertheless, and
+their cost is unknown."""
 
 import pytest
 

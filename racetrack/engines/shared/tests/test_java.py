@@ -1,5 +1,5 @@
 """Tests that run the engines' own Java tests (in `tests/java/` of each engine) against the
-installed program, without Kafka. Those of programs that write to Redis use a real one."""
+installed program, without Kafka. Tests of programs that write to Redis use a real Redis."""
 
 import os
 import subprocess

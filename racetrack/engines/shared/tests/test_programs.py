@@ -1,5 +1,5 @@
 """Tests of engines that are Java programs of this repository, without running the program:
-readiness, configuration, and, of those that write to Redis, the hints for users."""
+readiness, configuration, and the hints for users of a program that writes to Redis."""
 
 import re
 from pathlib import Path

@@ -29,7 +29,8 @@ DOCKERFILE = Path(java_program.__file__).with_name("Dockerfile")
 
 
 def text(engine: str) -> str:
-    """Return the Dockerfile with one line for each instruction, and this engine's arguments."""
+    """Return the Dockerfile with one line per instruction, and with this engine's arguments filled
+    in."""
     args: Mapping[str, str] = service(engine)["build"]["args"]
     return re.sub(
         r"\$\{(\w+)\}",
@@ -39,7 +40,7 @@ def text(engine: str) -> str:
 
 
 def copied(engine: str) -> list[Path]:
-    """Return the files and folders that are copied from the repository, in order."""
+    """Return the files and folders that the Dockerfile copies from the repository, in order."""
     context = Path(service(engine)["build"]["context"])
     sources = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
     return [path for pattern in " ".join(sources).split() for path in context.glob(pattern)]

@@ -52,7 +52,7 @@ def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: i
 
 
 def window(server: Server, campaign: str, start_ms: int, seen: int) -> None:
-    """Write a window in which the engine has counted so many views."""
+    """Write one of a campaign's windows, in which the engine has counted `seen` views of ads."""
     name, client = f"{campaign}/{start_ms}", server.client
     client.hset(campaign, str(start_ms), name)
     client.hset(campaign, "windows", f"{campaign}/list")
@@ -76,7 +76,7 @@ def test_what_stands_is_reported_first_then_each_change(server: Server) -> None:
 
 
 def test_no_change_is_missed_or_reported_twice_while_it_begins(server: Server) -> None:
-    """Begin to follow, again and again, while the engine continues to count."""
+    """Begin to follow the counts again and again, while the engine continues to count."""
     ended = threading.Event()
 
     def count() -> int:

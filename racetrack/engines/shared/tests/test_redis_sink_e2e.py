@@ -27,7 +27,7 @@ OTHERWISE = {
 
 
 def run(engine: str, *further: str, **settings: str) -> Door:
-    """Start a verified experiment; `further` are arguments."""
+    """Start a verified experiment; `further` are additional arguments."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
@@ -46,7 +46,7 @@ def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
 
 
 def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
-    """A client reads the views meanwhile."""
+    """During the run, a client also reads the views."""
     settings = {"ADS_WITH_SKEW": "true", "READS_PER_SECOND": "2", **OTHERWISE[engine]}
     found = ended_well(run(engine, **settings), upsert_e2e.WITHIN_S)
     views, results = found["verified"]["views"], found["results"]
@@ -76,7 +76,8 @@ def test_after_a_kill_nothing_is_counted_twice(engine: str) -> None:
 def test_it_listens_on_this_machine_alone(
     engine: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is one port: of Apex's buffer server, or of the ZooKeeper in Storm."""
+    """The engine listens on one port only: of Apex's buffer server, or of the ZooKeeper in
+    Storm."""
     monkeypatch.setenv("WORKLOAD", "ads")
     with stack_up(engine, upsert_e2e.WITHIN_S):
         assert upsert_e2e.listening(engine, settings) == ["127.0.0.1"]

@@ -1,4 +1,5 @@
-"""Tests of sampling topics with totals: every sample is right, and few rows are read."""
+"""Tests of sampling topics of totals by key: every sample has the true totals, though few rows are
+read."""
 
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
@@ -24,8 +25,9 @@ def total_of(row: Written) -> int:
 
 @dataclass
 class Topic:
-    """A topic whose rows count one pageview each. Keys come in runs: 1 means one key after the
-    other, thousands mean an engine that works off its backlog partition by partition."""
+    """A topic of totals by key, in which each row adds one pageview to its key's total. `run` rows
+    in turn have the same key: with 1, the keys alternate; with thousands, an engine works off its
+    backlog partition by partition."""
 
     run: int
     rows: int = 60_000
@@ -62,7 +64,7 @@ class Topic:
         return self.written[begin:end]
 
     def taken_up_to(self, end: int, known: Known) -> list[Written]:
-        """Return the rows that a look reads once the topic ends at `end`."""
+        """Let the topic end at `end`, and return the rows that a sample then reads."""
         self.end = end
         return list(look(self, {NAME: known}, total_of))
 
@@ -71,7 +73,8 @@ class Topic:
 
 
 def samples(topic: Topic, every: int) -> list[Written]:
-    """Return the rows that are read by a sample each `every` rows. Check all totals each time."""
+    """Return the rows that samples read, one sample per `every` rows. After each, check all
+    totals."""
     known, taken = Known(KEYS), []
     for end in accumulate([every] * (topic.rows // every)):
         taken += topic.taken_up_to(end, known)
@@ -135,9 +138,9 @@ def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
 def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
     run: int, as_fast: int
 ) -> None:
-    """The age may be too high by the pageviews that became due between two samples. That is one
-    sampling interval if all partitions are counted in turn, and more if an engine counts one
-    partition at a time, faster than its pageviews come."""
+    """An age from samples may be too high, by the span of due times that the engine counts between
+    two samples. That is one sampling interval if all partitions are counted in turn, and more if an
+    engine counts one partition at a time, faster than its pageviews come."""
     topic = Topic(run)
     full, sampled = (curves(topic, rows) for rows in (topic.written, samples(topic, EVERY)))
     window = (START_MS + 6_000, START_MS + 11_000)
@@ -149,7 +152,8 @@ def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
 
 
 def curves(topic: Topic, rows: list[Written]) -> Curves:
-    """Return curves as the harness records them: pageviews are counted at their rate, 3 s late."""
+    """Return curves as the harness records them, with these rows as the engine's counts. Pageviews
+    become due at a steady rate, and are counted 3 s late."""
     due_ms = np.arange(-3_000.0, 12_000.0, 100.0)
     due = Curve(START_MS + due_ms - 1, np.round((due_ms + 3_000) * ROWS_PER_MS / KEYS))
     per_key = [[row for row in rows if row.key == b"%d" % key] for key in range(KEYS)]

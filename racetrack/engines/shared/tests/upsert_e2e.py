@@ -30,7 +30,7 @@ CHANGES = {
 
 
 def run(engine: str, pageviews_per_s: int, *further: str, **settings: str) -> Door:
-    """Run a verified experiment to its end; `further` are arguments."""
+    """Run a verified experiment to its end; `further` are additional arguments."""
     words = (str(pageviews_per_s), "15", "10", "1.0", "--verify", *further)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (CHANGES | settings).items():
@@ -57,7 +57,7 @@ def check_every_view_is_right(door: Door, absent: Collection[str] = ()) -> None:
     run = read_run(folder)
     for name, view in run["verified"]["views"].items():
         assert name in absent or view["compared"] > 0, name
-    # There were 1,000 purchases at first, and three more in each second.
+    # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, folder) < 1_000
 
 
@@ -71,7 +71,8 @@ def check_views_are_followed_and_read(door: Door) -> None:
 
 
 def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> None:
-    """Fail unless there were more than `updates` updates, and all pageviews were counted."""
+    """Fail unless the engine reported progress more than `updates` times, and counted all
+    pageviews."""
     folder = run_folder(door.output)
     assert len((folder / f"{engine}_sample_dt.log").read_text().splitlines()) > updates
     results = read_run(folder)["results"]

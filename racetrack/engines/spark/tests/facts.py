@@ -1,4 +1,4 @@
-"""Facts about Spark's services for the tests of all native services."""
+"""Facts about Spark's services that the tests of all native services need."""
 
 from tests.service_facts import Facts
 

@@ -1,4 +1,4 @@
-"""Tests of a Spark that the user provides: those that need no running Spark."""
+"""Tests of runs with a Spark that the user provides, as far as they need no running Spark."""
 
 import socket
 from collections.abc import Iterator

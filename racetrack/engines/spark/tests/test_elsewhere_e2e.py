@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 OpenDoor = Callable[..., Door]
 NothingLeft = Callable[[], None]
-# Otherwise Spark uses all CPU, and the generator may be late.
+# With the default, Spark uses all CPU, and the generator may be late.
 CALM = {"SPARK_TRIGGER_MS": "1000"}
 
 

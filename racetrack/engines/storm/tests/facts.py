@@ -1,4 +1,4 @@
-"""Facts about Storm's service for the tests of all native services."""
+"""Facts about Storm's service that the tests of all native services need."""
 
 from tests.service_facts import Facts
 

@@ -23,7 +23,7 @@ MOST_FINDINGS = 5
 
 
 def events() -> list[Row]:
-    """Return events, some at both ends of a window, some of an ad that is in no table."""
+    """Return events, some at the first and last millisecond of a window, some of an unknown ad."""
     r = random.Random(1)  # noqa: S311  # the same events every time
     at = [START_MS + n * 50 for n in range(1_000)] + [START_MS + 2_000 - 1, START_MS + 2_000]
     offsets: Counter[int] = Counter()
@@ -46,7 +46,7 @@ def events() -> list[Row]:
 
 
 def views_of(of: list[Row]) -> dict[str, list[Row]]:
-    """Return the rows of a correct engine."""
+    """Return the rows of each view in a correct engine, computed in Python."""
     seen = Counter(
         (ADS[e["ad_id"]], e["event_time"] // WINDOW_MS * WINDOW_MS)
         for e in of

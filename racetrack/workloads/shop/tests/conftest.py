@@ -28,7 +28,8 @@ def db(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture
 def judge(db: duckdb.DuckDBPyConnection) -> Judge:
-    """Return a function that compares an engine's content of views with the true shop, per view."""
+    """Return a function that compares an engine's views with the true shop, and returns the
+    findings for each view."""
 
     def judged(truth: Shop, found: dict[str, pa.Table]) -> dict[str, Compared]:
         load(db, truth)
@@ -42,7 +43,8 @@ def judge(db: duckdb.DuckDBPyConnection) -> Judge:
 
 
 class Faultless:
-    """An unchanged shop, and the rows of a correct engine."""
+    """A shop that is loaded into the database, and the rows of a correct engine, for tests to
+    alter."""
 
     def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
         truth = shop.make()
@@ -69,7 +71,7 @@ def expect_all(db: duckdb.DuckDBPyConnection) -> None:
 
 
 def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
-    """Load a shop into the tables for the sources."""
+    """Load a shop's tables and topics into the database."""
     for view in WORKLOAD.table_views():
         sources.take_table(db, view, rows_of(made, view))
     load_topics(db, made)
@@ -77,7 +79,7 @@ def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
 
 
 def load_topics(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
-    """Load only the shop's topics."""
+    """Load only the shop's topics into the database."""
     if made.pageviews:
         db.register("messages", pa.Table.from_pylist(made.pageviews))
         db.execute("INSERT INTO source.pageviews BY NAME SELECT * FROM messages")

@@ -88,7 +88,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
 @settings(max_examples=50)
 @given(first=st.integers(0, 2**31), later_ms=st.integers(0, 3 * LATE_MS))
 def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_ms: int) -> None:
-    """Use jumping due times. They normally increase, unless a rate changes late."""
+    """Due times jump between examples. In a run they only increase, unless a rate changes late."""
     stream, due_ms = skewed.share(0), DUE_MS + later_ms
     skewed.clear()
     skewed.events(stream, first, CAPACITY, due_ms)
@@ -136,7 +136,7 @@ def test_skew_is_up_to_50_ms_either_way() -> None:
 def test_one_event_in_100_000_is_up_to_a_minute_late() -> None:
     heads, ads, late = len(IDS.users) * len(IDS.pages), len(IDS.ads), []
     for head in range(heads):
-        # Start with the lowest random number that picks this head.
+        # Start with the lowest random number that stands for this pair of user and page.
         who = -(-head * 2**32 // heads)
         while skew_ms(who, mix32(who), heads, ads) != skew_ms(NOT_LATE, mix32(who), heads, ads):
             late.append(skew_ms(who, mix32(who), heads, ads))

@@ -1,5 +1,5 @@
-"""Two fake workers with a fake broker, to compare what was due in each partition with what was
-sent."""
+"""Two of the generator's workers with a fake broker, to compare what was due in each partition with
+what was sent."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -28,12 +28,13 @@ EVERYTHING = 10**9
 
 
 def views(source: str, schedule: Schedule) -> DerivedEvents:
-    """Return the pageviews of purchases, or of tracer events."""
+    """Return the pageviews that follow from purchases, or from tracer events."""
     return DerivedEvents(schedule, partial(PAGEVIEWS.derived, source), SOURCES.index(source))
 
 
 class Sent(NamedTuple):
-    """A message: its number in the schedule, or the content of a derived pageview."""
+    """A message: a scheduled pageview as its number, or one that follows from a purchase or a
+    tracer event as its content."""
 
     what: Any
     stamp_ms: int
@@ -74,7 +75,8 @@ class Broker:
 
 
 class FakeWorker:
-    """A worker's partitions, its feed and its producer."""
+    """A worker's partitions, its queue of pageviews that follow from other events, and its
+    producer."""
 
     def __init__(
         self, broker: Broker, counters: c.Counters, now: Any, max_waiting: int = MAX_WAITING
@@ -111,7 +113,7 @@ class FakeWorker:
 
 
 class Bench:
-    """Two workers that share the partitions, and the state of the control process."""
+    """Two workers that share the partitions, and the schedules that the control process keeps."""
 
     def __init__(self, counters: c.Counters, max_waiting: int = MAX_WAITING) -> None:
         self.counters = counters
@@ -121,7 +123,8 @@ class Bench:
         self.broker = Broker()
         self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
         self.derived = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
-        # Copies that keep the whole history of rates.
+        # Copies that keep the whole history of rates, because the workers' schedules forget the
+        # past.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
         self.true_derived = list(map(copy, self.derived))
         self.workers = [FakeWorker(self.broker, counters, self.now, max_waiting) for _ in range(2)]
@@ -174,7 +177,7 @@ class Bench:
                 worker.turn()
 
     def move(self, partition: int) -> None:
-        """Move a partition to the other worker, as after a release."""
+        """Move a partition to the other worker, as when its worker releases it."""
         for number, worker in enumerate(self.workers):
             if worker.states.pop(partition, None):
                 self._join(partition, 1 - number)
@@ -200,8 +203,8 @@ class Bench:
             self.go_on(20)
 
     def due(self, partition: int) -> list[tuple[int, Any]]:
-        """Return (due time, content) of all that was due, in order; at equal times purchases come
-        first, then tracer events."""
+        """Return (due time, content) of all pageviews of a partition that were due, in order. At
+        equal times, those of purchases come first, then those of tracer events."""
         true, end_ns = self.true_pageviews[partition], self.now.ns
         found: list[tuple[int, int, Any]] = [
             (true.due_at(n + 1), len(SOURCES), n) for n in range(true.due_by(end_ns))

@@ -18,7 +18,7 @@ WORDS_32 = st.integers(0, 2**32 - 1)
 
 
 class Database:
-    """Answers the queries that changes make; some purchase ids are missing."""
+    """A fake database for the queries of updates and deletions; some purchase ids are missing."""
 
     def __init__(self, ids: Sequence[int] = (3, 4, 9)) -> None:
         self.purchases = {n: (n, 100 + n, 4) for n in ids}

@@ -1,5 +1,5 @@
 """Tests that the pageviews of a partition, including those of purchases, are sent in the order of
-their due times: lag matches the n-th message of a partition with the n-th that was due."""
+their due times, because lag compares the n-th message of a partition with the n-th that was due."""
 
 import os
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
     for what, per_s, late_ms in changes:
         getattr(bench, what)(per_s, late_ms)
         bench.go_on(7)
-    # Let so much become due that it includes all that was sent too early.
+    # Let so many pageviews become due that they include all that were sent too early.
     bench.pageview_rate(5_000)
     bench.purchase_rate(5_000)
     bench.mark_rate(5_000)

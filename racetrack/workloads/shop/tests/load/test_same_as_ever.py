@@ -18,7 +18,7 @@ from racetrack.workloads.shop.tests.load.shop_settings import load
 from tests.loadgen.messages import message_ffi, rendered
 
 SHOP = load()
-# This is not the assignment of Kafka's partitioner, which librdkafka implements.
+# The users of each partition. Kafka's partitioner, as in librdkafka, distributes them differently.
 LAST_USER = Reserved.of(SHOP).last_user
 USERS = [[user for user in range(1, LAST_USER + 1) if user % 6 == p] for p in range(6)]
 STAMP_MS = 1_763_712_000_123

@@ -19,7 +19,7 @@ from tests.loadgen.messages import message_ffi, rendered
 EXPONENT, STAMP_MS = 1.2, 1_763_712_000_123
 SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
 LAST_USER = Reserved.of(SHOP).last_user
-# Ids per partition, spread as by a hash.
+# The users of each partition, distributed as by a hash.
 USERS = [[u for u in range(1, LAST_USER + 1) if u * 7919 % 3 == p] for p in range(3)]
 PAGEVIEWS = 60_000
 

@@ -1,4 +1,4 @@
-"""Tests of the shop's initial rows and of the flagged profiles: both are functions of the seed."""
+"""Tests of the shop's initial rows, and of the statements that insert rows."""
 
 from decimal import Decimal
 
