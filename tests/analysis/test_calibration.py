@@ -1,4 +1,5 @@
-"""Tests of the calibration's findings: programmed values pass, other measured values do not."""
+"""Tests of the calibration's findings, which compare measured values with the defects that are
+programmed into a fake engine: equal values pass, others do not."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -243,8 +244,8 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
 
 
 def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind") -> Path:
-    """Write a run of an engine whose capacity of 5,000/s grows by 100/s each second, and which
-    counts the share `counts_of_allowed` of that."""
+    """Write a run of an engine whose capacity is 5,000/s at first and grows by 100/s each second.
+    It counts `counts_of_allowed` times the pageviews that this capacity allows."""
     write(folder, verdict(kind), rate=12_000)
     rows = ["at_ms,curve,partition,count"]
     notes = ["something else"]
@@ -275,7 +276,7 @@ def test_an_overloaded_engine_has_to_be_seen_counting_what_it_was_allowed(
     tmp_path: Path, share: float, kind: str, within: bool
 ) -> None:
     found = calibration.work(overloaded(tmp_path, share, kind), NOISY)
-    # From 6.3 s to 19.3 s after the start: 5,000 + 100 x 12.8.
+    # The mean capacity from 6.3 s to 19.3 s after the start: 5,000 + 100 x 12.8 = 6,280.
     counted = f"{kind}, counting {6_280 * share:,.0f}/s in 13 s with a capacity of 6,280/s"
     assert found.measured.startswith(counted)
     assert found.measured.endswith("(long-run mean 7,600/s)")
@@ -289,8 +290,9 @@ def stalled(
     dt_ms: int = 5,
     kind: str = "fell behind",
 ) -> Path:
-    """Write a run with 3 partitions of 1,000 pageviews per second. From STALL_MS on, partition
-    `stalls` is not counted, and the engine reports nothing for `tells_after_ms`."""
+    """Write a run with 3 partitions of 1,000 pageviews per second each. From STALL_MS on, partition
+    `stalls` is not counted any more, and for the first `tells_after_ms` the engine reports nothing
+    at all."""
     write(folder, verdict(kind))
     rows = ["at_ms,curve,partition,count"]
     for at_ms in range(START_MS, END_MS + 1, 100):
@@ -324,7 +326,7 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"stalls": 1}, "not detected"),  # not the programmed one
+        ({"stalls": 1}, "not detected"),  # not the partition that is programmed to stall
         ({"stalls": -1}, "not detected"),
         ({"tells_after_ms": 2_500}, "detected after 2.50 s"),
         ({"dt_ms": 101}, "median dt_ms 101 ms"),

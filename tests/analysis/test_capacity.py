@@ -19,8 +19,9 @@ def overloaded(
     update_interval_ms: float = 1_000.0,
     wavers: float = 0.0,
 ) -> Curves:
-    """Return the curves of an engine that counts at this rate, with a variation over 60 s, and has
-    this backlog of published pageviews; half as many are due but not published yet."""
+    """Return the curves of an engine that counts at this rate, which varies by the share `wavers`
+    over 60 s. `backlog` pageviews are published and not counted yet; half as many are due and not
+    published yet."""
     grid_ms = np.arange(0, 1000 * SECONDS + 100, 100.0)
     told_ms = np.arange(137.0, 1000 * SECONDS, update_interval_ms)
 
@@ -64,12 +65,13 @@ def test_an_engine_works_as_its_slowest_view() -> None:
 
 def test_a_view_that_works_as_its_count_changes_nothing() -> None:
     assert slowest(works(9_000), {"swift": works(9_100)}) == (None, works(9_000))
-    assert slowest(works(9_000), {"as": works(8_850)}) == (None, works(9_000))  # by chance
+    assert slowest(works(9_000), {"as": works(8_850)}) == (None, works(9_000))  # may be chance
     assert slowest(works(9_000), {}) == (None, works(9_000))
 
 
 def test_a_view_without_backlog_does_not_limit_the_capacity() -> None:
-    """A view from another source gets no more than that source offers."""
+    """Such a view, for example of a topic with a lower rate, processes only what arrives, so its
+    rate is not its capacity."""
     assert slowest(works(9_000), {"idle": works(3_000, idle_share=0.5)})[0] is None
 
 
@@ -81,7 +83,8 @@ def test_batches_show_how_work_wavers() -> None:
 
 
 def test_the_age_of_the_backlog_is_measured() -> None:
-    # 90,000 pageviews due before the recording would have no age, so judge its later part only.
+    # Judge only the later part. At first, the age is unknown, because 90,000 pageviews were due
+    # before the recording.
     curves = overloaded(backlog=60_000)
     recorded = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
     assert recorded.backlog_min_s == pytest.approx(10, abs=0.2)
@@ -114,7 +117,7 @@ def of_batches(*rates: float) -> Work:
 def test_the_interval_is_students() -> None:
     found = estimate([of_batches(90, 110), of_batches(110, 90)])
     assert found.per_s == 100
-    # t = 3.182 with 3 degrees of freedom, standard deviation 11.55 of 4 batches.
+    # t = 3.182 with 3 degrees of freedom; the standard deviation of the 4 batches is 11.55.
     assert found.low == pytest.approx(81.6, abs=0.05)
     assert found.high == pytest.approx(118.4, abs=0.05)
 
@@ -130,7 +133,8 @@ def test_one_batch_has_no_interval() -> None:
 
 
 def account(cores: float, *, until_s: int = 200) -> list[Reading]:
-    """Return one reading per second of a service that uses so many cores, and used 7 s before."""
+    """Return one reading per second of a service that always uses `cores` cores, and has used 7 s
+    of CPU time before."""
     return [Reading(1_000 * s, 7 + cores * s, 5.0, 0.1) for s in range(until_s + 1)]
 
 

@@ -14,8 +14,9 @@ BEFORE_THE_RACE = 1_000
 def write(
     folder: Path, per_row: int, database_ms: int, topic_ms: int, sent_ms: int | None = None
 ) -> None:
-    """Write inserts, each of which reaches the database and the topic so long after it was due. It
-    is sent to the topic `sent_ms` after it was due; None: unknown. One in ten is refused."""
+    """Write inserts, of which one in ten is refused. Each reaches the database `database_ms` after
+    it was due, is sent to the topic after `sent_ms` (None: unknown), and arrives there after
+    `topic_ms`."""
     lines = ["at_ms,due,refused,done,captured,sent_ms"]
     for row in range(ROWS):
         due = per_row * row

@@ -93,7 +93,8 @@ def test_a_line_is_found_with_an_interval_that_holds_it() -> None:
     assert 740 <= rows <= 780
 
 
-# Processed pageviews per second, and CPU seconds per million, of a sweep of 2026-11-21.
+# Processed pageviews per second, and CPU seconds per million of them, measured in a sweep on
+# 2026-11-21.
 SWEEP = (
     (498.7, 449.512),
     (1_990.6, 105.661),

@@ -43,8 +43,9 @@ def side(
     repeats: int = 3,
     drift: Sequence[float] = (),
 ) -> Side:
-    """Return a side whose true figures are those above, times `factors`. In each repeat, `drift`
-    shifts the logarithms of all figures; without it, the sides were not measured in turns."""
+    """Return a side of a comparison whose true figures are AT_RATES and OVERALL, times `factors`.
+    `drift` is added to the logarithms of all figures, per repeat; without it, the sides were not
+    measured in turns."""
     factors, each = factors or {}, SCATTER / math.sqrt(2)
     shift = np.array(drift) if drift else np.zeros(repeats)
     figures: dict[tuple[str, int | None], Summary] = {}

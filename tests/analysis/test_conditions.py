@@ -51,7 +51,7 @@ def group(*values: float, verdict: str = "kept up") -> Repeats:
         ((108,), (100,), False),
         ((112, 113, 114), (100, 101, 102), True),
         ((90, 113, 140), (80, 101, 125), False),  # within the noise
-        ((112,), (80, 101, 125), True),  # one run has no interval
+        ((112,), (80, 101, 125), True),  # one run has no interval, so no noise
     ],
 )
 def test_a_change_has_to_be_larger_than_the_noise(

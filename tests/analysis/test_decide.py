@@ -1,4 +1,5 @@
-"""Tests of `decide`: error rates, and the same verdict during a run and afterwards."""
+"""Tests of `decide`, which judges whether an engine keeps up: error rates, and the same verdict
+during a run and afterwards."""
 
 import math
 import re
@@ -16,7 +17,7 @@ from simulations import verdicts as kinds
 from simulations.synthetic import START_MS, SyntheticRun, Waves
 from simulations.verdicts import END_MS, KINDS, RATE_PER_S, SECONDS
 
-# simulations/verdicts.csv has more runs: `python -m simulations.verdicts 1000`.
+# `python -m simulations.verdicts 1000` makes simulations/verdicts.csv, from more runs.
 RUNS, FALSE_AT_MOST = 30, 0.01
 RNG = np.random.default_rng
 
@@ -96,7 +97,7 @@ def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
 
 
 def test_one_side_of_a_wave_is_not_falling_behind() -> None:
-    """Lag rises by 3 % for 60 s, then falls for 60 s."""
+    """Lag rises by 3 % of real time for 60 s, then falls for 60 s."""
     wave = SyntheticRun(waves=line([-5, 0, 60, 120], [0, 0, 1_800, 0]), noise_ms=10)
     for seconds in (30, 45, 60, 120):
         assert verdict(wave, seconds).kind is VerdictKind.UNDECIDED
@@ -113,7 +114,7 @@ def test_a_rise_that_no_pause_leaves_is_falling_behind_at_once() -> None:
 
 
 def test_a_falling_lag_may_be_about_to_rise() -> None:
-    """The engine catches up for 30 s; then its lag grows by 5 %."""
+    """The engine catches up for 30 s; then its lag grows by 5 % of real time."""
     run = SyntheticRun(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
     assert verdict(run, 20).kind is VerdictKind.UNDECIDED
     assert "lag is still falling" in verdict(run, 20).reason
@@ -138,11 +139,11 @@ def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
     assert verdict(run, 30, first_s=30).kind is VerdictKind.UNDECIDED
     recorded = synthetic.curves(replace(run, window_s=30), RNG(1))
     found = decide(recorded, START_MS, START_MS + 30_000, first_ms=START_MS + 30_000)
-    assert found.kind is VerdictKind.FELL_BEHIND  # the recording ends here
+    assert found.kind is VerdictKind.FELL_BEHIND  # the recording ends in the pause
 
 
 def recorded_until(recorded: Curves, at_ms: float) -> Curves:
-    """Return the rows that the file had at a time."""
+    """Return the curves as far as they were recorded at `at_ms`."""
 
     def cut(curve: Curve) -> Curve:
         return Curve(curve.at_ms[curve.at_ms <= at_ms], curve.count[curve.at_ms <= at_ms])
@@ -152,7 +153,8 @@ def recorded_until(recorded: Curves, at_ms: float) -> Curves:
 
 @pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])
 def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
-    """A live look happens as soon as the rows up to it are written; here, a second later."""
+    """A run in progress is judged as soon as the rows up to that time are written; here, a second
+    later."""
     rng = RNG(3)
     for _ in range(3):
         _, found = KINDS[name].make(rng)
@@ -161,7 +163,7 @@ def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
             live = decide(recorded_until(found, at_ms + 1_000), START_MS, at_ms, RATE_PER_S)
             if live.kind is not VerdictKind.UNDECIDED:
                 break
-        # Only this may differ: when looking live, the next update may not have come yet.
+        # Only the next update may differ: during the run, it may not have come yet.
         unknown = {"next_update_s": None}
         assert live.model_copy(update=unknown) == afterwards.model_copy(update=unknown)
 

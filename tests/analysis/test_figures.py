@@ -93,18 +93,19 @@ def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
 def test_costs_are_the_kernels_over_the_judged_window(folder: Path) -> None:
     results = figures.results(folder)
     steadyd, broker = results.processes["steadyd"], results.processes["broker"]
-    # CPU use is taken as constant between two readings: half of the first second and of the last.
+    # CPU use is taken as constant between two readings, so half of the first second and half of the
+    # last one count.
     assert (steadyd.cpu_s, steadyd.cpu_user_s, steadyd.cpu_system_s) == (8.5, 4.75, 3.75)
     assert steadyd.cpu_mean_pct == pytest.approx(100 * 8.5 / 30, abs=0.01)
     assert broker.cpu_s == pytest.approx(3.0)
-    # 4,000/s in 30 s.
+    # The engine processed 4,000/s for 30 s: 0.12 million.
     assert steadyd.cpu_s_per_million == pytest.approx(8.5 / 0.12, rel=0.01)
     assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.12, rel=0.01)
     assert results.engine and results.engine.cpu_s == steadyd.cpu_s
 
 
 def test_the_maximum_of_memory_is_that_of_the_run_under_load_with_its_time(folder: Path) -> None:
-    """The maximum may lie before the window, but not after the load was paused."""
+    """The maximum may lie before the judged window, but not after the load was paused."""
     most = figures.results(folder).processes["steadyd"].rss_max
     assert most and (most.gib, most.at_s) == (9.0, 4.0)
 
@@ -125,7 +126,7 @@ def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) ->
     results = figures.results(folder)
     engine = results.engine
     assert engine and engine.rss_max
-    # The readings are from 1 s before the window and 1 s after it.
+    # The readings are from 1 s before the window and 1 s after it, so 30 of 32 s count.
     assert engine.cpu_s == pytest.approx((11.0 + 3.7 - 1.0 - 0.5) * 30 / 32, abs=0.001)
     assert engine.rss_max.gib == 9.25
 
@@ -157,7 +158,7 @@ def test_the_share_of_throttled_periods_is_that_of_the_worst_pod_in_the_window(
     found = figures.results(folder)
     assert found.processes["steadyd"].throttled_pct == 20.0  # (50 + 10) of (200 + 100)
     assert found.engine and found.engine.throttled_pct == 20.0
-    assert found.processes["broker"].throttled_pct is None  # it has no limit
+    assert found.processes["broker"].throttled_pct is None  # it has no CPU limit
 
 
 def test_outside_of_kubernetes_there_is_no_share_of_throttled_periods(folder: Path) -> None:

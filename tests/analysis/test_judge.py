@@ -22,8 +22,8 @@ Make = Callable[[Generator], tuple[SyntheticRun, Curves]]
 
 @dataclass(frozen=True)
 class Truth:
-    """A kind of run: a function that makes one, the right verdicts, and the shares that must be
-    decided at least and at most."""
+    """A kind of run: a function that makes such runs, the verdicts that are right, and the shares
+    of runs that must be decided at least and at most."""
 
     make: Make
     right: frozenset[VerdictKind]
@@ -43,7 +43,8 @@ def pause_and_catch_up(rng: Generator) -> tuple[SyntheticRun, Curves]:
 
 
 def pause_cut_off(rng: Generator) -> tuple[SyntheticRun, Curves]:
-    """Make a run that ends in a pause of 5 s: the engine's later course is unknown."""
+    """Make a run that ends during a pause of 5 s, so that it is unknown if the engine catches
+    up."""
     run = SyntheticRun(pause_at_ms=rng.uniform(25_500, 27_500), pause_ms=5_000)
     return run, synthetic.curves(run, rng)
 
@@ -82,7 +83,8 @@ def stalled(latest_ms: float) -> Make:
 
 
 def late(which: str) -> Make:
-    """Make runs that either lose 2 to 10 %, or lose nothing but are 2 s late."""
+    """Make runs whose generator (or broker) either loses 2 to 10 %, or loses nothing but is 2 s
+    late."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         leak, delay = (rng.uniform(0.02, 0.1), 2.0) if rng.random() < 0.5 else (0.0, 2_000.0)
@@ -135,7 +137,8 @@ KINDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_false_verdicts(name: str) -> None:
-    """Fail if more than 1 % of a kind's verdicts are false; `pytest -s` prints the counts."""
+    """Fail if more than 1 % of the verdicts on a kind of run are false; `pytest -s` prints the
+    counts."""
     truth, rng = KINDS[name], np.random.default_rng(SEED)
     found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
@@ -183,7 +186,7 @@ def test_the_numbers_of_a_leak() -> None:
 
 
 def test_a_pause_is_in_the_worst_that_a_reader_saw() -> None:
-    # The backlog is worked off at once, so no update shows a lag.
+    # After the pause, the backlog is worked off at once, so no update shows a lag.
     found = verdict(SyntheticRun(pause_at_ms=10_000, pause_ms=1_500, catch_up_factor=1_000))
     assert found.measured
     assert found.measured.processing_lag_max_ms < 1_000
@@ -231,7 +234,7 @@ def test_no_update_in_the_window_but_one_later_is_falling_behind() -> None:
 
 
 def test_no_update_in_the_window_is_falling_behind_if_the_recording_ends_there() -> None:
-    """The capacity search judges at the end of the window."""
+    """This is so in a capacity search, which judges a rate as soon as its window ends."""
     found = verdict(replace(SILENT, recorded_after_ms=100))
     assert (found.kind, found.next_update_s) == (VerdictKind.FELL_BEHIND, None)
     assert found.reason.endswith("s old")
@@ -251,12 +254,12 @@ def test_a_long_update_interval_is_not_falling_behind(window_s: float, delay_ms:
     for seed in range(20):
         found = verdict(run, seed=seed)
         assert found.kind is VerdictKind.UNDECIDED
-        # The shortest window has eight update intervals.
+        # A verdict needs a window of at least eight update intervals.
         assert found.shortest_window_s in range(124, 134)
 
 
 def test_a_long_update_interval_does_not_explain_a_lag_of_many_cycles() -> None:
-    """The engine updates every 8 s, but not in a window of 12 s, and is 40 s behind."""
+    """The engine is 40 s behind. It updates every 8 s, but pauses during the window of 12 s."""
     run = SyntheticRun(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
     silent = replace(run, pause_at_ms=-500, pause_ms=14_000, recorded_after_ms=5_000)
     found = verdict(silent)

@@ -28,7 +28,8 @@ def curve(*rows: tuple[float, float]) -> Curve:
 
 
 def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
-    """Return curves of one pageview per ms, handed over 20 ms late and published 30 ms later."""
+    """Return curves of one partition, in which one pageview per ms is due. Each is handed over 20
+    ms later, and published another 30 ms later."""
     at = np.arange(0, until_ms + 1, 100.0)
     late = [Curve(at, np.maximum(at - delay, 0)) for delay in (0, 20, 50)]
     return Curves((0,), (late[0],), (late[1],), (late[2],), (processed,))
@@ -46,12 +47,13 @@ def test_a_programmed_delay_is_measured(delay_ms: int) -> None:
 def test_by_hand() -> None:
     series = lag_series(one_partition(curve((3_000, 2_000), (4_000, 4_000))), 1_500, 4_500)
     assert series.at_ms.tolist() == [3_000, 4_000]
-    # Pageview 2,001 was due at 2,001 (± half a pageview). At 4,000 none is missing.
+    # At 3,000, the oldest missing pageview is number 2,001, which was due at 2,001 (± half a
+    # pageview). At 4,000, none is missing.
     assert series.lag_ms == pytest.approx([999.5, 0], abs=0.01)
     assert series.generator_ms == pytest.approx([20, 0], abs=0.01)
     assert series.broker_ms == pytest.approx([30, 0], abs=0.01)
     assert series.engine_ms == pytest.approx([949.5, 0], abs=0.01)
-    # Just before 4,000, the oldest missing one was still number 2,001.
+    # Just before 4,000, the oldest missing pageview was still number 2,001.
     assert series.stale_ms[1] == pytest.approx(1_999.5, abs=0.01)
     assert not series.silent.any()
 
@@ -87,7 +89,7 @@ def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> N
 
 def test_what_is_not_known_is_not_zero() -> None:
     recorded = one_partition(curve((3_000, 3_000), (20_000, 20_000)))
-    assert lag_series(recorded, 1_000, 20_000).end_ms == 10_000  # the recording's end
+    assert lag_series(recorded, 1_000, 20_000).end_ms == 10_000  # the recording ends there
     begun_late = replace(recorded, due=(curve((0, 5_000), (10_000, 15_000)),))
     assert np.isinf(lag_series(begun_late, 1_000, 4_000).lag_ms).all()
 
@@ -98,7 +100,7 @@ def test_counts_before_the_due_time_are_detected() -> None:
     assert early.early_ms == 700  # at 1,700 fewer than 1,800 were due
 
 
-# Properties of any curves.
+# Properties that all curves have.
 
 
 @st.composite
@@ -128,7 +130,8 @@ def test_parts_add_up_and_nothing_is_negative(recorded: Curves) -> None:
     assert np.allclose(sum(parts)[known], series.lag_ms[known])
     for values in (series.lag_ms, series.stale_ms, *parts):
         assert np.all(values >= -1e-6)
-    # A view is at least as stale as the last count's lag. (Counts never fall here.)
+    # `stale_ms` is the age just before an update, `lag_ms` just after it. Counts never fall here,
+    # so no update can raise the age.
     assert np.all(series.stale_ms[known] >= series.lag_ms[known] - 1e-6)
 
 
@@ -138,8 +141,7 @@ def test_no_partition_lags_more_than_the_lag(recorded: Curves) -> None:
     whole = lag_series(recorded, 0, 5_000)
     largest = np.zeros(len(whole.at_ms))
     for p in recorded.partitions:
-        # The other partitions count everything at once, at the same times, so only this one
-        # matters.
+        # The other partitions have no lag: nothing is due in them, and all is counted.
         done = tuple(
             c if row == p else Curve(c.at_ms, np.full(len(c.at_ms), 1e9))
             for row, c in enumerate(recorded.processed)
@@ -160,7 +162,7 @@ SHARES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
 def looked_at(recorded: Age, every_ms: float) -> Floats:
-    """Return the age at regular instants, computed without the code of `quantiles_ms`."""
+    """Return the age at regular instants, computed in another way than in `quantiles_ms`."""
     at_ms = np.arange(recorded.from_ms[0] + every_ms / 2, recorded.until_ms[-1], every_ms)
     row = np.searchsorted(recorded.from_ms, at_ms, "right") - 1
     return np.maximum(at_ms - recorded.oldest_ms[row], 0)
@@ -208,7 +210,8 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
 
 @pytest.mark.parametrize("apart_ms", [1, 2, 3, 4])
 def test_rows_that_are_a_few_milliseconds_apart_are_one_update(apart_ms: int) -> None:
-    """If each row were an update, the first would show the other partitions a cycle too old."""
+    """Otherwise, just after the first of these rows, the other partitions would seem a cycle too
+    old."""
     whole = curves_of(SAWTOOTH)
     stamped = (
         Curve(curve.at_ms + row * apart_ms, curve.count)

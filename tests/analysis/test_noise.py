@@ -29,7 +29,8 @@ def rows(
     kernel: float = 0.0,
     core: Sequence[float] | None = None,
 ) -> list[NoiseRow]:
-    """Return a row per second, with shares of a core. `core` has the core's speeds in turn."""
+    """Return a row per second. CPU use is in shares of a core; `core` lists speeds of the core,
+    which are used in turn."""
     return [
         NoiseRow(
             at_ms=START_MS + 1000 * s,
@@ -76,7 +77,7 @@ def test_the_means_are_those_that_were_put_in(
 
 
 def test_core_speed_is_relative_to_the_fastest_second_of_the_run() -> None:
-    """That second may be outside the judged interval."""
+    """The fastest second may lie outside the judged interval."""
     shared = rows(core=[500.0, 700.0], seconds=29)
     found = over([replace(shared[0], core_mib_per_s=800.0), *shared[1:]], 10, 29)
     assert found
@@ -95,7 +96,8 @@ def test_shared_cores_give_a_warning(mib_per_s: float | None, warns: bool) -> No
 
 
 def test_what_the_kernel_does_for_an_engine_is_no_other_program() -> None:
-    """Some engines wake up 20,000 times a second, which costs the kernel a tenth of a core."""
+    """Some engines wake up 20,000 times a second. This costs the kernel a tenth of a core, which
+    must not count as another program's."""
     found = over(rows(foreign=0.01, kernel=0.12), 0, 30)
     assert found
     assert found.foreign_cpu_pct == pytest.approx(1.0, abs=0.02)
@@ -113,7 +115,8 @@ def _spoilt(how: str, second: int, told_s: float) -> float | None:
 
 @pytest.mark.parametrize("spoil", ["unseen", "more than the cores were busy", "lost"])
 def test_without_an_account_of_programs_busy_cores_count(spoil: str) -> None:
-    """A container hides other programs; CPU time of ended processes may be lost."""
+    """A container hides other programs, and the CPU time of ended processes may be lost. Then
+    foreign CPU use is computed from the time for which the cores were busy."""
     spoilt = [
         replace(row, programs_s=_spoilt(spoil, s, row.programs_s or 0.0))
         for s, row in enumerate(rows(foreign=0.2))

@@ -1,5 +1,5 @@
-"""Tests that the outcome is `ok` only for figures to be trusted, and Little's law finds wrong
-records."""
+"""Tests that the outcome is `ok` only if the figures can be trusted, and that a check by Little's
+law finds wrong records."""
 
 from dataclasses import replace
 from typing import Any
@@ -134,7 +134,8 @@ def checked(
     totals_of: Curves | None = None,
     summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
-    """Check the law on these curves. The totals are those of a good record of the same run."""
+    """Check Little's law on these curves. The engine's totals are those of `totals_of`, a correct
+    record of the same run."""
     true = totals_of or recorded
     due = [sum(row) for row in zip(*(c.count for c in true.due), strict=True)]
     arrivals = [
@@ -171,14 +172,14 @@ def test_both_sides_are_the_truth() -> None:
     run = replace(LATE, cycle_ms=50, delay_ms=500, noise_ms=0)
     found = checked(curves(run), run)
     assert found
-    # The age is the delay plus up to one cycle, and 1 % of a cycle for the engine's own time.
+    # The mean age is the delay, half a cycle, and 1 % of a cycle for the engine's own time.
     assert found.rate_times_age == pytest.approx(4 * (500 + 25.5), rel=0.01)
     assert found.waiting == pytest.approx(4 * (500 + 25.5), rel=0.01)
 
 
 @pytest.mark.parametrize("by_ms", [-100.0, -20.0, 20.0, 100.0])
 def test_rows_with_wrong_times_break_it(by_ms: float) -> None:
-    """At this rate and age, two rounded milliseconds and 1 % make a tolerance of 16 ms."""
+    """At this rate and age, the tolerance is 16 ms: 1 %, and the rounding to milliseconds."""
     recorded = curves(LATE)
     found = checked(later(recorded, by_ms), LATE, totals_of=recorded)
     assert found

@@ -21,7 +21,8 @@ WINDOW = Window(start_ms=START_MS + 20_000, end_ms=START_MS + 80_000)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write a view that is 1.25 s late and whose answers take 300 ms."""
+    """Write the files of a run whose views are 1.25 s late and whose answers take 300 ms; return
+    its folder."""
     write(tmp_path, [PRODUCTS, PROFILES], 1_250)
     write_reads(tmp_path, ASKED, 1_250, 300, PER_S)
     run = {
@@ -41,7 +42,7 @@ def answers(folder: Path, window: Window = WINDOW) -> dict[str, Answers]:
 
 
 def due_in_window(folder: Path, query: str) -> int:
-    """Return the number of reads that were due in the window, from the file's rows."""
+    """Return the number of a query's reads that were due in the window, from the file's rows."""
     rows = [line.split(",") for line in (folder / "reads.csv").read_text().splitlines()[1:]]
     times_ms = [int(row[0]) for row in rows if row[3] == query]
     return sum(WINDOW.start_ms <= due_ms < WINDOW.end_ms for due_ms in times_ms)
@@ -70,7 +71,8 @@ def test_each_query_has_its_response_times(folder: Path) -> None:
 def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
     folder: Path, query: str
 ) -> None:
-    """Between two tracer events, the lower age is taken: never more than the true one."""
+    """Tracer events show an answer's age only to within their interval. The lower age is reported,
+    which is never more than the true one."""
     age = answers(folder)[query].age
     assert age
     for ms in (age.p50_ms, age.p99_ms):
@@ -82,7 +84,8 @@ def test_answers_of_an_untraced_view_have_no_age(folder: Path) -> None:
 
 
 def test_reads_that_were_due_and_never_answered_take_without_end(folder: Path) -> None:
-    """The client may still be waiting for its last answers when the run ends."""
+    """At the end of a run, the client may still be waiting for answers. Such a read counts as
+    infinitely long."""
     due, file = due_in_window(folder, SOME), folder / "reads.csv"
     header, *rows = file.read_text().splitlines()
     file.write_text("\n".join([header, *rows[:100]]) + "\n")

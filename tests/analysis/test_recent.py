@@ -8,7 +8,8 @@ START_MS = 1_700_000_000_000
 
 
 def steady(until_s: int = 10, counted_until_s: float = 9.0) -> RecentCurves:
-    """Return two partitions with 100/s each; the engine counted those of the first seconds."""
+    """Return the counts of two partitions with 100/s each. The engine counted the pageviews of the
+    first `counted_until_s` seconds."""
     recent = RecentCurves()
     for second in range(until_s + 1):
         at_ms = START_MS + 1000 * second

@@ -15,7 +15,8 @@ CALM_MS = 900.0
 
 
 def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> LagHistory:
-    """Return one point per second: a calm lag, except in episodes (from_ms, to_ms, lag_ms)."""
+    """Return one point per second: a calm lag, except in the episodes, which are (from_ms, to_ms,
+    lag_ms)."""
     at_ms = np.arange(0.0, until_ms + 1, 1000.0)
     lag_ms = np.full(len(at_ms), CALM_MS)
     for from_ms, to_ms, value in episodes:
@@ -74,8 +75,8 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
 
 
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
-    # 1,000 rows are older than the run. The topic has no new row from the third row on, and has
-    # caught up at the last.
+    # The topic has 1,000 rows from before the run. It gets no new row at 2 to 4 s, and the missing
+    # ones at 5 and 6 s.
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
     rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
     header = "at_ms,due,refused,done,captured,sent_ms"
@@ -114,7 +115,7 @@ BACK_S = (PEAK_PER_S - CAPACITY_PER_S) * 10 / (CAPACITY_PER_S - BASE_PER_S)  # a
 
 
 def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
-    """Write the curves of this run; return its load as in `run.json`."""
+    """Write the curves of a run with this spike; return its load as in `run.json`."""
     rows, due, processed = ["at_ms,curve,partition,count"], 0.0, 0.0
     for at_ms in range(0, 1000 * until_s, 100):
         for partition in (0, 1):
@@ -135,7 +136,7 @@ def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
 ) -> None:
     found = recovery.load_effect(tmp_path, write_spike(tmp_path))
     assert found.recovery and found.recovery.after_s
-    # Lag is normal within 2 s, that is, with 2 s of the base rate waiting.
+    # A lag of up to 2 s is normal. At the base rate, this is a backlog of 2 * BASE_PER_S.
     normal_s = BACK_S - 2 * BASE_PER_S / (CAPACITY_PER_S - BASE_PER_S)
     assert found.after_peak_s == pytest.approx(normal_s, abs=0.5)
     assert found.recovery.after_s == pytest.approx(10 + normal_s, abs=0.5)

@@ -61,7 +61,8 @@ def record(
 @pytest.mark.slow
 @pytest.mark.parametrize("repeats", [2, 3])
 def test_the_interval_of_a_factor_covers_the_truth_as_often_as_it_says(repeats: int) -> None:
-    """Capacities scatter by 4 % between fresh runs, as `pg` and `flink` did."""
+    """The capacities scatter by 4 % between fresh runs, like those measured of the engines `pg` and
+    `flink`."""
     rng, times, exponent = np.random.default_rng(34), 600, 0.77
     covered = {2: 0, 4: 0, 8: 0}
     for _ in range(times):

@@ -1,4 +1,5 @@
-"""Tests of slopes: Theil-Sen's estimate with a correct interval, and the transient before it."""
+"""Tests of slopes of lag: Theil-Sen's estimate with a correct interval, and the transient at the
+beginning, which is left out."""
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ def test_the_slope_is_theil_and_sens() -> None:
 
 @pytest.mark.slow
 def test_the_interval_has_its_nominal_coverage() -> None:
-    """Noise is independent. 2 % may be missed; 4 % of 1,000 would be no chance."""
+    """The noise is independent. An interval may miss the true slope in 2 % of the runs; more than 4
+    % of 1,000 runs can't be chance."""
     rng, times = np.random.default_rng(1), seconds(30)
     slopes = [growth(times, rng.normal(0, 100, 30) + 0.02 * times) for _ in range(1_000)]
     missed = sum(not slope.low_pct < 2 < slope.high_pct for slope in slopes)
@@ -59,7 +61,8 @@ def test_a_lag_without_any_noise_has_a_narrow_interval() -> None:
 
 
 def test_the_shortest_window_scales_with_the_noise() -> None:
-    # Half the interval, 1 %, must fit twice between 0 and 1 %: a factor of 2 to the power of 2/3.
+    # The interval of ± 1 % must shrink to ± 0.5 %. Its width is proportional to the window's length
+    # to the power of -1.5, so the window must be longer by a factor of 2 to the power of 2/3.
     assert shortest_window_s(Slope(pct=0, low_pct=-1, high_pct=1), 100) == 159
     assert shortest_window_s(Slope(pct=0, low_pct=-8, high_pct=8), 100) == 635
 

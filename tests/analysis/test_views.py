@@ -39,7 +39,8 @@ def test_the_tracer_events_of_a_partition_are_numbered_as_they_come(
 def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     tmp_path: Path, view: TracedViewRecord, delay_ms: int
 ) -> None:
-    """The age rises to the delay, and then falls by the interval between tracer events."""
+    """The age rises to the delay. When the view shows the next tracer event, it falls by the
+    interval between tracer events."""
     write(tmp_path, [view], delay_ms)
     between_ms = EVERY_MS * (1 if view.parity is None else 2)
     recorded = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
@@ -82,7 +83,7 @@ def test_tracer_events_from_before_the_recording_are_known_by_the_rate_of_those_
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedViewRecord) -> None:
-    """The last tracer event is not counted before it is due."""
+    """Even the file's last tracer event must not count as missing before it is due."""
     write(tmp_path, [view], 5)
     for events in range(400, 412):
         rows = (tmp_path / "tracer_events.csv").read_text().splitlines()[: events + 1]

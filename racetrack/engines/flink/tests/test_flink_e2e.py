@@ -79,7 +79,7 @@ def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """Start a stack by hand, without the demo; rows of the shop are updated and deleted."""
+    """Start a stack with `race up`, without the demo; rows of the shop are updated and deleted."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in upsert_e2e.CHANGES.items():
             patch.setenv(name, value)

@@ -56,7 +56,7 @@ def test_every_view_is_right_after_a_kill(nothing_left: Callable[[], None]) -> N
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """Start a stack by hand."""
+    """Start a stack with `race up`."""
     with stack_up("kstreams", upsert_e2e.WITHIN_S) as door:
         yield door
 

@@ -64,7 +64,7 @@ def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str])
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
-    """Start a stack by hand."""
+    """Start a stack with `race up`."""
     with stack_up("spark", WITHIN_S) as door:
         yield door
 
