@@ -22,7 +22,7 @@ from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
-# `up` starts only those of these services that have no profile.
+# Services with a profile: `up` does not start them.
 ON_REQUEST = ("redis",)
 OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)
 OF_ENGINES = tuple(
@@ -31,12 +31,12 @@ OF_ENGINES = tuple(
     if "compose" in engine.runtimes
     for service in engine.services
 )
-# `up` starts these.
+# Services of the engines of the published experiment, which `up` starts.
 OF_PUBLISHED_ENGINES = tuple(
     service for engine in all_engines() if engine.is_published for service in engine.services
 )
-CLIENTS = "tools"  # the profile of clients that a user runs once
-# Answers to our health checks and scripts.
+CLIENTS = "tools"  # profile of programs that users run when they need them
+# Answers that our health checks and scripts expect.
 ANSWERS = (
     '"tasks":[{"id":0,"state":"RUNNING"}]'
     ' "mysql.shop.users-value" "mysql.shop.items-value" "mysql.shop.purchases-value"'
@@ -46,7 +46,8 @@ _folder = tempfile.TemporaryDirectory(prefix="racetrack-docker-")
 
 @cache
 def plugin() -> Mapping[str, str]:
-    """Return the environment in which `docker compose` works; skip the test if there is none."""
+    """Return environment variables with which `docker compose` works. Skip the test if there is no
+    `docker` program."""
     try:
         if _works(os.environ):
             return dict(os.environ)
@@ -62,7 +63,7 @@ def plugin() -> Mapping[str, str]:
 
 def described(*files: str, profile: str = "*", **variables: str) -> dict[str, Any]:
     """Return the output of `docker compose config` for some files and variables."""
-    # Files outside `include` do not get the settings beside them automatically.
+    # `docker compose` reads the settings beside a file only if that file is in `include`.
     settings = [REPO / ".env", *plugins.env_files()] if set(files) - set(PUBLISHED) else []
     done = subprocess.run(
         [
@@ -87,7 +88,7 @@ def described(*files: str, profile: str = "*", **variables: str) -> dict[str, An
 
 
 def service(name: str, *files: str, **variables: str) -> dict[str, Any]:
-    """Return a service of the published files, or of the given ones."""
+    """Return a service as described in the published files, or in the given ones."""
     found: dict[str, Any] = described(*(files or PUBLISHED), **variables)["services"][name]
     return found
 
@@ -122,7 +123,8 @@ class Only:
         """Run a command. Fail if it uses a program that the image does not have."""
         for name in image.programs.value:
             stub = self._folder / Path(name).name
-            # Shells are real, or nothing would run. `curl` returns what health checks expect.
+            # Shells are real, so that scripts run. Every other program prints the answers that
+            # health checks expect from `curl`.
             if name in ("sh", "bash"):
                 stub.symlink_to(f"/bin/{name}")
             else:
@@ -140,7 +142,7 @@ class Only:
 
 
 def java_starts_with(flags: str) -> None:
-    """Fail unless the JVM starts with these flags."""
+    """Fail unless a JVM accepts these flags."""
     done = subprocess.run(
         [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
     )

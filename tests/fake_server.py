@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# Each `shutdown` waits up to this time; the default is half a second.
+# Interval at which a server checks if `shutdown` was called; `shutdown` may wait that long.
+# Python's default is half a second.
 LOOK_EVERY_S = 0.01
 
 
@@ -18,8 +19,8 @@ def serve_in_background(server: socketserver.BaseServer) -> None:
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """A handler that answers in JSON and logs nothing. A server defines those of `get`, `post`,
-    `put` and `delete` that it needs."""
+    """A handler that answers in JSON and logs nothing. A subclass defines `get`, `post`, `put` or
+    `delete`, as far as its server needs them."""
 
     def __getattr__(self, name: str) -> Any:
         """Return the method that answers requests, for example `get` for `do_GET`."""

@@ -19,12 +19,13 @@ class Fact(Generic[Value]):
     repository: str
     path: str
     at: str  # a commit or a tag
-    ran: bool  # also seen in a stand-in, not only read
+    ran: bool  # also seen on a stand-in for the image
 
 
 @dataclass(frozen=True)
 class User:
-    """The user of the image's program. A program that starts as root owns its data folder."""
+    """The user of the image's program. A program that starts as root makes itself owner of its data
+    folder."""
 
     name: str
     uid: int
@@ -33,7 +34,8 @@ class User:
 
 @dataclass(frozen=True)
 class Flags:
-    """Arguments of the JVM: a variable's content, or the start script's default."""
+    """Arguments of the JVM: the content of a variable, or the start script's default if it is
+    unset."""
 
     variable: str = ""
     otherwise: str = ""

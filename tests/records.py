@@ -106,7 +106,7 @@ def run_json(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def record(changes: Mapping[str, Any] | None = None) -> RunRecord:
-    """Return the same as a record, as `read_run` does."""
+    """Return the same content as a record, as the harness reads it from `run.json`."""
     return RunRecord.model_validate(run_json(changes))
 
 

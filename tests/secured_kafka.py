@@ -39,10 +39,11 @@ from tests.servers import print_settings
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
 TOKENS = "TOKENS"  # SASL/OAUTHBEARER with TLS
-# Advertised with the port of a relay, through which clients connect.
+# Clients connect to FAR through a relay that a test runs at the port RELAY, which FAR advertises.
 FAR, RELAY = "FAR", "RELAY"
 READY_WITHIN_S = 60.0
-# Prints a JSON Web Token that is valid for some seconds and signed with a key; counts its calls.
+# Prints a JSON Web Token that is valid for $1 seconds and signed with the key $2, and counts the
+# tokens.
 TOKEN_COMMAND = """#!/bin/sh
 set -e
 cd "$(dirname "$0")"
@@ -299,7 +300,7 @@ def _with_tokens(folder: Path, listener: str) -> dict[str, str]:
 
 
 def key_set(folder: Path) -> str:
-    """Return the URL of the keys whose tokens the broker accepts."""
+    """Return the URL of the public keys with which the broker checks tokens."""
     return (folder / "keys.json").as_uri()
 
 
@@ -326,7 +327,8 @@ def make_issuer(folder: Path) -> None:
 
 
 def make_certificates(folder: Path, host: str = "localhost") -> None:
-    """Make `ca.pem`, and for broker and client a certificate `.pem` with its key `.key`."""
+    """Make a certificate authority (`ca.pem`), and for broker and client each a certificate
+    (`.pem`) and its key (`.key`)."""
 
     def openssl(*arguments: str) -> None:
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)

@@ -30,7 +30,7 @@ RIGHTS = (
 )
 FILES = {"ca": "ca.pem", "cert": "broker.pem", "key": "broker.key"}
 OPTIONS = (
-    "--bind-address=127.0.0.1,127.0.0.2",  # the certificate has only the first
+    "--bind-address=127.0.0.1,127.0.0.2",  # the certificate names only the first
     "--require-secure-transport=ON",
     "--default-time-zone=+05:00",
 )
@@ -78,7 +78,7 @@ def secured_mysql() -> Iterator[SecuredMysql]:
     parts = install.ensure(["mysql"], install.read_versions(), print)
     (port,) = free_ports(1)
     top = Path(tempfile.mkdtemp(prefix="racetrack-mysql-"))
-    top.chmod(0o711)  # MySQL gives up root's rights
+    top.chmod(0o711)  # MySQL runs as another user than root
     folder = top / "mysql"
     folder.mkdir()
     make_certificates(folder)

@@ -59,7 +59,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def print_settings(settings: Mapping[str, str]) -> None:
-    """Print the settings of a run that uses a server, and wait for the end of the input."""
+    """Print the settings of a run that uses a server, and wait until standard input ends."""
     for setting, value in settings.items():
         print(f"export {setting}='{value}'", flush=True)
     sys.stdin.read()

@@ -1,5 +1,5 @@
-"""Facts about each native service, for the tests of all. The stack's services are here; those of an
-engine are in FACTS of its `racetrack/engines/<engine>/tests/facts.py`."""
+"""Facts about each native service, for tests that cover all of them. The stack's services are here;
+those of an engine are in FACTS of its `racetrack/engines/<engine>/tests/facts.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,29 +16,31 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about some services; settings have their names in `.env`."""
+    """Facts about some services. Settings are named as in `.env`."""
 
-    launched: Sequence[str] = ()  # services that need only `files` to be launched
-    # Part → files that a service expects in it before it starts.
+    launched: Sequence[str] = ()  # services that can be launched with only `files`
+    # Installed part → files in it that a service expects before it starts.
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)  # reported for these files
-    # Setting → another value, if an automatically changed one would be invalid.
+    versions: Mapping[str, str] = field(default_factory=dict)  # reported if `files` exist
+    # Setting → another valid value, where one that is made automatically would be invalid.
     other_values: Mapping[str, str] = field(default_factory=dict)
-    # Setting → overrides before the change, if the defaults would hide the change.
+    # Setting → settings that must be changed first, because with their defaults the setting has no
+    # visible effect.
     changed_from: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Heap setting → the service whose JVM uses it, natively and in images that are built here.
     jvm_of: Mapping[str, str] = field(default_factory=dict)
     # Heap setting → the service in docker-compose.yml, and its published image or base image.
     image_of: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    # Service → function from its environment to the arguments of a JVM within the service.
+    # Service → function from its environment to the arguments of the JVM that its start script
+    # runs.
     inner_jvm: Mapping[str, Callable[[Environment], Sequence[str]]] = field(default_factory=dict)
-    # Configuration of services that are not in `launched`.
+    # Function that returns the configuration of services that are not in `launched`.
     configured: Callable[[Context], Mapping[str, str]] = lambda _: {}
 
 
 CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "b.example:9", "KAFKA_TOPIC_PREFIX": "race-1."}
-# Any files with some content.
+# Any existing file can stand for a certificate or a key.
 CERTIFICATE = {
     **OUTSIDE,
     "KAFKA_SSL_CERTIFICATE_LOCATION": "LICENSE",

@@ -32,7 +32,8 @@ SHOW = "import json, os; print(json.dumps([dict(os.environ), os.umask(0)]))"
 
 @pytest.fixture
 def hostile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set variables that change programs' behaviour, and a file mode mask that hides everything."""
+    """Set variables that would change the behaviour of programs, and a umask that gives other users
+    no access."""
     for name in environment.harmful(os.environ):
         monkeypatch.delenv(name)
     for name, value in HOSTILE.items():

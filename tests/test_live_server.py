@@ -97,7 +97,7 @@ def test_nothing_is_measured_while_no_page_is_open(page: Page) -> None:
     with page.events() as events:
         for _ in range(4):
             next(events)
-    page.client.get("/page/nothing")  # the server has noticed that the page is closed
+    page.client.get("/page/nothing")  # lets the server notice that the page is closed
     for _ in range(50):
         before = page.session.samples
         httpx.get(f"{page.url}/page/nothing")

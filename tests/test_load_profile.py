@@ -58,7 +58,7 @@ def test_each_has_its_rates(
 def test_rates_are_set_when_they_change_or_every_second() -> None:
     assert changes(parse("spike 1k 9k 2500ms"), 99) == [(0, 1_000), (10, 9_000), (12.5, 1_000)]
     assert changes(parse("steps 1k,2k 3s"), 99) == [(0, 1_000), (3, 2_000)]
-    # Each rate is that of the second's middle, so that as many events are due as on the slope.
+    # Each second has the rate of its middle, so that as many events become due as on a true slope.
     assert changes(parse("ramp 0 3k 3s"), 99) == [(0, 500), (1, 1_500), (2, 2_500), (3, 3_000)]
     assert len(changes(parse("sine 1k 2k 20s"), 100)) == 100
     assert parse("constant 5k").next_change_s(0) == NEVER_S

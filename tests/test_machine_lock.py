@@ -28,7 +28,8 @@ NOBODY = "65534"
 
 @pytest.fixture(autouse=True)
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a lock for this test only, in a folder such as /tmp."""
+    """Return the path of a lock for this test only, in a folder that is writable for all, like
+    /tmp."""
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.getuid() and folder != Path("/tmp"):
             folder.chmod(folder.stat().st_mode | 0o011)

@@ -1,5 +1,5 @@
-"""Tests of which package may import which. The order of the packages is in pyproject.toml; rules
-for every engine are here. All are checked in the imports themselves."""
+"""Tests of which package may import which, by the imports in the code. The order of the packages is
+in pyproject.toml; rules for every engine are here."""
 
 import sys
 

@@ -145,7 +145,7 @@ def test_runs_go_to_logs_or_to_the_folder_that_is_set(
     monkeypatch: pytest.MonkeyPatch, value: str | None, folder: Path
 ) -> None:
     if value is None:
-        monkeypatch.delenv("LOGS_FOLDER")  # which the tests set themselves
+        monkeypatch.delenv("LOGS_FOLDER")  # which conftest.py sets for all tests
     else:
         monkeypatch.setenv("LOGS_FOLDER", value)
     loaded = settings.load()

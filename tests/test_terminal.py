@@ -107,7 +107,8 @@ def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -
 
 def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
     with pytest.raises(terminal.Interrupted, match="SIGTERM"), terminal.guarded(print):
-        # CPython does this if a C library ignores the exception and returns a result.
+        # CPython raises this if a library in C ignores the exception of a signal and returns a
+        # result.
         found = terminal.Interrupted(signal.SIGTERM)
         raise SystemError("returned a result with an exception set") from found
 

@@ -31,7 +31,7 @@ def check_every_view(
     assert run["runtime"] == "compose"
     check_views_after_a_kill(run, door)
     assert run["verified"]["views"].keys() == {view.name for view in VIEWS}
-    # There were 1,000 purchases at first, and three more in each second.
+    # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, run_folder(door.output)) < 1_000
     services = find_engine(engine).services
     if fault:

@@ -50,9 +50,9 @@ class LoadgenStack:
         self.native = NativeStack(self.settings)
         self._logs = logs
         self.broker = TopicOffsets(self.native.endpoints.kafka, TOPIC)
-        # A killed worker may have handed a batch over twice.
+        # After the death of a worker, its last batch may have been handed over twice.
         self.may_repeat = False
-        # End offsets that the running generator's counts do not include.
+        # The part of the end offsets that the counts of the running generator do not include.
         self.before = [0] * settings.pageviews_partitions
 
     def up(self) -> None:
@@ -78,7 +78,7 @@ class LoadgenStack:
             return control.stats()
 
     def watch(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the lines of `watch` over a time by the generator's clock."""
+        """Return the lines that `watch` prints within a time by the generator's clock."""
         with self.control() as control:
             lines = [json.loads(control.ask("watch"))]
             while lines[-1]["now_ms"] - lines[0]["now_ms"] < seconds * 1000:
@@ -144,7 +144,7 @@ def message_of(message: Any) -> Message:
 
 
 def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
-    """Return a function that starts a process again as it was started first."""
+    """Return a function that starts a process again with its original command and environment."""
     argv, environment, folder = process.cmdline(), process.environ(), process.cwd()
 
     def start() -> None:

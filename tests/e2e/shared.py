@@ -33,7 +33,7 @@ from tests.some_engines import EXAMPLE
 EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
 LINE_WITHIN_S = 240.0
 DOOR_MARK = "RACETRACK_TEST_DOOR"
-# Ordinary text to people that has confused programs.
+# Text that is ordinary to people, but has confused programs.
 ODD_TEXT = "\U0001f642 \"quoted\" 'single' <b>&amp;</b>\r\nnext line\t\\N, \\"
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
 
@@ -55,7 +55,8 @@ def write_odd_rows(door: "Door") -> None:
 
 
 def refusal_of(engine: str, value: bytes | None) -> str:
-    """Send a message to the third partition once the rate is set; return the run's outcome."""
+    """Once the rate is set, send a message that the engine can't read to the third partition.
+    Return the run's outcome."""
     door = Door("run_experiment.sh", engine, "1000", "60", "1", "1.0", "--decide-within", "0")
     door.until(r"^\[4/")
     producer = Producer(net.kafka(load()).librdkafka())
@@ -110,8 +111,8 @@ class Door:
         self.process.send_signal(number)
 
     def programs(self) -> list[str]:
-        """Return the names of all live programs that the command started, directly or not. They
-        have an environment variable of this command, even if their parents ended."""
+        """Return the names of all live programs that the command started, directly or not. They are
+        recognized by an environment variable, even if their parents have ended."""
         found: list[str] = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -156,7 +157,7 @@ class Door:
 
 @contextlib.contextmanager
 def stack_up(engine: str, within_s: float) -> Iterator[Door]:
-    """Start a stack by hand, without the demo; stop it at the end."""
+    """Start a stack with `race up`, without the demo; stop it at the end."""
     door = Door("race", "up", engine)
     try:
         assert door.wait(within_s) == 0, door.output
@@ -230,8 +231,8 @@ def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def contained(settings: Settings, docker_engine: object, airgap_images: None) -> Iterator[Settings]:
-    """Let commands run the stack in containers from now on. The fixture `settings` does not
-    change."""
+    """Let commands run the stack in containers from now on; yield the settings for that. The
+    fixture `settings` does not change."""
     name = f"{settings.stack_name}-contained"
     with pytest.MonkeyPatch.context() as environment:
         for variable, value in {**CONTAINED, "STACK_NAME": name}.items():
@@ -280,7 +281,7 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
     assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output
     is_right = views["hvu_test"]["extra"] == 0
-    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # reported first
+    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # it comes first
         assert (run["outcome"] == "ok") is is_right, door.output
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
 
@@ -331,7 +332,7 @@ def check_answers(run: Mapping[str, Any]) -> None:
         assert read["rows_max"] > 0, read
         assert read["service_time"]["p50_ms"] >= 0, read
         assert (read["age"] is None) == (query.by is None), read
-    assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all ticks may be system time
+    assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # user time alone may be 0
     assert "reader" not in run["engine_services"]
 
 

@@ -14,7 +14,7 @@ from racetrack.config import load
 from racetrack.machine_lock import private_folder
 
 PORTS_APART = 100
-# All tests of these files use containers.
+# Files in which all tests use containers.
 CONTAINERS = re.compile(r"e2e/test_compose\w*\.py|/test_compose_e2e\.py|images/test_built\.py")
 
 
@@ -59,8 +59,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _folder_of_its_own(number: int) -> Path:
-    """Return a folder beside that of the first worker. Databases that run as another user must get
-    through it, but can't list it. Fail if the folder is another user's."""
+    """Return this worker's own folder, beside that of the first worker. Other users, such as a
+    database's, must be able to enter it, but can't list it. Fail if it belongs to another user."""
     folder = private_folder()
     own = folder.with_name(f"{folder.name}-worker-{number}")
     own.mkdir(mode=0o711, exist_ok=True)

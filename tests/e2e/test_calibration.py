@@ -40,7 +40,8 @@ def guard() -> Iterator[terminal.Guard]:
 def measured_as_programmed(
     case: Case, find: Callable[[Path, InjectedDefect], calibration.Finding], guard: terminal.Guard
 ) -> Path:
-    """Run a case; fail unless its defect is found. Return the run folder."""
+    """Run a case of the calibration; fail unless what was measured matches its defect. Return the
+    run folder."""
     folder = run_case(case, Screen(Console()), guard)
     found = find(folder, case.defect)
     if not found.within:

@@ -53,7 +53,8 @@ def as_soon_as_seeded(statement: str) -> None:
 
 @pytest.fixture(scope="module")
 def changed() -> Iterator[dict[str, Any]]:
-    """Return a verified run with large and odd values, and NULL before and after the snapshot."""
+    """Yield the record of a verified run with large and odd values, and with NULL, written both
+    before and after Debezium's snapshot."""
     door = Door("run_experiment.sh", EXAMPLE, "2000", "20", "3", "1.0", "--verify")
     as_soon_as_seeded("UPDATE purchases SET quantity = NULL, status = NULL WHERE id <= 20")
     write_odd_rows(door)

@@ -77,7 +77,8 @@ def nothing_left(
 
 @pytest.fixture(scope="module")
 def finished(contained: Settings, bystander: Any) -> Door:
-    """Run one experiment at 1,000/s to its end, after one that was killed with its watchdog."""
+    """Run one experiment at 1,000/s to its end. Before it, another one was killed together with its
+    watchdog, and so left its containers."""
     killed = Door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     killed.until("ready after")
     killed.kill_with_watchdog()

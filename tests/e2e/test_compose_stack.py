@@ -154,7 +154,7 @@ def test_one_that_ends_unasked_is_reported_with_its_log_tail(
 def test_a_container_that_does_not_come_up_is_reported_with_its_log_tail(
     opened: Callable[[], ComposeStack], stack: ComposeStack, tmp_path: Path
 ) -> None:
-    """Run last in this file, because the test ends the stack of the others."""
+    """This test must be the last in this file, because it ends the stack of the others."""
     stack.stop(print)
     broken = ComposeStack(stack.settings.model_copy(update={"shop_users": 0}), find(airgap=True))
     (logs := tmp_path / "stack").mkdir()

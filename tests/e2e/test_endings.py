@@ -21,8 +21,8 @@ from tests.some_engines import CALIBRATION, EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
-# This engine is up within seconds. The whole stack, with JVMs and Debezium, is used only to
-# interrupt a start or the loading of a demo, and for Ctrl-C on a pipeline.
+# The calibration engine is up within seconds. The whole stack, with JVMs and Debezium, is used only
+# to interrupt a start or the loading of a demo, and for Ctrl-C on a pipeline.
 LIGHT = CALIBRATION
 NothingLeft = Callable[[], None]
 Open = Callable[..., Door]
@@ -118,7 +118,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     assert run.wait() == -signal.SIGKILL
     Watchdog("native", settings.stack_name).wait_for_last(print)
     nothing_left()
-    # The watchdog, which has just released its lock, ends last.
+    # The watchdog ends last, shortly after it has released its lock.
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     folder = run_folder(run.output)
     assert read_run(folder)["outcome"] == "the harness was killed"

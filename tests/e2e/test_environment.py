@@ -45,7 +45,8 @@ Mounted = Callable[..., Door]
 
 @pytest.fixture
 def mounted(door: Callable[..., Door]) -> Mounted:
-    """Run an experiment where a folder is a tmpfs: `mounted(folder, size, *words)`."""
+    """Return a function, `mounted(folder, size, *words)`, that runs an experiment with a tmpfs at a
+    folder."""
 
     def begin(folder: Path, size: str, *words: str, before: str = "true") -> Door:
         script = 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && ' + before
@@ -90,7 +91,8 @@ def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_reported(
         given = member.process.environ()
         assert not given.keys() & HOSTILE.keys(), member.service
         assert given["LC_ALL"] == "C.UTF-8"
-        # The database runs as another user, whose limits psutil can't read.
+        # The database runs as another user, and psutil can't read the limits of that user's
+        # processes.
         limits = Path(f"/proc/{member.process.pid}/limits").read_text()
         soft = re.search(r"^Max open files +(\d+)", limits, re.MULTILINE)
         assert soft and int(soft[1]) > 256, member.service
@@ -140,7 +142,7 @@ def test_a_full_disk_of_run_folders_ends_the_run(
 
 
 def ends_by_itself(run: Door, why: str) -> None:
-    """Fail unless the run ends within seconds, with only the reason."""
+    """Fail unless the run ends within seconds, and reports the reason without a traceback."""
     began_s = time.monotonic()
     assert run.wait() == 1, run.output
     assert time.monotonic() - began_s < ENDS_WITHIN_S

@@ -21,7 +21,7 @@ FAULTS = ("kill:debezium@2s", "pause:broker@12s+2s", "kill:mysql@16s", "kill:eng
 
 @pytest.fixture(scope="module")
 def changing() -> Iterator[None]:
-    """Add updates and deletions, which reveal lost and repeated events, and reads."""
+    """Add reads, and also updates and deletions, which reveal events that were lost or repeated."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("READS_PER_SECOND", "2")
         patch.setenv("UPDATES_PER_SECOND", "10")
@@ -62,7 +62,7 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
         list(find_engine(EXAMPLE).services),
     ]
     first, pause, _, engine = done
-    # Faults never begin too early; their delay depends on the machine's other programs.
+    # A fault never begins too early, but may be delayed by the machine's other programs.
     assert 1_950 < first["at_ms"] - run["faults"]["from_ms"] < 12_000
     assert 1_950 < pause["until_ms"] - pause["at_ms"] < 12_000
     assert pause["restart_s"] is None
@@ -99,7 +99,7 @@ def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> 
     killed = run["faults"]["done"][3]
     dead_ms = killed["until_ms"] - 1_000 * (killed["restart_s"] + killed["reload_s"])
     for curve in curves.read(folder).processed:
-        # The engine may have counted until it was dead.
+        # The engine may have counted until it died, but its count must be 0 before the restart.
         assert curve.count[curve.at_ms <= dead_ms][-1] == 0
         after = curve.count[curve.at_ms >= killed["at_ms"]]
         assert 0 in after

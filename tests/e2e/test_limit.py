@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 CAPACITY_PER_S = 8_000
 
 
-# Shorter times are enough, because the calibration engine compiles nothing and has no noise.
+# Times may be shorter than in other searches, because the calibration engine compiles nothing and
+# has no noise.
 QUICK = replace(
     DURATIONS,
     look_s=3,
@@ -60,8 +61,8 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
 
 
 def is_found(found: LimitRecord) -> bool:
-    """Return whether capacity is right within 3 %, and 0.87 of it sustainable within both
-    bounds."""
+    """Return whether the capacity is found within 3 %, and at least 0.87 of it is sustainable
+    within both bounds of lag."""
     if not found.capacity:
         return False
     right = found.capacity.per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)

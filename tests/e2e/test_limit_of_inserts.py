@@ -16,7 +16,7 @@ from tests.some_engines import EXAMPLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-# The capacity itself is not tested here.
+# Times may be short, because the capacity itself is not tested here.
 QUICK = replace(
     DURATIONS,
     look_s=3,

@@ -81,7 +81,7 @@ def test_order_and_users_belong_to_partitions(first_second: list[Message]) -> No
     assert in_order(first_second)
     for message in first_second:
         assert home.setdefault(message.key, message.partition) == message.partition
-    # The number of different users that so many draws are expected to give.
+    # The expected number of different users in so many draws.
     users = 10_000
     expected = users * (1 - (1 - 1 / users) ** len(first_second))
     assert len(home) == pytest.approx(expected, rel=0.03)
@@ -145,7 +145,7 @@ def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
     lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
     first_ms, last_ms = lines[0]["now_ms"], lines[-1]["now_ms"]
     due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
-    # Times are in whole milliseconds, and 1 of 2,800 is 0.04 %.
+    # Allow for times in whole milliseconds: 1 of 2,800 is 0.04 %.
     assert due / (last_ms - first_ms) * 1000 == pytest.approx(20_000, rel=0.001)
     handed, published = loadgen.pause()
     assert handed == published
@@ -173,7 +173,8 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
         mine = [m for m in messages if partition in (None, m.partition)]
         return sum(m.value["received_at"] in window for m in mine)
 
-    # Allow for a fraction of a pageview per partition at either end, and a millisecond of clocks.
+    # Allow for a fraction of a pageview per partition at either end, and for a millisecond between
+    # the two clocks.
     assert due_in(sent_ms - 300, 300) == pytest.approx(300, abs=13)
     assert due_in(answered_ms + 50, 300) == pytest.approx(6_000, abs=32)
     for partition in range(len(handed)):

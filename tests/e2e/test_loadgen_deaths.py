@@ -1,5 +1,5 @@
 """End-to-end tests that the load generator ends in order, and survives the death of other
-processes. All tests share one, including the load of earlier tests."""
+processes. All tests share one generator, including the load of earlier tests."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     lines = loadgen.watch(2)
     counts = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
     seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
-    # Pageviews of purchases also continue, and are handed over.
+    # The 20 pageviews per second that follow from purchases also continue.
     assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.002)
     wait_until(lambda: handed(loadgen) >= counts[1], "pageviews without MySQL")
     stats = loadgen.stats()
@@ -69,7 +69,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     purchases, deletes = loadgen.stats()["purchases"], loadgen.stats()["deletes"]
     assert purchases["due"] == purchases["done"]
     assert deletes["due"] == deletes["done"] > 0
-    # None is lost or repeated, although the connection broke in the middle of a transaction.
+    # No purchase is lost or repeated, although the connection broke in the middle of a transaction.
     rows = loadgen.sql("SELECT COUNT(*) FROM purchases")
     assert rows == [(rows_before + purchases["done"] - deletes["done"],)]
 
@@ -86,8 +86,8 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_reported(
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
     (message,) = re.findall(death, loadgen.log())
-    # Counts of the worker's last turn may be missing. On a busy machine, that is one batch per
-    # partition, and half a second of pageviews.
+    # The counts may lack the last turn of the worker, so the loss may seem negative. On a busy
+    # machine, that turn is one batch per partition, and half a second of pageviews may be lost.
     assert -6_000 < loss(loadgen) <= int(message) + 20_000 * 0.5
     nothing_is_lost_from_now_on(loadgen)
 
@@ -103,7 +103,7 @@ def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: W
     start_broker()
     wait_until(lambda: "Kafka: no more errors" in loadgen.log(), "return of the broker")
     wait_until(lambda: tells_offsets(loadgen), "leaders of the partitions")
-    # With acks=0, messages under way are lost, but not those in the queue.
+    # With acks=0, messages that are on their way are lost, but not those in the client's queue.
     assert 0 <= loss(loadgen) < 5_000
     assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
     nothing_is_lost_from_now_on(loadgen)

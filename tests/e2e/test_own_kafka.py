@@ -1,5 +1,5 @@
-"""End-to-end tests with a Kafka that the user provides, with TLS, a password, and rights on a
-prefix; and with a registry behind TLS and a password."""
+"""End-to-end tests with services that the user provides: a Kafka with TLS and a password, whose
+user has rights only on names with a prefix; and a registry with TLS and a password."""
 
 import os
 import re
@@ -19,8 +19,8 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
-TOKEN = re.compile(r"eyJ[\w-]+\.eyJ")  # beginning of header and claims
-SECRET = re.compile(r'a \\*"secret')  # whatever the escape of quotation marks
+TOKEN = re.compile(r"eyJ[\w-]+\.eyJ")  # beginning of a token: header and claims
+SECRET = re.compile(r'a \\*"secret')  # however quotation marks are escaped
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""End-to-end tests with a MySQL that the user provides, with TLS, a password and rights on own
-databases; and with a Kafka Connect behind TLS and a password."""
+"""End-to-end tests with services that the user provides: a MySQL with TLS and a password, whose
+user has rights only on databases named `racetrack_…`, and those for replication; and a Kafka
+Connect with TLS and a password."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert door.wait() == 0, door.output
     assert mysql.databases() == set()
     log = (run_folder(door.output) / "stack/debezium.log").read_text()
-    assert "obtain global read lock" not in log  # others use this server too
+    assert "obtain global read lock" not in log  # it would stop the server's other users
     text = output_and_files(door)
     assert PASSWORD not in text
     assert "MySQL was not started by this run" in text

@@ -21,7 +21,7 @@ from tests.some_engines import CALIBRATION
 pytestmark = pytest.mark.e2e
 
 Open = Callable[..., Door]
-# The only partition is not counted from before the rate has settled until long after the window.
+# The only partition stalls before the rate has settled, and until long after the window.
 STALLED = InjectedDefect(stalled_partition=0, stall_after_s=4)
 
 
@@ -66,7 +66,7 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     assert stood_still
     stood_still_ms = record["measured"]["window"]["end_ms"] - int(stood_still[1])
     assert stood_still_ms > 8_000  # the whole window
-    # On a busy machine, the engine lagged before it stopped.
+    # On a busy machine, the engine already lagged before it stopped.
     assert -250 <= float(row["lag_max_ms"]) - stood_still_ms < 2_000
 
 

@@ -55,7 +55,7 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
     assert verified["source_rows"]["pageviews"] == sum(verified["end_offsets"]) > 40_000
     for name, view in verified["views"].items():
         assert view["compared"] > 0, name
-    # There were 1,000 purchases at first, and three more in each second.
+    # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
     assert "views       17 of 17 right" in finished.output
 

@@ -53,7 +53,7 @@ def test_a_killed_engine_counts_all_of_it_again(workload: str) -> None:
 
 @pytest.mark.parametrize("workload", OTHERS)
 def test_its_events_are_counted_when_they_are_due(workload: str) -> None:
-    """The calibration engine uses the time in each message."""
+    """The calibration engine computes the delay from the due time in each message."""
     arguments = (CALIBRATION, "3000", "4", "10", "1.0", "--workload", workload)
     run = ended_well(Door("run_experiment.sh", *arguments))
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]

@@ -37,8 +37,9 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.e2e
 
 RATE = 5_000
-# A batch has 61 bytes before its first record, so that 60 permits none. A pageview alone takes
-# about 170; the pageviews that RATE brings to a partition in 5 ms take over twice as much.
+# Largest size of a batch, in bytes. A batch has 61 bytes before its first record, so 60 permits
+# none. 250 permits one pageview, which takes about 170, but not the pageviews that RATE brings to a
+# partition in 5 ms, which take over twice as much.
 NONE_FITS, ONE_FITS = "60", "250"
 
 
@@ -54,7 +55,8 @@ def limited_topic(limit: str) -> ConfigResource:
 
 
 def tampering(limit: str) -> Engine:
-    """Return an engine that sets a message limit on the topic while its demo is loaded."""
+    """Return an engine that, while its demo is loaded, limits the size of the topic's messages, so
+    that the broker drops the load."""
 
     def load_demo(stack: Stack) -> None:
         limit_messages(stack, limited_topic(limit))
@@ -65,7 +67,7 @@ def tampering(limit: str) -> Engine:
 
 
 class Refusing(NativeStack):
-    """A stack whose broker accepts no records as soon as it is up."""
+    """A stack whose broker accepts no records, from as soon as it is up."""
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore

@@ -122,7 +122,7 @@ def test_a_container_gets_all_settings_that_its_code_asks_for(name: str, tmp_pat
 
 
 def engine_of(image: str) -> list[str]:
-    """Return the engine whose folder defines an image, if any."""
+    """Return the engine whose folder defines an image, as a list that is empty if there is none."""
     return [
         engine
         for engine, brought in images.OF_ENGINES.items()

@@ -20,7 +20,8 @@ def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Return a folder for building, with a real runner; `site.say.__self__` has its output."""
+    """Return a site (a recipe's folder for building) with a real runner of commands;
+    `site.say.__self__` is the list of its output lines."""
     folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
     for path in (folder, scratch):
         path.mkdir()

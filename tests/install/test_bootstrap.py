@@ -1,4 +1,5 @@
-"""Tests of the bootstrap in bash: its messages and actions if something is missing."""
+"""Tests of bootstrap.sh, which runs before anything is installed: its messages and actions if
+something is missing."""
 
 import os
 import shutil
@@ -43,7 +44,7 @@ def add(path: Path, name: str, script: str) -> None:
 
 
 def call(path: Path, script: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run bash with the bootstrap sourced."""
+    """Run a script in bash, after sourcing bootstrap.sh."""
     return subprocess.run(
         [path / "bash", "-c", f"set -euo pipefail; source {BOOTSTRAP}; {script}"],
         env={"PATH": str(path), "RACETRACK_CACHE": str(path.parent / "cache"), **environ},
@@ -55,7 +56,8 @@ def call(path: Path, script: str, **environ: str) -> subprocess.CompletedProcess
 
 
 def as_user(uid: int) -> str:
-    """Return a command that makes a function believe this EUID, which bash can't set."""
+    """Return a command that replaces EUID in a function by this user id, because bash can't set
+    EUID."""
     return f'eval "$(declare -f install_packages | sed s/EUID/{uid}/)"; '
 
 

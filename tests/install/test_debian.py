@@ -1,4 +1,5 @@
-"""Tests of Debian's packages: the choice, the source, and whether downloads are unchanged."""
+"""Tests of parts from Debian's packages: which package is chosen, from which source, and that
+downloads are unchanged."""
 
 import re
 from pathlib import Path

@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 WITHIN_S = 10.0
 
-# A set-up in its own process, whose part takes as long as the given command.
+# A set-up in its own process. Building its part takes as long as the command in its argument.
 SETUP = """
 import sys
 from racetrack.install.ensure import ensure_recipes
@@ -122,7 +122,7 @@ def test_a_killed_set_up_is_mended_by_the_next(cache_root: Path) -> None:
 
 
 def test_what_outlives_a_killed_set_up_is_waited_for(cache_root: Path) -> None:
-    # Otherwise two set-ups would write to the same downloads.
+    # Otherwise, the killed set-up's command and the new set-up would write to the same downloads.
     started, ended = cache_root / "started", cache_root / "ended"
     killed = set_up(f"touch {started}; sleep 0.5; touch {ended}")
     wait_for(started)
@@ -138,7 +138,7 @@ def test_two_set_ups_wait_for_each_other_and_say_so(cache_root: Path) -> None:
     go_on = cache_root / "go-on"
     first = set_up(f"until [ -e {go_on} ]; do sleep 0.02; done")
     wait_for(cache_root / "parts" / f".tmp-{small_recipe(whole).folder_name}" / "half")
-    second = set_up("exit 1")  # would fail if it built
+    second = set_up("exit 1")  # would fail if it also built the part
     assert second.stdout
     assert "another set-up is running" in (line := second.stdout.readline()), line
     assert f"pid {first.pid}" in line

@@ -51,8 +51,8 @@ def shelf(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def python_site(site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Return a site with the real uv. By pip's configuration, the shelf is the only index; pip
-    ignores a missing folder."""
+    """Return a site with the real uv. pip's configuration names no index but the shelf, and a
+    missing folder, which pip ignores."""
     uv = ensure_recipes([pypi.uv()], print, keep_packages=True)["uv"]
     configuration = tmp_path / "pip.conf"
     configuration.write_text(
@@ -90,7 +90,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
     site.folder.rename(site.final)
     tiny = subprocess.run([site.final / "bin" / "tiny"], capture_output=True, text=True, check=True)
     assert tiny.stdout == "tiny works\n"
-    # Files that programs never read are removed; the others are hard links.
+    # Files that programs never read are removed; the others are hard links to those in the cache.
     (package,) = site.final.glob("lib/*/site-packages/tiny")
     assert {path.name for path in package.iterdir() if path.is_dir()} <= {"__pycache__"}
     assert (package / "__init__.py").stat().st_nlink == 2
@@ -131,7 +131,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
             {},
             {"UV_HTTP_TIMEOUT": "180", "UV_HTTP_RETRIES": "9"},
         ),
-        # Of uv's own variables, use only those for reaching packages.
+        # Of the user's own variables for uv, only those for reaching packages are kept.
         (
             {"index-url": "https://a.example"},
             {"UV_DEFAULT_INDEX": "https://uv.example", "UV_INDEX_ME_PASSWORD": "secret"},

@@ -1,4 +1,5 @@
-"""A node as the agent sees it: files like those of control groups and of `/proc`."""
+"""A node for tests of the agent (the program that measures the pods on a node): files like those of
+control groups and of `/proc`."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +9,8 @@ from racetrack.config import REPO
 
 UID = "0b1c-77"
 CONTAINER = "c0ffee"
-# Files of the control groups of a pod and its container that the agent reads, taken from nodes.
+# Files of the control groups of a pod and its container that the agent reads, copied from real
+# nodes.
 V1 = {
     "cpuacct/POD/cpuacct.usage": "2500000000\n",
     "cpuacct/POD/cpuacct.stat": "user 150\nsystem 50\n",
@@ -32,7 +34,7 @@ V2 = {
     "throttled_usec 500000\n",
     "POD/pause/cgroup.procs": "40\n",
 }
-# Paths of a pod's group with the drivers `cgroupfs` and `systemd`.
+# Path of a pod's control group with the kubelet's drivers `cgroupfs` and `systemd`.
 CGROUPFS = f"kubepods/burstable/pod{UID}"
 SYSTEMD = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b1c_77.slice"
 
@@ -70,7 +72,8 @@ MOUNTS = (  # mount point, options, file system
 
 
 def with_volumes(proc: Path, pid: int) -> None:
-    """Let a process see an in-memory volume at `/data`, which this machine has on its disk."""
+    """Give a process the mounts of a pod, with an in-memory volume at `/data`. That folder itself
+    is on this machine's disk."""
     (proc / str(pid) / "root" / "data").mkdir(parents=True)
     lines = (
         f"30 20 0:{at} / {point} {options} master:1 - {of}\n"
@@ -80,7 +83,8 @@ def with_volumes(proc: Path, pid: int) -> None:
 
 
 def process(pid: int, ppid: int = 1, name: str = "java", ticks: int = 100) -> dict[str, str]:
-    """Return the files in `/proc` of a process that has used `ticks` and has 10 pages."""
+    """Return the files in `/proc` of a process that has used `ticks` of CPU time and 10 pages of
+    memory."""
     before_ticks, between = "0 " * 9, "0 " * 6
     stat = f"{pid} ({name}) S {ppid} {before_ticks}{ticks} 0 0 0 {between}10 0\n"
     rollup = (

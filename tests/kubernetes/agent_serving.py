@@ -12,7 +12,8 @@ PROGRAM = agent()
 
 @contextmanager
 def served(sampler: Any, port: int = 0) -> Iterator[int]:
-    """Serve at this port, or a free one, on all addresses; yield the port."""
+    """Serve the agent's samples at this port, or at a free one, on all addresses; yield the
+    port."""
     with PROGRAM.serve(sampler, port) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
         thread.start()

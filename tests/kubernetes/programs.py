@@ -17,7 +17,7 @@ KUBERNETES = "1.34.4"
 SOURCES = Path(__file__).parent
 # Module → the program that it becomes.
 PROGRAMS = {"components": "kubernetes", "dns": "coredns", "pod": "pod"}
-# The program `kubernetes` contains all of these, and acts by the name it is called by.
+# The program `kubernetes` contains all of these; the name by which it is started selects one.
 COMPONENTS = (
     "etcd",
     "kube-apiserver",
@@ -74,7 +74,8 @@ def _build(site: Site) -> str:
 
 
 def _flags() -> str:
-    """Return the user's Go flags, and those for identical programs on each machine."""
+    """Return the user's Go flags, and flags that make the compiled programs the same on every
+    machine."""
     return " ".join((os.environ.get("GOFLAGS", ""), "-trimpath", "-buildvcs=false")).strip()
 
 

@@ -1,4 +1,5 @@
-"""Tests that the agent reads both versions of control groups, and keeps samples until fetched."""
+"""Tests of the agent, which measures the pods on a node: it reads both versions of control groups,
+and keeps samples until they are fetched."""
 
 import os
 import signal
@@ -181,7 +182,7 @@ def test_samples_in_the_harness(tmp_path: Path) -> None:
     with served(sampler(tmp_path)) as port:
         reader = client(port)
         sample = reader.sample()
-        assert sample.machine == ""  # this machine's
+        assert sample.machine == ""  # empty for the machine of this test
         (pod,) = sample.pods
         assert (pod.service, pod.pod, pod.cpu_s, pod.throttled) == (
             "kstreams",
@@ -203,7 +204,7 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
         (folder,) = reader.folders()
     assert folder.name == "/data of the pod kstreams-0"
     assert folder.space and 0 < folder.space[0] <= folder.space[1]
-    assert [each.name for each in reader.folders()] == [folder.name]  # the last known
+    assert [each.name for each in reader.folders()] == [folder.name]  # known from before
 
 
 def test_a_machine_of_its_own(tmp_path: Path) -> None:

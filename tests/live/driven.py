@@ -38,7 +38,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """A page and what went wrong in it."""
+    """A page, and the errors that it has reported."""
 
     def __init__(
         self, browser: Browser, size: tuple[int, int] = WIDE, scheme: Any = "light"
@@ -57,7 +57,7 @@ class Tab:
         self.page.add_init_script(WATCHERS)
 
     def open(self, url: str) -> "Tab":
-        """Load the page, until it shows a session."""
+        """Load the page, and wait until it shows a session."""
         self.page.goto(url)
         self.wait("#connection", "Live")
         return self

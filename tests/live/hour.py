@@ -13,7 +13,7 @@ from tests.live_fakes import FakeSession
 
 PER_S, HOUR_S = 10, 3600
 SAMPLES = PER_S * HOUR_S
-# Lags of a single update each, at these seconds of the session.
+# High lags, each in a single update, at these seconds of the session.
 PEAKED, PEAKS_MS = "lag_ms/dh/count", {601.3: 91_000.0, 1_802.7: 92_000.0, 3_003.1: 93_000.0}
 EVENT_EVERY_S = 10
 SEND_EVERY_S = 0.001

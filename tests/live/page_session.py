@@ -40,7 +40,7 @@ class PageSession(FakeSession):
 
     @property
     def actions(self) -> list[tuple[str, Any]]:
-        """What pages requested."""
+        """Actions that pages requested."""
         return [(action.name, action.arguments) for action in self.acted]
 
     def state(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""An hour of session stays small in the server and in a real browser, and no peak is lost. Needs
-Chromium (Debian: `apt-get install chromium`)."""
+"""Tests that an hour of a session needs little memory in the server and in a real browser, and that
+no peak is lost. Needs Chromium (Debian: `apt-get install chromium`)."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from tests.report.browser import needs_chromium
 pytestmark = [pytest.mark.slow, needs_chromium]
 MB = 1_000_000
 MOST_MB, WITHIN_S = 300.0, 120.0
-BESIDE_PX = 6  # around the place of a peak
+BESIDE_PX = 6  # to either side of a peak's place
 
 
 @dataclass

@@ -57,7 +57,7 @@ def test_all_figures_are_text_and_nothing_moves(
     )
     assert seen["width"] <= size[0]
     assert seen["shifts"] < 0.01
-    assert seen["spoken"] <= 2  # not with every figure
+    assert seen["spoken"] <= 2  # the figures are not announced
     assert seen["policy"] == [] and tab.errors == []
     assert all(contrast(ink, seen["paper"]) >= 4.5 for ink in seen["inks"]), seen
     tab.page.close()
@@ -90,7 +90,7 @@ def test_the_rate_is_set_by_slider_and_by_typing(browser: Browser, session: Page
     tab.wait("#events", "rate 12000")
     slider = tab.page.locator("#slider")
     slider.focus()
-    for _ in range(3):  # one action, not three
+    for _ in range(3):  # in quick succession: one action
         slider.press("ArrowRight")
     tab.wait("#events", "rate 25000")
     tab.wait("#target", "25,000")
@@ -104,7 +104,7 @@ def test_a_refused_action_says_why(browser: Browser, session: PageSession) -> No
     tab.page.fill("#profile", f"x {ODD}")
     tab.page.press("#profile", "Enter")
     tab.wait("#answer", "x <img src=x")
-    assert tab.page.input_value("#profile").startswith("x <img")  # to mend it
+    assert tab.page.input_value("#profile").startswith("x <img")  # kept for correction
     session.refuses = "The session is ending."
     tab.page.press("#slider", "ArrowRight")
     tab.wait("#answer", "The session is ending.")
@@ -214,7 +214,7 @@ def test_everything_works_by_keyboard(browser: Browser, session: PageSession) ->
     tab.wait("#target", "9,000")
     press("Escape")
     press("n")
-    tab.page.keyboard.type("a+note? 1")  # keys of controls are text here
+    tab.page.keyboard.type("a+note? 1")  # `+` and `?` are only text here
     press("Enter")
     tab.wait("#events", "a+note? 1")
     press("Escape")
@@ -235,7 +235,7 @@ def test_everything_works_by_keyboard(browser: Browser, session: PageSession) ->
     press("Escape")
     press("e")
     assert tab.page.locator("#end").is_visible()
-    press("Enter")  # the first button goes on
+    press("Enter")  # the first button continues the session
     assert ("end", {}) not in session.actions
     press("e")
     press("Tab")

@@ -14,8 +14,8 @@ from loadgen.control_link import ControlLink
 
 
 def main(argv: list[str]) -> int:
-    """Run the worker. Return 3 if stopped before all was sent, as a real one does; 0 if the pool
-    ended."""
+    """Run the worker. Return 3 on a stop order, like a real worker that has unsent messages left;
+    return 0 if the pool has closed the link."""
     control_fd, counters_fd, number, workers, offset_ns = map(int, argv)
     control = socket.socket(fileno=control_fd)
     link = ControlLink(control)

@@ -1,4 +1,5 @@
-"""Tests of the control port's process: clients connect to it, and only it to the generator."""
+"""Tests of the process that serves the control port: clients connect to this process, and only it
+connects to the generator."""
 
 import contextlib
 import selectors
@@ -36,7 +37,7 @@ class CountingLoad(FakeLoad):
 
 
 class Generator:
-    """The generator's loop, in a thread."""
+    """A stand-in for the generator, whose loop runs in a thread."""
 
     def __init__(self) -> None:
         self.load = CountingLoad()

@@ -16,7 +16,7 @@ PARTITIONS, WORKERS = 3, 2
 
 @pytest.fixture
 def shared() -> Iterator[tuple[c.Counters, c.Counters]]:
-    """Open the same memory twice."""
+    """Yield two objects for the same shared memory."""
     fd = c.create_fd(PARTITIONS, WORKERS)
     yield c.Counters(fd, PARTITIONS, WORKERS), c.Counters(fd, PARTITIONS, WORKERS)
     os.close(fd)

@@ -20,7 +20,8 @@ phases = st.integers(min_value=0, max_value=PER_SECOND - 1)
 
 
 def built(first: int, later: list[tuple[int, int]], part: int = 0) -> tuple[Schedule, int]:
-    """Return a schedule with changes at the given distances, and the time of the last one."""
+    """Return a schedule whose rate changes to each `(gap, rate)` of `later` in turn, and the time
+    of the last change."""
     schedule = Schedule.starting(START_NS, first, PER_SECOND, part)
     at_ns = START_NS
     for gap, rate in later:
@@ -30,7 +31,8 @@ def built(first: int, later: list[tuple[int, int]], part: int = 0) -> tuple[Sche
 
 
 def reference(first: int, later: list[tuple[int, int]], part: int, t_ns: int) -> int:
-    """Return the number by definition, in exact fractions: the rate's integral, and the phase."""
+    """Return the number of events that are due by `t_ns`, by definition: the phase and the integral
+    of the rate, in exact fractions."""
     total = Fraction(part, PER_SECOND)
     at_ns, rate = START_NS, first
     for gap, next_rate in later:

@@ -1,4 +1,5 @@
-"""Tests of the writer: purchases and changes are written once, in order, with or without MySQL."""
+"""Tests of the generator's writer to MySQL: purchases and changes are written once, in order, even
+if MySQL fails meanwhile."""
 
 import threading
 import time
@@ -19,7 +20,8 @@ Row = tuple[int, int, int]
 
 
 class FakeShop:
-    """Keeps written rows; unreachable while `away`, and blocked while `stuck`."""
+    """A fake shop that keeps the rows that are written. It can't be reached while it is `away`, and
+    blocks until `go_on` is set."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -47,7 +49,7 @@ class FakeShop:
 
 
 class Bench:
-    """Purchases at ten a second, with a clock that the test sets."""
+    """A writer with ten purchases a second, and a clock that the test sets."""
 
     def __init__(self, backlog: int = 1000) -> None:
         self.config: Config = load(
@@ -104,7 +106,7 @@ def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
     bench.writer.start()
     bench.tick(0.55)
     wait_until(lambda: bool(bench.shop.tried), "the first attempt")
-    bench.tick(5.05)  # later ones must not join a transaction that may have been committed
+    bench.tick(5.05)  # later purchases must not join a transaction that may be committed
     wait_until(lambda: len(bench.shop.tried) >= 2, "the second attempt")
     bench.shop.away = False
     bench.writer.stop(TIMEOUT_S)
