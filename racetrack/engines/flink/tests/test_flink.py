@@ -37,7 +37,8 @@ CAUSE = "SqlValidatorException: Object 'nowhere' not found\nDid you mean 'elsewh
 
 
 class FakeGateway(JsonHandler):
-    """The part of the gateway's REST API that we use; refuses statements that contain `nowhere`."""
+    """A fake gateway: the part of its REST API that we use. It refuses statements that contain
+    `nowhere`."""
 
     statements: list[str]
     requests: Counter[str]

@@ -12,7 +12,7 @@ from tests.fake_server import JsonHandler, serving
 
 
 class FakeRegistry(JsonHandler):
-    """The part of Confluent's API that we use."""
+    """A fake registry: the part of Confluent's API that we use."""
 
     schemas: list[str]
 
