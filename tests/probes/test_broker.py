@@ -20,7 +20,8 @@ ERRORS = {
 
 
 class Client:
-    """Reports `answers` in turn, then the last one again: offsets of a topic's two partitions."""
+    """A fake client that reports `answers` in turn, and then repeats the last one. An answer has
+    the offsets of a topic's two partitions."""
 
     def __init__(self, answers: Sequence[Sequence[int]]) -> None:
         self._answers = list(answers)

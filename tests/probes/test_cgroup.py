@@ -1,4 +1,5 @@
-"""Tests of the accounts of containers, one row at a time, while containers come and go."""
+"""Tests of the recorded CPU time and memory of containers, one row at a time, while containers come
+and go."""
 
 import csv
 from pathlib import Path
@@ -9,7 +10,7 @@ from tests.waiting import wait_until
 
 
 class Account:
-    """Counts up at each look, unless its service is down."""
+    """A fake account whose CPU time grows each time that it is read, unless its service is down."""
 
     def __init__(self) -> None:
         self.looks = 0

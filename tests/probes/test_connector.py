@@ -21,7 +21,7 @@ WITHIN_S = 10.0
 
 
 class Connect:
-    """Always answers with the same status."""
+    """A fake Kafka Connect that always answers with the same status."""
 
     url = ""
 
@@ -55,7 +55,7 @@ def probe_of(
 
 
 def failure_of(probe: ConnectorProbe) -> str:
-    """Return the error that ends the run, checking the probe as a session does."""
+    """Check the probe as a session does; return the error with which it ends the run."""
     probe.start()
     give_up = time.monotonic() + WITHIN_S
     try:

@@ -1,4 +1,5 @@
-"""Tests that fixed work takes the same CPU time, whatever else runs on the core."""
+"""Tests that other programs do not change the measured speed of a core: fixed work takes the same
+CPU time."""
 
 import os
 import subprocess
@@ -8,7 +9,8 @@ from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 
 
 def best() -> float:
-    """Return the highest of twenty speeds, as another machine may share the core for a while."""
+    """Return the highest of twenty speeds, as another virtual machine may use the core for a
+    while."""
     return max(core_mib_per_s() for _ in range(20))
 
 

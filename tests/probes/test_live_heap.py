@@ -53,7 +53,8 @@ Java = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def java(tmp_path: Path) -> Iterator[Java]:
-    """Return a function that starts a JVM with options. It holds LIVE_MIB until it is stopped."""
+    """Return a function that starts a JVM with options. The JVM keeps LIVE_MIB of objects alive
+    until it is stopped."""
     if not shutil.which("java"):
         pytest.skip("there is no Java here")
     (tmp_path / "Live.class").write_bytes(base64.b64decode(CLASS))

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDriver, list[int]]:
-    """Return a driver that was stopped after so many rates, and the rates."""
+    """Return a driver that was stopped after it had set `rates` rates, and these rates."""
     offered: list[int] = []
     enough = threading.Event()
 

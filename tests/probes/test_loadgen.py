@@ -13,7 +13,8 @@ from racetrack.probes.loadgen import Control, LoadgenError
 
 @contextmanager
 def peer(*says: bytes, hangs_up: bool = False) -> Iterator[int]:
-    """Run a server that greets with the first answer and replies to each line with one more."""
+    """Run a server that sends the first answer as a greeting, and one more for each line that it
+    gets."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -67,7 +68,7 @@ def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -
     counts = [stats(10, 10), stats(12, 11), stats(13, 12), stats(13, 13)]
     answers = (GREETING, *counts, b"Flushed 13 messages\n", stats(13, 9))
     with peer(*answers) as port, Control("127.0.0.1", port) as control:
-        assert control.settled_counts()["handed"] == [9]  # includes losses found by the flush
+        assert control.settled_counts()["handed"] == [9]  # the flush found that 4 were lost
 
 
 def test_what_was_handed_over_beyond_what_was_due_is_not_waited_for() -> None:

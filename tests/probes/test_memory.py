@@ -89,7 +89,7 @@ def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
     assert with_it.tmpfs == pytest.approx(16 * MIB, abs=MIB / 4)
     assert with_it.pss == pytest.approx(without.pss, rel=0.05)
     assert with_it.pss is not None
-    assert with_it.pss > 16 * MIB  # yet the process has it
+    assert with_it.pss > 16 * MIB  # the process's own memory has it
 
 
 def test_a_process_that_has_ended_holds_nothing() -> None:

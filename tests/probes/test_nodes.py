@@ -35,7 +35,7 @@ def pod(number: int, name: str = "kstreams-0", uid: str = "a", cpu_s: float = 0.
 
 
 class MadeUpAgent:
-    """An agent whose clock is 500 ms ahead. Requests fail while it is `away`."""
+    """A fake agent whose clock is 500 ms ahead. Requests fail while it is `away`."""
 
     def __init__(self, node: str = "node1", machine: str = "m1", name: str = "kstreams-0") -> None:
         self.node, self._machine, self._name = node, machine, name

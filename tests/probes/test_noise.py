@@ -30,7 +30,7 @@ BURN = "import time\nwhile time.process_time() < {}: pass\nprint(flush=True)\nti
 
 
 class Account:
-    """A service's account with a value that the test sets."""
+    """A fake account of a service's CPU time, with a value that the test sets."""
 
     def __init__(self) -> None:
         self.said: float | None = 0.0
@@ -59,7 +59,8 @@ def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
 
 
 def process(folder: Path, number: int, parent: int, ticks: int, name: str = "(sh) (1)") -> None:
-    """Write a process's files in `/proc`, with so many hundredths of a second in each counter."""
+    """Write a process's files in `/proc`, with `ticks` hundredths of a second in each counter of
+    CPU time."""
     (folder / str(number)).mkdir(parents=True)
     times = f"{ticks} {ticks} {ticks} {ticks}"
     stat = f"{number} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {times} 20 0 1 0 7 8 9\n"
@@ -76,11 +77,12 @@ def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     meter = ProgramsMeter(tmp_path)
     assert meter.cpu_s() == 5.0
-    assert meter.cpu_s() == 5.0  # also when the threads are cached
+    assert meter.cpu_s() == 5.0  # also when the kernel's threads are cached
 
 
 def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:
-    """A container shows only its own processes, and a user may see only their own."""
+    """A container shows only its own processes, and a user may see only their own. Then the CPU
+    time of all programs is unknown."""
     process(tmp_path, 1, 0, 100, "init")
     assert ProgramsMeter(tmp_path).cpu_s() is None
     process(tmp_path, 2, 1, 100, "sh")

@@ -36,7 +36,7 @@ ENDPOINTS = Endpoints(
 
 
 class OneTable:
-    """A reader with two views, which first raises these failures."""
+    """A fake reader with two views. It first raises these failures, one at each read."""
 
     def __init__(self, failures: list[str]) -> None:
         self._failures = failures
@@ -50,7 +50,8 @@ class OneTable:
 
 
 class OneEngine:
-    """An engine that opens such readers, and counts the open ones."""
+    """A fake engine that opens a OneTable as its reader, and counts how many it has opened and
+    closed."""
 
     def __init__(self) -> None:
         self.failures: list[str] = []

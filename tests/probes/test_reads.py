@@ -1,4 +1,5 @@
-"""Tests that the view reader is a process of its own, and its end ends the run with the reason."""
+"""Tests that the view reader runs in a process of its own, and that the run ends with the reason if
+that process ends."""
 
 import time
 from pathlib import Path

@@ -50,7 +50,7 @@ class Topics:
 
 
 class PlainAvro:
-    """JSON in place of Avro."""
+    """A stand-in for the Avro decoder that uses JSON."""
 
     def decode(self, message: bytes) -> Any:
         return json.loads(message, parse_float=Decimal)

@@ -32,7 +32,8 @@ def envelope(scale: int, **further: object) -> str:
 
 
 class FakeRegistry(JsonHandler):
-    """The part of Confluent's API that we use; all subjects have the same schemas."""
+    """A fake registry: the part of Confluent's API that we use. All subjects have the same
+    schemas."""
 
     schemas: list[str]
     answered: threading.Semaphore

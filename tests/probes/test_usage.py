@@ -1,4 +1,5 @@
-"""Tests of the kernel's accounts: true use of a process, with that of its ended children."""
+"""Tests of the kernel's account of a process: its true use, including that of its ended
+children."""
 
 import os
 import subprocess
