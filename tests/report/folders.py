@@ -66,7 +66,7 @@ class RunSpec:
     lost: int = 0
     silent: bool = False  # all updates come after the window
     foreign_pct: float | None = None  # None: the runtime can't measure it
-    busy_cores: float = 1.0  # out of two
+    busy_cores: float = 1.0  # of the machine's two
     top_share: float = 1.0  # share of the CPU that top shows
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     view_delay_ms: float | None = None  # None: no tracer events
@@ -354,14 +354,15 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
 
 
 def edit(path: Path, **changes: Any) -> None:
-    """Change `run.json`, as an older version or an attacker would have written it."""
+    """Change `run.json`, for example to what an older version or an attacker would have written."""
     record = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**record, **changes}))
 
 
 def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
-    """Write the folder of a capacity search under `logs`, and those of its two runs. The
-    sustainable rate within 2 s is 0.9 of the capacity; `changes` replace values of the record."""
+    """Write the folder of a capacity search under `logs`, and the folders of its two runs. The rate
+    that is sustainable within a lag of 2 s is 0.9 of the capacity; `changes` replace values of the
+    record."""
     window = Window(start_ms=int(synthetic.START_MS), end_ms=int(synthetic.START_MS) + 150_000)
     tags = []
     for _ in range(2):

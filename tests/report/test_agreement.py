@@ -1,4 +1,4 @@
-"""Tests of the agreement of several capacity searches of one engine."""
+"""Tests of the lines on how well several capacity searches of one engine agree."""
 
 from typing import Any
 
@@ -19,8 +19,9 @@ def search(
     spent_s: float | None = None,
     **changed: Any,
 ) -> LimitRecord:
-    """Return a search that found this capacity and this rate within 2 s. `core` has the core's mean
-    and highest speed, `spent_s` the generator's CPU time per million."""
+    """Return the record of a search that found this capacity, and this rate as sustainable within a
+    lag of 2 s. `core` has the core's mean and highest speed, `spent_s` the generator's CPU time per
+    million pageviews."""
     overloaded = {
         "window": {"start_ms": 0, "end_ms": 120_000},
         "counted_before": 9,
@@ -51,7 +52,8 @@ def search(
 
 
 def test_searches_are_summarized_by_range_midpoint_and_mean() -> None:
-    """Student's t of two degrees of freedom is 4.30: ± 4.30 · 5 / √3."""
+    """Student's t with two degrees of freedom is 4.30, so the interval of the mean is ± 4.30 · 5 /
+    √3."""
     found = [search(100, 80), search(95, 90), search(105, 80)]
     assert describe_agreement(found) == [
         (
@@ -90,7 +92,7 @@ def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
 
 
 def test_searches_with_other_settings_stand_apart_and_are_named() -> None:
-    """Settings that only name places do not matter."""
+    """Settings that only name places, such as the stack's name, do not set searches apart."""
 
     def at(heap: str, per_s: float) -> LimitRecord:
         return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})

@@ -1,5 +1,5 @@
-"""Tests of the published experiment run again: its table, our results beside it, rates not
-offered."""
+"""Tests of the table that compares the published experiment with our runs of it, including rates
+that our generator could not offer."""
 
 import re
 from pathlib import Path

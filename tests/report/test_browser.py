@@ -12,7 +12,7 @@ from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
 from tests.report.folders import RunSpec, run, search
 
 pytestmark = [pytest.mark.slow, needs_chromium]
-# Opens all details, and points at the middle of each chart.
+# Opens all details of the page, points at the middle of each chart, and returns what is shown.
 PROBE = """async (page, view) => {
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   page.querySelectorAll("details").forEach((part) => { part.open = true; });

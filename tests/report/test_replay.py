@@ -20,7 +20,8 @@ Make = Callable[..., list[str]]
 
 @pytest.fixture
 def titles(tmp_path: Path) -> Make:
-    """Return the titles of a replay's charts, given its engine and the session it repeats."""
+    """Return a function that reports on a session and a replay, and returns the titles of the
+    replay's charts. Its arguments are the replay's engine, and the session that it repeats."""
 
     def make(engine: str, replay_of: str) -> list[str]:
         made = (

@@ -241,7 +241,8 @@ def test_engines_that_shared_the_machine_have_a_table_of_their_own(tmp_path: Pat
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
     tmp_path: Path,
 ) -> None:
-    """Neither ports nor the windows of other rates matter."""
+    """Runs are still repeats if they differ in ports, or if windows at other rates have other
+    lengths."""
     run(tmp_path, RunSpec())
     run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
     run(tmp_path, RunSpec(settings={"CONNECT_PORT": "10001"}))
@@ -465,7 +466,7 @@ def test_top_is_compared_with_the_kernels_account(
 
 
 def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
-    """Unknown values are blank, and the engine is not compared by them."""
+    """Figures that are unknown for such an engine are blank, and it is not compared by them."""
     logs = tmp_path / "logs"
     for seed in (1, 2):
         run(logs, RunSpec(seed=seed))
@@ -510,7 +511,7 @@ def test_view_lags_and_answers_to_reads_are_shown(tmp_path: Path) -> None:
     row = report.rows[path.name]
     assert float(row["view_lag_p99_ms"]) == pytest.approx(1_250, abs=20)
     assert float(row["read_time_p99_ms"]) == pytest.approx(300, abs=2)
-    # Tracer events of one view are 200 ms apart.
+    # An age may be too low by up to 200 ms, the interval between the tracer events of one view.
     assert 1_340 <= float(row["read_age_p99_ms"]) <= 1_552
 
 

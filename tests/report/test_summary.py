@@ -197,7 +197,7 @@ def test_services_that_a_cpu_limit_stopped_are_reported() -> None:
     assert "at its CPU limit in 12.3 % of periods\n" in shown
     assert "limit of steadyd: it was used up in 12.3 % of the periods of 100 ms, so with a" in shown
     assert "limit of broker: it was used up in 2.0 % of the periods of 100 ms, so the en" in shown
-    assert "limit of mysql" not in shown  # the limit hardly mattered
+    assert "limit of mysql" not in shown  # it hardly reached its limit
     assert "CPU limit" not in "\n".join(summary(RESULTS))
 
 
