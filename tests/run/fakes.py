@@ -36,7 +36,7 @@ MakeReady = Callable[..., bool]
 
 
 class FakeStack:
-    """The part of a stack that needs no containers or processes."""
+    """A fake stack, without containers or processes."""
 
     endpoints = Endpoints(
         KafkaEndpoint("127.0.0.1:0"),
@@ -139,8 +139,8 @@ class FakeStack:
 
 
 class FakeEngine(Engine):
-    """An engine with two services. It keeps reporting that it has counted `counted` pageviews, or,
-    if that is None, reports nothing."""
+    """A fake engine with two services. It keeps reporting that it has counted `counted` pageviews;
+    if that is None, it reports nothing."""
 
     name, title = "fake", "Fake"
     services: tuple[str, ...] = ("manager", "worker")
@@ -164,7 +164,7 @@ class FakeEngine(Engine):
 
 
 class SecondEngine(FakeEngine):
-    """Another engine, for groups."""
+    """Another fake engine, for tests of several engines on one input."""
 
     name, title = "second", "Second"
     services = ("other",)
@@ -176,7 +176,8 @@ def _noted(stack: Stack) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
-    """Return a function that tells if a stack is prepared, given these environment variables."""
+    """Return a function that makes a stack ready, given these environment variables, and returns
+    whether the stack was prepared."""
     for name in applicability.affected_services():
         monkeypatch.delenv(name, raising=False)
 
@@ -192,6 +193,6 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
 
 
 def refusal_of(setting: str, runtime: str) -> str:
-    """Return a pattern of the error if this setting has no effect in this runtime."""
+    """Return a pattern for the error that this setting has no effect in this runtime."""
     where = "natively" if runtime == "native" else "in containers"
     return rf"^{setting.upper()} has no effect .* runs {where}: .+\. Unset it .*\(RUNTIME"

@@ -23,15 +23,15 @@ VIEW = "item_summary.orders"
 
 
 class FluidInserts(OnClock):
-    """A fake session for the search. Capacities are in inserts per second; the view is updated
-    every `cycle_s`."""
+    """A fake session for the capacity search. `stages_per_s` are the capacities of database, CDC
+    and engine, in inserts per second. The engine updates its view every `cycle_s`."""
 
     def __init__(
         self, clock: FakeClock, folder: RunFolder, stages_per_s: tuple[float, float, float]
     ) -> None:
         super().__init__(clock)
         self._stages_per_s = stages_per_s
-        self._come = np.zeros(4)  # due, in the database, the topic, the view
+        self._come = np.zeros(4)  # inserts due, in the database, the topic, the view
         self._per_s = 0.0
         self._due = [(0.0, 0.0)]
         self._seen: dict[tuple[str, int], int] = {}
@@ -103,7 +103,8 @@ class FluidInserts(OnClock):
             self._tell_views(at_ms)
 
     def _tell_views(self, at_ms: int) -> None:
-        """Write the tracer events that were due by the time of the newest insert in the view."""
+        """Write the tracer events that the view shows: those that were due before its newest
+        insert."""
         times_s, due = zip(*self._due, strict=True)
         rows = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
         for partition in range(self._partitions):

@@ -21,7 +21,7 @@ CPU_S_EACH = 1e-5
 
 
 class FakeClock(Clock):
-    """Both clocks of the harness; only a session advances them."""
+    """The harness's two clocks, monotonic and epoch. Only a session advances them."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -62,11 +62,12 @@ class OnClock:
 
 
 class FluidSession(OnClock):
-    """The part of a session that the search uses; writes `curves.csv` and `usage.csv` as a real
-    one.
+    """The part of a session that the search uses. It writes `curves.csv` and `usage.csv` as a real
+    session does.
 
-    At most `most_per_s` become due, and `hands_over_per_s` reach the engine. It compiles for
-    `cold_s`, which raises the cost of each pageview.
+    At most `most_per_s` pageviews per second become due, and at most `hands_over_per_s` of them
+    reach the engine. For the first `cold_s` seconds the engine compiles, so each pageview costs
+    more CPU.
     """
 
     most_per_s = 1e9
@@ -169,7 +170,7 @@ class FluidSession(OnClock):
 
 
 class FluidRuns:
-    """Opens sessions on one fake clock, and calls `change` with each of them."""
+    """Opens sessions on one fake clock. A test sets `change`, which is called with each session."""
 
     def __init__(self) -> None:
         self.clock, self.sessions = FakeClock(), list[FluidSession]()

@@ -29,7 +29,7 @@ Search = Callable[[], LimitRecord]
 
 
 class Fakes(FluidRuns):
-    """The environment of a search."""
+    """Fakes with which a search runs: a stack, sessions, and reasons why runs are void."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def test_every_run_is_fresh_and_leaves_a_folder(
     for run in found.runs:
         assert run.saturation[0].idle_share == 0
         assert run.saturation[0].cpu_s_per_million == {"fake": pytest.approx(10, rel=0.03)}
-    assert found.runs[0].update_interval_ms is None  # this run held no rate
+    assert found.runs[0].update_interval_ms is None  # no rate was tried in this run
     assert found.runs[1].update_interval_ms == pytest.approx(1_000, abs=250)
 
 
@@ -139,7 +139,7 @@ def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
 def test_a_search_that_is_interrupted_before_it_saw_anything_leaves_a_record(
     search: Search, fakes: Fakes, tmp_path: Path
 ) -> None:
-    """Without a record, a report on all folders would refuse the search's folder."""
+    """Without a record, a report on all folders would refuse to read the search's folder."""
 
     def interrupted(_: FluidSession) -> None:
         raise terminal.Interrupted(signal.SIGINT)

@@ -32,7 +32,7 @@ class Named(FakeEngine):
 
 
 class Fakes(FluidRuns):
-    """The environment of comparisons."""
+    """Fake sessions and engines, with which comparisons are planned and carried out."""
 
     def __init__(self, logs: Path) -> None:
         super().__init__()
@@ -88,7 +88,8 @@ def test_each_engine_is_measured_at_every_rate_and_at_saturation(fakes: Fakes) -
             assert piece.verdict != "fell behind"
             assert piece.figures["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
             assert (piece.figures["lag_p99_ms"] or 0) > 0
-    # Each run warms up at the lowest and highest rate, and then uses an order of its own.
+    # Each run warms up at the lowest and highest rate, and then tries all rates in an order of its
+    # own.
     orders = [session.set_to for session in fakes.sessions]
     assert all(order[:2] == [2_000, 5_000] for order in orders)
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)

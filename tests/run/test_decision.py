@@ -69,7 +69,8 @@ def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
 
 
 def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> None:
-    """Use a clock that begins at the window's end, since a played-back run is in the past."""
+    """Use a fake clock that begins at the window's end, because the recorded run lies in the
+    past."""
     race = synthetic.SyntheticRun(window_s=10, recorded_after_ms=121_000)
     synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
     lines: list[str] = []
@@ -95,7 +96,8 @@ def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> 
 
 
 def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
-    """The engine's count is decided at once; the view needs a longer look, or falls behind."""
+    """The verdict on the engine's count is decided at once. That on the view needs a longer look,
+    or is that it fell behind."""
     folder = folders.run(
         tmp_path / "count", RunSpec(window_s=10, recorded_after_s=121, delay_ms=20)
     )

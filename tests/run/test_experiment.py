@@ -34,7 +34,7 @@ SPIKE = "spike 2k 20k 10s"
 
 
 class Observed:
-    """A played-back session. It records the calls to it, and raises the `failures` of calls."""
+    """A played-back session that records the calls to it. A call raises its error in `failures`."""
 
     def __init__(self, session: PlayedBack, failures: dict[str, BaseException]) -> None:
         self._session, self._failures = session, failures

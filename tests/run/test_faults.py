@@ -66,7 +66,7 @@ class FakeDelay:
 
 
 class FakeRun:
-    """An engine of a session."""
+    """A fake of what a session has for one engine."""
 
     def __init__(self, stack: FakeStack) -> None:
         self.engine, self.delay = FakeEngine(), FakeDelay(stack)
@@ -108,7 +108,7 @@ def test_a_pause_lasts_as_long_as_it_promises_and_begins_when_it_says() -> None:
     bench = Bench("pause:broker@0.2s+0.1s")
     [done] = bench.run()
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
-    # Faults never begin too early; their delay depends on the machine's other programs.
+    # A fault never begins too early, but may be delayed by the machine's other programs.
     assert 190 <= done.at_ms - bench.faults.began_ms < 10_000
     assert done.until_ms is not None
     assert 90 <= done.until_ms - done.at_ms < 10_000
@@ -175,7 +175,7 @@ def test_only_services_with_an_expected_outage_are_excused() -> None:
 
 
 class FakeCluster:
-    """A cluster with the pods worker-0 and manager-0 on the node `far`."""
+    """A fake cluster with the pods worker-0 and manager-0 on the node `far`."""
 
     def __init__(self, did: list[tuple[str, str]]) -> None:
         self._did = did

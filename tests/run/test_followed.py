@@ -24,7 +24,7 @@ def names(
     *,
     has_faults: bool = False,
 ) -> list[str]:
-    """Return the names of the probes' classes."""
+    """Return the names of the classes of a run's probes."""
     stack, run = (
         FakeStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),

@@ -43,7 +43,7 @@ class Run:
 
 
 class Control:
-    """Kills, pauses and restarts immediately."""
+    """A fake control of services: it records kills, pauses and restarts, which take no time."""
 
     def __init__(self, did: list[str]) -> None:
         self._did = did
@@ -65,7 +65,7 @@ class Control:
 
 
 class Session:
-    """The stack, load and probes of a live session."""
+    """A fake session, with the stack, load and probes that a live session uses."""
 
     def __init__(self, engine: EngineGroup) -> None:
         self.did: list[str] = []
@@ -131,7 +131,7 @@ class Session:
 
 
 class Drive:
-    """A session that runs in a thread as in the main thread."""
+    """A live session that runs in a thread of the test, as it otherwise does in the main thread."""
 
     def __init__(self, logs: Path, arguments: LiveArguments) -> None:
         engine = EngineGroup([FakeEngine(), SecondEngine()])

@@ -34,7 +34,7 @@ class Generator:
 
 
 class Memory:
-    """Memory that lasts for a time that the test sets."""
+    """Fake memory that lasts for a time that the test sets."""
 
     left_s: float | None = None
 

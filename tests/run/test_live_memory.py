@@ -11,8 +11,8 @@ from racetrack.run.live.load import GIB, Forecast, Outlook
 
 
 def outlook_of(used: Callable[[float], float]) -> Outlook:
-    """Return the outlook after five minutes for 10 GiB of memory, with this use in GiB over
-    seconds."""
+    """Return the outlook after five minutes for memory of 10 GiB, of which `used(seconds)` GiB are
+    used."""
     now_s = 0.0
     forecast = Forecast("heap", lambda: (int(used(now_s) * GIB), 10 * GIB))
     found = None

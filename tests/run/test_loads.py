@@ -21,7 +21,8 @@ from tests.run.fluid_inserts import FluidInserts
 from tests.run.fluid_session import FakeClock
 
 INSERTS = "purchases"
-# Capacities of database, CDC and engine, and which of them is the bottleneck.
+# Capacities of database, CDC and engine, in inserts per second, and the stage that is the
+# bottleneck.
 WAYS = [
     ((900.0, 3_000.0, 9_000.0), "database"),
     ((4_000.0, 1_500.0, 9_000.0), "cdc"),

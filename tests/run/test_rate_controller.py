@@ -1,4 +1,5 @@
-"""Tests that RateController keeps a backlog of 5 to 30 s, and that constant cost means warm."""
+"""Tests that RateController keeps a backlog of 5 to 30 s, and that an engine counts as warm once
+its cost per pageview is constant."""
 
 import numpy as np
 import pytest

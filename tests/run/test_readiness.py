@@ -101,7 +101,7 @@ def test_brokers_that_run_elsewhere_are_not_scaled() -> None:
 
 
 def of_others(engine: str) -> dict[str, str]:
-    """Return other values of the settings of services that this engine does not use."""
+    """Return changed values of all settings for services that this engine does not use."""
     services = services_of(find_engine(engine), load())
     settings = applicability.affected_services().items()
     return {name: another_value(name) for name, service in settings if service not in services}

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Disk:
-    """File systems of given sizes, by folder."""
+    """Fake file systems: the test sets the free space of each folder."""
 
     def __init__(self) -> None:
         self.free: dict[str, int] = {}

@@ -18,11 +18,12 @@ WITH_REGISTRY = FakeEngine(needs=("registry", "debezium"))
 
 
 class Account:
-    """A service's account that is never read."""
+    """A fake account of a service that is never read."""
 
 
 class Contained(FakeStack):
-    """A stack whose broker is the registry, and whose containers, but one, have accounts."""
+    """A fake stack of containers. Its broker is also the registry, and all its containers but one
+    have accounts of CPU time and memory."""
 
     def apart(self, services: Sequence[str]) -> list[str]:
         return ComposeStack.apart(cast(ComposeStack, self), services)

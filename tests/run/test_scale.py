@@ -25,7 +25,8 @@ EXPONENT, OF_ONE = 0.8, 12_000.0
 
 
 class Fakes(FluidRuns):
-    """The environment of scaling."""
+    """Fake sessions of an engine whose capacity grows with its replicas, to plan and carry out
+    scaling."""
 
     def __init__(self, logs: Path) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ def test_the_least_number_that_holds_a_rate_is_found(fakes: Fakes) -> None:
     assert answer.startswith("2 replicas are the fewest tried that hold 15,000/s: in 2 of 2 runs")
     at_rate = [piece for piece in record.pieces if piece.pageviews_per_s]
     assert all((piece.window is None) == (piece.replicas == 1) for piece in at_rate)
-    # A rate above the capacity is not offered.
+    # A rate above the measured capacity is not offered.
     assert all(session.set_to in ([], [15_000]) for session in fakes.sessions)
 
 

@@ -20,7 +20,8 @@ BUSY = Work((CAPACITY_PER_S,) * 5, backlog_min_s=10, backlog_max_s=20, idle_shar
 
 
 class Engine:
-    """An engine with a lag of 1 s up to a share of its capacity, 3 s up to another, 8 s above."""
+    """A fake engine. Its lag is 1 s up to a share of its capacity, 3 s up to a second share, and 8
+    s above."""
 
     def __init__(
         self,
@@ -77,9 +78,9 @@ class Engine:
         (0.97, 0.99, {}, [(9_500, None), (9_500, None)]),
         (0.80, 0.90, {}, [(8_000, 8_500), (9_000, 9_500)]),
         (0, 0, {}, [(None, 500), (None, 500)]),
-        # A bound is at least two update intervals.
+        # Updates every 1.6 s raise the bound of 2 s to two intervals, so a lag of 3 s is within it.
         (0.80, 0.99, {"update_interval_ms": 1_600}, [(9_500, None), (9_500, None)]),
-        # A rate that the generator missed is no failure.
+        # A rate that the generator could not offer does not count as failed.
         (0.97, 0.99, {"offers": 8_200}, [(8_000, None), (8_000, None)]),
     ],
 )

@@ -26,7 +26,7 @@ from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
 
 
 class Idle(Probe):
-    """A probe of services that do not exist."""
+    """A probe that measures nothing, in place of those whose services do not exist here."""
 
     name = "Nothing"
     due = 0
@@ -62,7 +62,7 @@ class Generator:
 
 
 class Broker:
-    """A broker with all seven pageviews."""
+    """A fake broker that has all seven pageviews."""
 
     def __init__(self, *_: object) -> None: ...
 
