@@ -27,7 +27,8 @@ def settings() -> Settings:
 
 @pytest.fixture
 def context(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    """Return a context with the files of all parts that services look at before they start."""
+    """Return a context in which all parts seem installed: they have the files that services look at
+    before they start."""
     for part, files in FILES.items():
         for file in files:
             path = tmp_path / "parts" / part / file
@@ -51,7 +52,7 @@ Answer = Callable[[int, bytes], None]
 @pytest.fixture
 def answer() -> Iterator[Answer]:
     """Return `answer(port, message)`, which listens there and sends the message to every client: at
-    once, or after an HTTP request."""
+    once or, if it is an HTTP answer, after a request."""
     with contextlib.ExitStack() as servers:
 
         def serve(port: int, message: bytes) -> None:

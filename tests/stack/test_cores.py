@@ -19,7 +19,7 @@ needs_two = pytest.mark.skipif(len(HERE) < 2, reason="this machine has one core"
 
 @pytest.fixture
 def own_affinity() -> Iterator[None]:
-    """Restore the test process's cores at the end."""
+    """Restore the cores that the test's process may use, at the end."""
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)

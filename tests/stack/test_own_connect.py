@@ -234,7 +234,7 @@ def test_versions_are_those_of_its_plugins(connect: tuple[type[FakeConnect], str
 
 def test_it_is_a_service_that_faults_can_t_hit(words: Path) -> None:
     used = settings(words)
-    assert "debezium" in checks.services_of(FakeEngine(), used)  # a relay
+    assert "debezium" in checks.services_of(FakeEngine(), used)  # the relay to it
     with pytest.raises(UsageError, match="the debezium runs elsewhere, out of reach"):
         faults.services_hit(faults.parse("kill:debezium@1s"), FakeEngine(), used)
 

@@ -99,7 +99,7 @@ def test_its_topics_are_named_as_usual_and_all_is_removed(site: Site, tmp_path: 
 
 
 def rows(topics: CdcTopics, view: View) -> list[dict[str, object]]:
-    """Return the rows that have arrived."""
+    """Return the rows of a table that have arrived in its topic."""
     topics.read_on()
     found: list[dict[str, object]] = topics.table(view).to_pylist()
     return found

@@ -65,7 +65,8 @@ def test_with_tokens_the_check_passes(kafka: SecuredKafka) -> None:
 def test_clients_get_a_new_token_before_the_last_one_expires(
     kafka: SecuredKafka, tmp_path: Path
 ) -> None:
-    """The broker ends each session when its token expires."""
+    """The broker ends a session when its token expires, so that a client must have a newer one by
+    then."""
     settings = load(kafka.settings_with_tokens(lifetime_s=TOKEN_S))
     endpoint = elsewhere(settings)
     assert endpoint
@@ -208,7 +209,8 @@ def test_lost_packets_do_not_make_the_clock_less_certain(
 
 
 def require_as_far(clock: ServiceClock, delay_ms: int, is_accepted: bool) -> None:
-    """Fail unless the clock's bounds match the delay, and it is accepted or refused as expected."""
+    """Fail unless the clock's uncertainty matches the delay, and it is accepted or refused as
+    expected."""
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
     stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))

@@ -40,7 +40,7 @@ class Machine:
         return cast(ComposeStack, stack)
 
     def chosen(self, setting: str, *services: str, to_play: bool = False) -> tuple[str, list[str]]:
-        """Return the runtime for a setting, and the printed lines."""
+        """Return the runtime that is chosen with this value of RUNTIME, and the printed lines."""
         lines: list[str] = []
         stack = runtime.open_stack(
             load({"RUNTIME": setting, "AIRGAP": "false"}),

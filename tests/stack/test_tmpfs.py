@@ -6,7 +6,8 @@ from pathlib import Path
 
 from racetrack.stack import resources
 
-# Mounts of a container: its own are the data, /tmp and /dev/shm.
+# Mounts as in `/proc/<pid>/mountinfo` of a container. Its own folders in memory are the data, /tmp
+# and /dev/shm.
 MOUNTS = """\
 501 400 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l
 502 501 0:55 / /proc rw,nosuid - proc proc rw

@@ -114,7 +114,7 @@ def test_what_a_killed_harness_leaves_is_ended_and_its_run_is_reported(
     }
     found = (tmp_path / "start.log").read_text()
     assert found.startswith("The harness was killed; ended 1 processes (broker) and the data in ")
-    # The other child inherited no open file that the watchdog waits for, and is no service.
+    # The other child is no service, and has inherited no open file that the watchdog waits for.
     assert small.bystander.is_running()
 
 
@@ -218,7 +218,8 @@ def test_a_failure_that_stays_is_reported(
     assert text in capfd.readouterr().err
 
 
-# Commands that the harness runs beside services, in sessions of their own. Each takes long.
+# Code that runs commands as the harness does beside services, in sessions of their own. Each takes
+# long.
 TOP = """
 from racetrack.probes import top
 from racetrack.results.folder import RunFolder

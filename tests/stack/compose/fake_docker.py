@@ -24,7 +24,8 @@ HERE = {
 
 
 class FakeEngine(socketserver.ThreadingUnixStreamServer):
-    """Answers the requests before an engine's first use, over a socket of its own."""
+    """A fake Docker engine with a socket of its own. It answers the requests that precede the first
+    use of an engine."""
 
     daemon_threads = True
 

@@ -15,13 +15,13 @@ from racetrack.stack.services import debezium, mysql, redis
 from racetrack.workloads.contract import find_workload
 from tests.compose_files import service
 
-# The pattern of variables that Connect may read for a connector.
+# Connect's setting for the environment variables that a connector's configuration may refer to.
 ALLOWED = "CONNECT_CONFIG_PROVIDERS_ENV_PARAM_ALLOWLIST_PATTERN"
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    """Return the context of a native service. Nothing is started."""
+    """Return a context for the configuration of native services. Nothing is started."""
     settings: Settings = load()
     return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
 
@@ -39,10 +39,11 @@ def test_the_connector_is_the_native_one(workload: str, context: Context) -> Non
     elsewhere = {
         "database.hostname",
         "database.port",
-        "database.server.id",  # natively, a second server may train beside it
+        "database.server.id",  # natively, a second one may run for training
         "schema.history.internal.file.filename",
     }
-    # Confluent's converter has an option that keeps NULL; Apicurio's needs our transform.
+    # To keep NULL, Confluent's converter has an option, but Apicurio's, which is used natively,
+    # needs our transform.
     native = {k: v for k, v in native.items() if not k.startswith("transforms")}
     assert environment["CONNECT_VALUE_CONVERTER_IGNORE_DEFAULT_FOR_NULLABLES"] == "true"
     assert ours.keys() == native.keys()
@@ -77,7 +78,8 @@ def test_redis_is_set_up_as_natively(context: Context) -> None:
     words = service("redis")["command"]
     options = dict(zip(words[::2], words[1::2], strict=True))
     native = redis.configuration(context)
-    # The image listens on all addresses; protected mode and process titles do not matter there.
+    # Not compared are addresses, since the image listens on all, and two options that do not matter
+    # in a container.
     only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
     assert options == {name: native[name] for name in native.keys() - only_native}
 

@@ -19,13 +19,13 @@ BUILT, PULLED = {"Build": [{"Ref": "x"}]}, {"Pull": [{"Repository": "docker.io/l
 
 
 class Answers:
-    """An engine with one container and its image."""
+    """A fake engine with one container and its image."""
 
     def __init__(self, name: str, image: dict[str, Any], *, runs: bool = True) -> None:
         self._described = {
             "Image": ID,
             "Config": {"Image": name},
-            # The number of another process here, which must not be looked at.
+            # The id of another process on this machine, which must not be looked at.
             "State": {"Pid": 1, "Running": runs, "Status": "running" if runs else "exited"},
         }
         self.removed = False
@@ -71,7 +71,7 @@ def test_an_image_is_named_by_a_digest_only_if_it_can_be_pulled(
 
 
 def test_processes_that_can_not_be_seen_are_not_looked_for() -> None:
-    """The engine's process ids belong to other processes here."""
+    """The engine runs on another machine, so its process ids belong to other processes here."""
     answers = Answers("mysql:8.4.10", {})
     live = Containers(answers, "racetrack", visible=False).live("c")  # type: ignore[arg-type]
     assert isinstance(live, Unseen)

@@ -31,7 +31,7 @@ def refuse(**_: object) -> NoReturn:
 
 
 def fail(**_: object) -> NoReturn:
-    """Take the place of Docker's client if no engine may be used."""
+    """Take the place of Docker's client where it must not be called."""
     raise AssertionError("it was used")
 
 

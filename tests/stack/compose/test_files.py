@@ -36,14 +36,15 @@ def services(described: Describe) -> dict[str, Any]:
 
 def test_it_is_all_there(services: dict[str, Any], described: Describe) -> None:
     assert services.keys() - clients(services) == {*OF_THE_STACK, *OF_ENGINES}
-    # `up` starts both engines of the published experiment, and no client for users.
+    # `up` starts both engines of the published experiment, but no program that users run when they
+    # need it.
     started = described(*PUBLISHED, profile="none")["services"].keys()
     assert started == {*OF_THE_STACK, *OF_PUBLISHED_ENGINES} - {*ON_REQUEST}
 
 
 @FILES
 def test_every_variable_has_a_value(files: tuple[str, ...], described: Describe) -> None:
-    """Otherwise the value would come from the user's shell when `up` is called by hand."""
+    """If a variable had no value, `docker compose up` would take it from the user's shell."""
     for name, service in described(*files)["services"].items():
         unset = [key for key, value in service.get("environment", {}).items() if value is None]
         assert not unset, name
@@ -61,21 +62,21 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
         if line.startswith("FROM")
     ]
     assert len(bases) >= 4
-    # Each has its version from an argument, which docker-compose.yml takes from .env.
+    # The version of each image comes from an argument, which docker-compose.yml takes from .env.
     assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
 
 
 def test_every_image_that_is_built_here_is_labelled_with_its_versions(
     services: dict[str, Any],
 ) -> None:
-    """Otherwise a run would name a digest of the image, which nobody can pull."""
+    """Without labels, a run would name the image by its digest, which nobody can pull."""
     built = {name: service["build"] for name, service in services.items() if "build" in service}
     assert built.keys() & set(OF_THE_STACK) == {"loadgen", "debezium"}
     for name, build in built.items():
         file = dockerfile_of(services[name])
         last = re.split(r"^FROM ", file.read_text(), flags=re.MULTILINE)[-1]
         (label,) = re.findall(rf'^LABEL {re.escape(VERSIONS)}="(.*)"$', last, re.MULTILINE)
-        # An argument that a stage does not declare again is empty there.
+        # An argument is empty in a stage that does not declare it.
         known = re.findall(r"^ARG (\w+)$", last, re.MULTILINE)
         args = {arg: value for arg, value in build["args"].items() if arg in known}
         record = json.loads(Template(label.replace("\\", "")).substitute(args))
@@ -135,7 +136,7 @@ def test_the_broker_sends_its_clients_what_the_setting_says(
     where = f"{address}:{load().kafka_port}"
     if files == AIRGAP:
         assert broker["environment"]["KAFKA_OUTSIDE"] == where
-        assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # the internal listener
+        assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # of the internal listener
     else:
         assert f"outside://{where} " in broker["command"][0]
 
@@ -147,7 +148,7 @@ def test_selinux_lets_containers_read_what_is_mounted(
     found = described(*files)["services"].values()
     mounts = [mount for service in found for mount in service.get("volumes", [])]
     assert mounts
-    # Several containers share them: `Z` would make them private to one.
+    # Several containers share the mounted files: with `Z`, only one could read them.
     assert {(mount["type"], mount["bind"].get("selinux")) for mount in mounts} == {("bind", "z")}
 
 
@@ -193,7 +194,7 @@ def test_the_harness_reads_the_same(
     for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
         monkeypatch.setenv(name, value)
     services = Project(load({"LOADGEN_PORT": "50590"})).services()
-    assert services.keys() == {*OF_THE_STACK, *OF_ENGINES}  # clients are no services of a run
+    assert services.keys() == {*OF_THE_STACK, *OF_ENGINES}  # no programs for users
     assert services["loadgen"].is_built_here
     assert not services["mysql"].is_built_here
     assert services["loadgen"].ports == [50590]
@@ -218,5 +219,5 @@ def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
 
 
 def clients(services: dict[str, Any]) -> set[str]:
-    """Return the clients that a user runs once."""
+    """Return the names of the programs that users run when they need them."""
     return {name for name, each in services.items() if CLIENTS in each.get("profiles", [])}

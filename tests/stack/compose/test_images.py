@@ -12,7 +12,7 @@ from racetrack.stack.compose import preparation
 
 
 class Registry:
-    """A client that returns these events of a pull, as an engine does."""
+    """A fake client of Docker that returns these events of a pull, as an engine does."""
 
     def __init__(self, *events: dict[str, Any] | Exception) -> None:
         self._events = events

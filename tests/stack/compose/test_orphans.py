@@ -36,7 +36,7 @@ def start() -> Iterator[Start]:
 def test_every_command_of_the_harness_is_ended_and_no_native_service(
     stack_name: str, start: Start, program: Callable[[str], None]
 ) -> None:
-    program("#!/bin/sh\n")  # in this Docker engine, nothing is left
+    program("#!/bin/sh\n")  # a fake Docker: there, nothing is left
     commands = [
         start(processes.mark_command(stack_name, "top")),
         start(processes.mark_command(stack_name, "psql")),

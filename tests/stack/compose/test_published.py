@@ -24,7 +24,7 @@ from tests.compose_files import (
 from tests.image_facts import IMAGES
 from tests.stack.compose.conftest import Describe
 
-# Files that containers of published images get.
+# Files of this repository that containers of published images get.
 GIVEN = {
     "mysql": ("debezium/mysql-user.sh",),
     "loadgen": tuple(
@@ -38,7 +38,7 @@ SCRIPTS = {
 }
 # Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
-# The place where a published image is named.
+# Matches a line that names a published image, and the argument with its version.
 IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
 
 
@@ -66,7 +66,7 @@ def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
     texts = [file.read_text() for file in files_with_images()]
     tags = dict(found for text in texts for found in IMAGE.findall(text))
     for image in IMAGES.values():
-        # A Dockerfile for several engines takes its argument from several settings.
+        # If engines share a Dockerfile, its argument has several settings.
         argument = re.compile(rf"^ +{tags[image.name]}: \$\{{(\w+)\}}$", re.MULTILINE)
         settings = {found for text in texts for found in argument.findall(text)}
         for setting in settings or {tags[image.name]}:
@@ -166,10 +166,11 @@ def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[
     environment = services[name].get("environment", {})
     jvm = image_of(services[name]).jvm
     flags = jvm.value if jvm else ()
-    # They must not only be known flags: the start script must pass them on.
+    # It is not enough that the JVM knows these flags: the start script must pass their variables
+    # on.
     ours = {each for each in environment if re.search(r"OPTS|JVM_ARGS", each)}
     assert ours <= {each.variable for each in flags}
     all_flags = " ".join(environment.get(each.variable, each.otherwise) for each in flags)
     if all_flags:
-        # Files of arguments do not exist before the container starts.
+        # Leave out files of arguments (`@…`), which exist only in a running container.
         java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))

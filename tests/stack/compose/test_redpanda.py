@@ -14,10 +14,10 @@ from racetrack.install.versions import parse_env_file
 from tests.stack.compose.conftest import Describe
 
 MIB = 1 << 20
-# The names and types that Redpanda publishes, only of the properties that we set.
+# Names and types of the properties that we set, as Redpanda publishes them.
 LIST = Path(__file__).with_name("redpanda_properties.json")
 TYPES = {"boolean": bool, "integer": int, "string": str, "array": list, "object": dict}
-# Prints the configuration that it gets. rpk starts Redpanda with the same arguments.
+# A fake `rpk`, the program that starts Redpanda: it prints the configuration that it gets.
 RPK = """#!/bin/sh
 while [ "$1" != --config ]; do shift; done
 cat "$2"
@@ -41,7 +41,7 @@ class Configuration:
         (self._folder / "rpk").write_text(RPK)
         (self._folder / "rpk").chmod(0o755)
         for there, here in (
-            ("/tmp/", f"{self._folder}/"),  # container's path; the repository may be below it
+            ("/tmp/", f"{self._folder}/"),  # first, as the repository may be below /tmp
             ("/etc/racetrack/", f"{REPO}/"),
             ("$$", "$"),  # compose doubles dollar signs in its output
         ):

@@ -14,7 +14,8 @@ from racetrack.config import REPO
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
 SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'
-# Answers from files named by the last part of the URL; a missing file fails like HTTP 404.
+# A fake `curl`: it prints the file that the last part of the URL names, and fails without that
+# file, as for HTTP 404.
 CURL = """#!/bin/sh
 for last; do :; done
 echo "$@" >> "$ANSWERS/requests"

@@ -35,7 +35,7 @@ def pod(name: str, service: str, container_id: str = "c0ffee") -> dict[str, Any]
 
 @pytest.fixture
 def started(cluster: Cluster, tmp_path: Path) -> Iterator[KubernetesStack]:
-    """Start a stack of four pods, of which only MySQL's is on the node."""
+    """Start a stack of four pods, of which only MySQL's is on the agent's node."""
     write(tmp_path, {"pods/test-it_mysql-0_0b1c-77/mysql/0.log": ""})
     program, files = agent(), proc(tmp_path)
     parts = program.Groups(groups(tmp_path, V1), files), program.Noise(files, tmp_path)

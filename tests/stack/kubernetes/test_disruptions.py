@@ -26,7 +26,8 @@ POD = {
 
 
 class FakeKubectl(Kubectl):
-    """Records its commands; `fails` are the first words of commands that fail."""
+    """A fake `kubectl` that records its commands; `fails` are the first words of commands that
+    fail."""
 
     def __init__(self, *fails: str) -> None:
         super().__init__("test")
@@ -113,7 +114,7 @@ def test_a_drained_node_is_marked_first_so_that_a_killed_run_gives_it_back() -> 
 
 
 def test_a_network_is_cut_by_a_policy_where_there_is_one_that_cuts() -> None:
-    bench = Bench("exec")  # the broker is unreachable
+    bench = Bench("exec")  # so the broker can't be reached
     bench.cluster.cut("far", 0.0)
     assert "label pods flink-0 racetrack.dev/cut=yes --overwrite" in bench.kubectl.commands
     assert [each["kind"] for each in bench.kubectl.applied] == ["NetworkPolicy"]

@@ -22,7 +22,8 @@ from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
 from tests.waiting import wait_until
 
-# Runs the pod's commands here, with its folders below `pod`; `logs` prints `output`.
+# Part of the simulated `kubectl`: it runs the pod's commands on this machine, with the pod's
+# folders below `pod`; `logs` prints the file `output`.
 IN_FOLDERS = """
 if sys.argv[3] == "exec":
     import os, re
@@ -40,7 +41,7 @@ RUNNING: dict[str, Any] = {"running": {}}
 
 
 class JobCluster(Cluster):
-    """A cluster with the Job's pod."""
+    """A simulated cluster with the pod of the harness's Job."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -235,7 +236,7 @@ def test_the_pod_knows_the_harness_s_process_id(tmp_path: Path) -> None:
     (pod,) = (each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Job")
     first_line = pod["containers"][0]["command"][2].splitlines()[0]
     pid = tmp_path / "pid"
-    # Kubernetes replaces $$ in commands.
+    # In commands, Kubernetes replaces `$$` by `$`.
     as_run = first_line.replace("$$", "$").replace("/tmp/harness.pid", str(pid))
     with subprocess.Popen(["sh", "-c", as_run]) as shell:
         assert shell.wait() == 0

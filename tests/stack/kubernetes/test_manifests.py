@@ -52,7 +52,7 @@ def test_pods_get_the_settings_of_containers_and_the_address_for_clients_outside
 
 
 class Rendered(Kubectl):
-    """Renders these objects for each folder."""
+    """A fake `kubectl` that renders these objects for every folder."""
 
     def __init__(self, *objects: manifests.Object) -> None:
         super().__init__("test")

@@ -39,7 +39,7 @@ ROLE = "role.racetrack.dev/"
 
 
 class Pods(Kubectl):
-    """A cluster with these pods."""
+    """A fake `kubectl` of a cluster with these pods."""
 
     def __init__(self, *pods: dict[str, Any]) -> None:
         super().__init__("test")

@@ -17,8 +17,8 @@ from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl, NoCluster
 from racetrack.stack.kubernetes.stack import KubernetesStack
 
 SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
-# Answers from the file `answers` beside it, by the first words of the arguments; records the
-# commands that it gets.
+# A simulated `kubectl`: it answers by its first arguments, from the file `answers` beside it, and
+# records its commands.
 KUBECTL = f"""#!{sys.executable}
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
@@ -58,7 +58,7 @@ def stateful_set(service: str, role: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """Answers of the simulated `kubectl`."""
+    """A simulated cluster, with the answers of its `kubectl`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -173,7 +173,7 @@ def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path
 
 
 def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> None:
-    """Otherwise Ctrl-C would interrupt the removal of a namespace."""
+    """Otherwise, Ctrl-C could interrupt the removal of a namespace."""
     program = f"#!{sys.executable}\nimport os\nprint(os.getpgid(0) == os.getpid())\n"
     (tmp_path / "kubectl").write_text(program)
     assert Kubectl("test_it").run("delete", "namespace") == "True\n"

@@ -1,4 +1,5 @@
-"""Tests of class archives: created once, by a training, completely; failures are tolerated."""
+"""Tests of archives of a JVM's classes, which speed up its next starts: each is created once, by a
+training run, completely; failures are tolerated."""
 
 import os
 import subprocess
@@ -11,7 +12,7 @@ from racetrack.stack import prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
 
-# Signals that it is up, and writes its file on SIGTERM, as a JVM does.
+# A program that signals that it is up, and writes the archive on SIGTERM, as a JVM does.
 WRITES_AT_EXIT = """
 import pathlib, signal, sys
 def end(*_):

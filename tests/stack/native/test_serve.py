@@ -26,7 +26,7 @@ FAILS = "raise SystemExit(4)"
 
 @dataclass
 class Fake:
-    """A service that runs Python code; it is ready once the file `up` exists."""
+    """A fake service that runs Python code; it is ready once the file `up` exists."""
 
     name: str
     code: str

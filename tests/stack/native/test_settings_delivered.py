@@ -30,9 +30,9 @@ IN_FILES = in_env_files()
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
-# Overrides before a change, of the stack and of every engine.
+# Setting → settings that must be changed first, so that its own effect shows.
 FROM = {name: overrides for facts in FACTS for name, overrides in facts.changed_from.items()}
-# A workload's setting reaches only that workload's generator.
+# A workload's setting has an effect only if that workload is chosen.
 FROM |= {
     name.upper(): {"WORKLOAD": workload}
     for workload, module in plugins.of_all_workloads("settings").items()
@@ -49,7 +49,7 @@ def before(name: str) -> Overrides:
 
 
 def after(name: str) -> Overrides:
-    """Return the overrides with another value of this setting."""
+    """Return the overrides of `before`, and another value of this setting."""
     return {**before(name), name: another_value(name)}
 
 
@@ -66,8 +66,9 @@ def of_settings(overrides: Overrides) -> Overrides:
 
 @pytest.fixture(scope="module")
 def given(described: Describe) -> Given:
-    """Return a function from overrides to the values that services get from compose files, each
-    computed once. Labels are left out, as only the memory check reads them."""
+    """Return a function that returns the values which services get from compose files with these
+    overrides. It computes each result once. Labels are left out, as only the memory check reads
+    them."""
 
     @functools.cache
     def describe(files: tuple[str, ...], overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> N
     assert image.jvm
     variables = given(PUBLISHED, after(name))[service]["environment"]
     jvm = " ".join(variables.get(each.variable, each.otherwise) for each in image.jvm.value)
-    # The last such flag counts.
+    # If a JVM gets this flag repeatedly, the last one counts.
     assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
 
 
@@ -127,7 +128,7 @@ def native(context: Context, monkeypatch: pytest.MonkeyPatch) -> "Native":
 
 
 class Native:
-    """All words by which native services are started and configured."""
+    """The words of the commands and configurations of native services."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -148,7 +149,7 @@ class Native:
         return {word for line in said for word in line.split()}
 
     def stable(self, overrides: Overrides) -> set[str]:
-        """Return the words that are the same each time, unlike free ports."""
+        """Return the words that are the same each time; free ports, for example, are not."""
         return self.words(overrides) & self.words(overrides)
 
     def _with(self, overrides: Overrides) -> Context:

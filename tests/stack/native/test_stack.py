@@ -29,7 +29,8 @@ WITHIN_S = 10.0
 
 
 class Parts:
-    """Parts that become available when the test says so. If it never does, they fail."""
+    """Fake parts of an installation, each of which exists once the test says so. If the test never
+    does, the installation fails."""
 
     def __init__(self, *names: str) -> None:
         self.futures: dict[str, Future[Path]] = {name: Future() for name in names}
@@ -57,7 +58,7 @@ class Parts:
 
 @dataclass
 class Service:
-    """A process that waits, with one part; `on_check` is called at each check."""
+    """A fake service: a process that waits, with one part. `on_check` is called at each check."""
 
     name: str
     part: str
@@ -89,7 +90,7 @@ class Service:
 
 @dataclass
 class Faster:
-    """A fake archive that is created once, beside a peer."""
+    """A fake of what speeds up a service's later starts. It is made once, while its peers run."""
 
     peers: tuple[str, ...]
     peers_up: list[list[int]] = field(default_factory=list)
@@ -191,7 +192,7 @@ def test_what_makes_a_start_faster_is_made_after_the_end(name: str, parts: Parts
 
 
 def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
-    """Waiting for the process would take forever."""
+    """The stack must not wait for this process, which never ends by itself."""
     stack = NativeStack(load({"STACK_NAME": name}))
     code = "import sys; sys.stdin.read()"
     unmarked = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)

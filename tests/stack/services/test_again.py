@@ -8,7 +8,7 @@ from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, mysql
 from tests.service_facts import LAUNCHED
 
-# The registry's server behind nginx gets another free port each time.
+# Not tested is the registry: its server behind nginx gets another free port each time.
 SERVICES = [name for name in LAUNCHED if name != "registry"]
 
 

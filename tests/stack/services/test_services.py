@@ -33,7 +33,7 @@ def secrets(settings: Settings) -> list[str]:
 
 @pytest.fixture
 def context(context: Context) -> Context:
-    """Return a context with secrets that occur nowhere else, as `racetrack` does."""
+    """Return a context in which each secret is a text that occurs nowhere else."""
     secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
     return replace(context, settings=context.settings.model_copy(update=secret))
 
