@@ -45,7 +45,8 @@ def kafka(
 
 @pytest.fixture
 def kcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path for a script in kcat's place, with variables `partition` and `count`."""
+    """Return the path at which `play` writes a script that takes kcat's place. The script has the
+    variables `partition` and `count`."""
     script = tmp_path / "kcat"
     monkeypatch.setenv("PATH", str(tmp_path))
     return script
@@ -113,7 +114,7 @@ def test_a_topic_that_has_lost_its_beginning_is_refused(
 
 
 class OneByOne:
-    """A consumer of a partition with these messages."""
+    """A fake consumer of a partition with these messages."""
 
     def __init__(self, messages: Sequence[bytes | None]) -> None:
         self.messages = messages

@@ -60,7 +60,7 @@ class Place:
 
 @pytest.fixture
 def truth() -> Shop:
-    """Return a shop with pageviews inside and outside of the window."""
+    """Return a shop with pageviews inside and outside of the views' window of time."""
     made = shop.make()
     made.now_ms = now_ms()
     # Pageviews are recent, so that some are in the window, but none within 20 s of the window's
@@ -100,7 +100,7 @@ def inputs(
 
 
 class Delivered:
-    """Topics of CDC: each look shows the next of these shops, and then the last one again."""
+    """Fake topics of CDC. `read_on` moves to the next of these shops, and stays at the last one."""
 
     def __init__(self, *shops: Shop, altered: Callable[[str, list[dict[str, Any]]], None]) -> None:
         self._shops, self._altered = list(shops), altered
@@ -229,7 +229,7 @@ def test_an_engine_that_never_drains_is_compared_as_it_is(truth: Shop, tmp_path:
 
 
 def counting(truth: Shop, more: int) -> dict[str, pa.Table]:
-    """Return views of an engine that counted `more` pageviews too many in partition 1."""
+    """Return the views of an engine that counted `more` pageviews too many in partition 1."""
     content = shop.views(truth)
     for view, of in (
         ("pageviews_progress", lambda row: row["partition"] == 1),
@@ -268,7 +268,7 @@ def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> Non
 
 
 def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) -> None:
-    """Each look shows one pageview more, but never all in time."""
+    """Each time it is read, the view shows one pageview more, but not all of them in time."""
     missing = [1_000]
 
     def read_view(view: str) -> pa.Table:
@@ -322,7 +322,7 @@ def test_a_count_may_be_that_of_any_time_in_the_interval(
 
 
 def as_sent(_table: str, _rows: list[dict[str, Any]]) -> None:
-    """Alter nothing."""
+    """Leave the rows as they are."""
 
 
 def test_what_cdc_delivers_late_is_waited_for(truth: Shop, tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_what_cdc_delivers_wrong_is_not_the_engine_s_fault(truth: Shop, tmp_path
 
 
 def test_hostile_values_are_compared(truth: Shop, tmp_path: Path) -> None:
-    """PyMySQL returns one side, fastavro the other."""
+    """One side of the comparison is as PyMySQL returns it, the other as fastavro does."""
     many = Decimal("-99999.9999")
     last = datetime(9999, 12, 31, 23, 59, 59)  # as PyMySQL returns it
     name = "🦓 \"'<b>&\n\0"
