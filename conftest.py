@@ -19,7 +19,8 @@ pytest_plugins = ["tests.e2e.side_by_side", "tests.e2e.shared"]
 
 def pytest_configure() -> None:
     """Reset signal handlers and settings that tests must not inherit from the shell."""
-    # Background jobs and nohup ignore these signals, and child processes would inherit that.
+    # Background jobs and nohup ignore these signals. Tests, and the programs that they start, would
+    # inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # Tests must give the same result whether or not a Docker engine is running. Tests of containers

@@ -147,7 +147,8 @@ def _start() -> None:
 
 
 def _ours() -> psutil.Process | None:
-    """Return the dockerd of the cache folder; None if it does not run."""
+    """Return the process of the dockerd whose files are in the cache folder; None if it does not
+    run."""
     pidfile = home() / "dockerd.pid"
     with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
         process = psutil.Process(int(pidfile.read_text()))

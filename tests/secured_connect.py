@@ -61,7 +61,8 @@ class SecuredConnect:
 def secured_connect(
     folder: Path, kafka: SecuredKafka, registry: SecuredRegistry, mysql: SecuredMysql
 ) -> Iterator[SecuredConnect]:
-    """Start Kafka Connect; stop it at the end. It trusts the certificates of all three services."""
+    """Start Kafka Connect, which trusts the certificates of the three services; stop it at the
+    end."""
     parts = install.ensure(["kafka", "debezium"], install.read_versions(), print)
     port, behind_port = free_ports(2)
     make_certificates(folder)

@@ -1,4 +1,5 @@
-"""Tests that output survives the terminal, and signals end the work once, never the clean-up."""
+"""Tests that a lost terminal does not end the output, and that signals end the work once, but never
+the clean-up."""
 
 import contextlib
 import io

@@ -89,7 +89,7 @@ def test_a_line_is_found_with_an_interval_that_holds_it() -> None:
         assert found
         rows += abs(found.base_pct - 21.8) <= found.base_half_pct
         rows += abs(found.per_million_s - 12.1) <= found.per_million_half_s
-    # 95 % of 800, give or take three standard deviations.
+    # 95 % of the 800 intervals must hold the true value, give or take three standard deviations.
     assert 740 <= rows <= 780
 
 

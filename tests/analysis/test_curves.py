@@ -1,4 +1,4 @@
-"""Tests of curves: reading them, clocks that were set back, and rates."""
+"""Tests of curves (counts over time): reading them, clocks that were set back, and rates."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tests of figures from raw lines: only the window counts, and unmeasured values are None."""
+"""Tests of a run's figures from the lines of its raw files: only the judged window counts, and
+values that were not measured are None."""
 
 import csv
 import json

@@ -1,4 +1,5 @@
-"""Tests of the noise figures of synthetic series: the means are the programmed ones."""
+"""Tests of the figures on noise, which is what may have disturbed a run: for synthetic series, the
+means are the programmed ones."""
 
 import itertools
 from collections.abc import Sequence

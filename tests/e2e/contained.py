@@ -1,4 +1,5 @@
-"""Shared by engines' tests: verification in containers, after updates, deletions and a fault."""
+"""A check that engines' tests share: verification in containers, after updates, deletions and a
+fault."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """End-to-end tests of the experiment in containers, on images built here: its figures, its ports,
-and its two kinds of ends. Only the differences from native runs are checked."""
+and its end, by itself or by a signal. Only the differences from native runs are checked."""
 
 import csv
 import json
@@ -61,7 +61,8 @@ def bystander(client: docker.DockerClient, contained: Settings) -> Iterator[Any]
 def nothing_left(
     client: docker.DockerClient, contained: Settings, bystander: Any
 ) -> Callable[[], None]:
-    """Return a function that fails unless only the bystander is left."""
+    """Return a function that fails unless nothing of the stack is left, while the bystander still
+    runs."""
 
     def check() -> None:
         ours = {"label": f"{LABEL}={contained.stack_name}"}

@@ -128,7 +128,7 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     stack: ComposeStack, opened: Callable[[], ComposeStack]
 ) -> None:
     other = opened()
-    assert other.running() is None  # no user left it running
+    assert other.running() is None  # it is not marked as left running
     stack.leave_running(EXAMPLE)
     standing = other.running()
     assert standing

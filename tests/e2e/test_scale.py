@@ -1,4 +1,5 @@
-"""End-to-end test that scaling finds the calibration engine's programmed factor."""
+"""End-to-end test that `race scale` finds the factor by which the calibration engine's capacity is
+programmed to grow with its replicas."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Tests of the files that a build gets, and of changes in them."""
+"""Tests of the files that the build of an image gets, and of changes in them."""
 
 import os
 import shlex

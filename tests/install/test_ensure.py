@@ -1,4 +1,5 @@
-"""Tests that a part exists completely or not at all, even if its set-up is interrupted."""
+"""Tests that an installed part exists completely or not at all, even if its set-up is
+interrupted."""
 
 import shutil
 import signal

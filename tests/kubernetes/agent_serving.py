@@ -1,4 +1,5 @@
-"""An agent's samples, served by a thread of the test."""
+"""Samples of the agent (the program that measures the pods on a node), served by a thread of the
+test."""
 
 import threading
 from collections.abc import Iterator

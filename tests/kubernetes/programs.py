@@ -15,7 +15,7 @@ from racetrack.install.recipe import Recipe, Site
 
 KUBERNETES = "1.34.4"
 SOURCES = Path(__file__).parent
-# Module → the program that it becomes.
+# Folder of a Go module → the program that is compiled from it.
 PROGRAMS = {"components": "kubernetes", "dns": "coredns", "pod": "pod"}
 # The program `kubernetes` contains all of these; the name by which it is started selects one.
 COMPONENTS = (
@@ -35,7 +35,7 @@ LINKING = (
 
 
 def kubernetes() -> Recipe:
-    """Return the recipe of `bin`, a folder with the programs."""
+    """Return the recipe that compiles the programs into the folder `bin`."""
     files = [SOURCES / module / name for module in PROGRAMS for name in ("go.mod", "main.go")]
     sums = [SOURCES / module / "go.sum" for module in PROGRAMS]
     return Recipe(

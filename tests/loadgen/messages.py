@@ -8,7 +8,7 @@ from racetrack.config import REPO
 
 
 def message_ffi() -> FFI:
-    """Return an FFI with librdkafka's structs."""
+    """Return an object of cffi that knows librdkafka's structs."""
     ffi = FFI()
     ffi.cdef((REPO / "loadgen" / "rdkafka_abi.h").read_text())
     return ffi

@@ -101,7 +101,7 @@ def serving(**limits: Any) -> Iterator[Server]:
 
 
 def line_from(client: socket.socket) -> str:
-    """Return one line; "" at the end."""
+    """Return one line from the server; "" if it has closed the connection."""
     line = b""
     while not line.endswith(b"\n"):
         byte = client.recv(1)
@@ -112,7 +112,7 @@ def line_from(client: socket.socket) -> str:
 
 
 def all_from(client: socket.socket) -> str:
-    """Return everything until the server closes."""
+    """Return everything that the server sends until it closes the connection."""
     text = b""
     while part := client.recv(65536):
         text += part
@@ -120,7 +120,8 @@ def all_from(client: socket.socket) -> str:
 
 
 def all_until_hung_up(client: socket.socket) -> bytes:
-    """Return everything until the server closes with unread input, which resets the connection."""
+    """Return everything that the server sends until it closes the connection with unread input,
+    which resets the connection."""
     heard = b""
     with contextlib.suppress(ConnectionError):
         while part := client.recv(65536):

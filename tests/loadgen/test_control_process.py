@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 
 class CountingLoad(FakeLoad):
-    """Counts the requests for its statistics."""
+    """A fake load that counts the requests for its statistics."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tests of the shared counters and the histogram of lateness."""
+"""Tests of the counters that the generator's processes share, and of the histogram of lateness."""
 
 import os
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Tests of nodes' samples in the run folder: by the harness's clock, complete, summed by
-service."""
+"""Tests of the samples of Kubernetes' nodes in the run folder: their times are by the harness's
+clock, none is missing, and they are summed by service."""
 
 from collections.abc import Sequence
 from pathlib import Path

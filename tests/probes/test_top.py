@@ -1,4 +1,5 @@
-"""Tests of top's screens: read as printed, added up by service, without the first one."""
+"""Tests of reading top's output: values as printed, added up by service, without the first
+screen."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tests of a capacity search's loads, in particular inserts, followed by tracer events."""
+"""Tests of the loads that a capacity search can raise, in particular inserts, whose lag tracer
+events show."""
 
 from pathlib import Path
 from typing import cast

@@ -220,7 +220,7 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s
-    assert 0 < first.cpu_s <= second.cpu_s  # both services are this process
+    assert 0 < first.cpu_s <= second.cpu_s  # both fake services are this process
 
 
 def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(

@@ -1,4 +1,5 @@
-"""Tests that orphans of a killed run, and only they, are found by variables and ended."""
+"""Tests that the processes that a killed run leaves are found by environment variables and ended,
+and no others."""
 
 import errno
 import os

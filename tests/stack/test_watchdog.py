@@ -1,4 +1,5 @@
-"""Tests that the watchdog ends only what a killed harness leaves, and itself when dismissed."""
+"""Tests that the watchdog ends only what a killed harness leaves, and that it ends itself when it
+is dismissed."""
 
 import contextlib
 import errno

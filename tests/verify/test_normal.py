@@ -1,4 +1,5 @@
-"""Tests of converting every engine's types to one form: accepted losses, and refused values."""
+"""Tests of the conversion of every engine's types to one form: losses that are accepted, and values
+that are refused."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal

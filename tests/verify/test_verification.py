@@ -37,7 +37,7 @@ EDGE_MS = 20_000
 
 
 class Fakes:
-    """The part of an engine that a verification uses."""
+    """A fake of the part of an engine that a verification uses."""
 
     def __init__(self, read_view: ReadView, needs: Sequence[str] = ()) -> None:
         self._read_view, self.needs = read_view, needs
@@ -50,7 +50,7 @@ class Fakes:
 
 
 class Place:
-    """The part of a stack that a verification uses."""
+    """A fake of the part of a stack that a verification uses."""
 
     settings = load()
 

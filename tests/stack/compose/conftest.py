@@ -19,13 +19,13 @@ def compose_plugin() -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def described(compose_plugin: Mapping[str, str]) -> Describe:
-    """Return a function that returns the output of `docker compose config`."""
+    """Return a function that returns the output of `docker compose config` for given files."""
     return compose_files.described
 
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that makes a script the `docker` on PATH."""
+    """Return a function that puts a script on PATH as `docker`."""
 
     def make(text: str) -> None:
         (tmp_path / "docker").write_text(text)

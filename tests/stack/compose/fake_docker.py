@@ -49,7 +49,8 @@ class Handler(JsonHandler):
 
 @pytest.fixture
 def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
-    """Return a function that runs `find` with a given fake engine and compose plugin."""
+    """Return a function that runs `find`, which looks for a Docker engine, with a given fake engine
+    and compose plugin."""
     servers: list[FakeEngine] = []
 
     def find(

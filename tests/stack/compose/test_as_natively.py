@@ -39,7 +39,7 @@ def test_the_connector_is_the_native_one(workload: str, context: Context) -> Non
     elsewhere = {
         "database.hostname",
         "database.port",
-        "database.server.id",  # natively, a second one may run for training
+        "database.server.id",  # natively, a second one may run to make an archive
         "schema.history.internal.file.filename",
     }
     # To keep NULL, Confluent's converter has an option, but Apicurio's, which is used natively,

@@ -1,4 +1,4 @@
-"""Tests of the commands to a fake cluster when its pods and nodes are disrupted."""
+"""Tests of the commands by which pods and nodes of a fake cluster are disrupted."""
 
 import shlex
 from collections.abc import Collection, Sequence

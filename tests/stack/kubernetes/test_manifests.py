@@ -1,4 +1,4 @@
-"""Tests of the values that the harness reads from the manifests, and of its additions."""
+"""Tests of the values that the harness reads from the manifests, and of what it adds to them."""
 
 import json
 from copy import deepcopy

@@ -60,7 +60,8 @@ def heeding(runtime: str) -> list[str]:
 
 
 def of_settings(overrides: Overrides) -> Overrides:
-    """Return only the harness's settings; the others are read by compose or the installer."""
+    """Return only the settings that the harness reads; the others are read by compose or the
+    installer."""
     return {name: v for name, v in overrides.items() if name.lower() in every_setting()}
 
 

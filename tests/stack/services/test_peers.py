@@ -1,4 +1,5 @@
-"""Tests that peers have names in containers, and the broker another address outside."""
+"""Tests that services in containers reach each other by name, and that the broker has another
+address for clients outside."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ PEERS = {
 
 @pytest.fixture
 def inside(context: Context) -> Context:
-    """Return the context of a service in a container."""
+    """Return the context of a service in a container, whose peers have names."""
     return replace(context, settings=context.settings.model_copy(update=PEERS))
 
 

@@ -1,4 +1,5 @@
-"""Tests of every service before it runs: loopback only, announced ports, hidden secrets."""
+"""Tests of every service before it runs: it gets its ports and the loopback address, and its
+secrets are hidden."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests that compiled formulas are kept for later starts."""
+"""Tests that the classes into which Deephaven compiles formulas are kept for later starts."""
 
 import zipfile
 from pathlib import Path

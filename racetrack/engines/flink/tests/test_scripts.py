@@ -1,4 +1,4 @@
-"""Tests of the workloads' scripts that need no Flink: nothing is missing in them."""
+"""Tests, without Flink, that nothing is missing in Flink's scripts of the workloads."""
 
 import re
 

@@ -27,7 +27,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def finished(request: pytest.FixtureRequest) -> Door:
-    """Run an experiment of each kind."""
+    """Run an experiment with each of the KINDS of settings."""
     door = upsert_e2e.run("kstreams", 1_000, **KINDS[request.param])
     ended_well(door)
     return door

@@ -185,7 +185,7 @@ def _type(kind: Any) -> str:
 
 @dataclass(frozen=True)
 class Materialize:
-    """A running server."""
+    """A running Materialize for tests."""
 
     url: str
     statements: Statements

@@ -26,7 +26,7 @@ from racetrack.workloads.shop.tests.shop import Shop
 
 SCRIPT = REPO / "scripts" / "demo.sql"
 
-# Statements that sqlglot can't parse, as in Materialize's manual: kind → pattern of the rest.
+# Statements that sqlglot can't parse: kind → pattern of the rest, as in Materialize's manual.
 NAME, TEXT = r"\w+", r"'[^']*'"
 AVRO = rf"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION {NAME}"
 SEED = rf"SEED KEY SCHEMA {TEXT} VALUE SCHEMA {TEXT}"

@@ -26,7 +26,7 @@ for name, module in sys.modules.items():
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    """Return the context of a native service. Nothing is started."""
+    """Return a context for the configuration of native services. Nothing is started."""
     return Context(load(), tmp_path, {})
 
 

@@ -41,7 +41,7 @@ class Sent(NamedTuple):
 
 
 class FakeRenderer:
-    """Renders to a list of messages."""
+    """A fake renderer that makes a list of messages."""
 
     def __init__(self) -> None:
         self.messages: list[Sent] = []
@@ -61,7 +61,7 @@ class FakeRenderer:
 
 
 class Broker:
-    """Accepts as many messages as it has capacity for."""
+    """A fake broker that accepts as many messages as it has capacity for."""
 
     def __init__(self) -> None:
         self.topic: list[list[Sent]] = [[] for _ in USERS]

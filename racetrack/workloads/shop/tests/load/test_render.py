@@ -1,4 +1,5 @@
-"""Tests of sequence and renderer: a seed always gives the same events, and valid JSON."""
+"""Tests of the sequence of events and of the renderer that writes them: a seed always gives the
+same events, and valid JSON."""
 
 import json
 import zlib
