@@ -99,7 +99,7 @@ def out_of_bounds(known: Mapping[str, Any], value: int) -> str:
 
 
 def test_it_takes_writes_on_the_disk_that_it_is_given(configuration: Configuration) -> None:
-    """By default Redpanda requires 5 GiB free, which a tmpfs of 4 GiB never has."""
+    """Redpanda requires 5 GiB of free space by default, which a tmpfs of 4 GiB never has."""
     assert configuration()["redpanda"]["storage_min_free_bytes"] == 10 * MIB  # the minimum
 
 
