@@ -36,10 +36,11 @@ class Waves:
 
 @dataclass(frozen=True)
 class SyntheticRun:
-    """Parameters of a run; milliseconds since the window's start, rates in pageviews/s.
+    """Parameters of a run. Fields named `…_at_ms` count from the window's start; rates are in
+    pageviews per second.
 
-    `leak` is the growth of the lag in ms per ms. `noise_ms` is the standard deviation of the lag at
-    an update, independent between updates.
+    `leak` is the growth of the lag in ms per ms. The lag at each update has random noise with the
+    standard deviation `noise_ms`, independent of other updates.
     """
 
     window_s: float = 30.0

@@ -103,12 +103,13 @@ def waving(wave: Wave, **parameters: float) -> Make:
 
 
 def sawtooth(period_s: float) -> Wave:
-    """Return a function that makes sawtooth waves of 0.5 to 3 s."""
+    """Return a function that makes sawtooth waves, which raise the lag by 0.5 to 3 s."""
     return lambda rng: waves.sawtooth(period_s, rng.uniform(500, 3_000), SECONDS, rng)
 
 
 def autoregressive(tau_s: float) -> Wave:
-    """Return a function that makes AR(1) noise of 50 to 500 ms."""
+    """Return a function that makes AR(1) noise of the lag with the time constant `tau_s`. Its
+    standard deviation is drawn from 50 to 500 ms for each run."""
     return lambda rng: waves.autoregressive(tau_s, rng.uniform(50, 500), SECONDS, rng)
 
 

@@ -48,7 +48,7 @@ class Gate:
         )
 
     def exceeded_by(self, figures: NoiseFigures | None) -> str:
-        """Return a text on which limits were exceeded; empty if none."""
+        """Describe the limits that were exceeded; return an empty text if there are none."""
         if not figures:
             return ""
         found = []

@@ -76,7 +76,7 @@ class EngineGroup(Engine):
             )
 
     def prepare_inputs(self, stack: Stack) -> None:
-        """Create what the members' scripts expect."""
+        """Create what the members' scripts expect but can't create themselves, such as topics."""
         for each in self._members:
             each.prepare_inputs(stack)
 

@@ -19,10 +19,11 @@ DOCUMENTATION = ("usr/share/doc", "usr/share/man", "usr/share/lintian", "usr/sha
 
 @dataclass(frozen=True)
 class Packages:
-    """Packages of a part from the release `suite`.
+    """The packages that provide `part` (such as `mysql`), from the distribution's release `suite`.
 
-    They are the first package of `either` that the archive offers, and its dependencies whose name
-    matches `needed`. Files that match the patterns `never_read` are removed.
+    The main package is the first of `either` that the archive offers. Of its dependencies, those
+    whose names match `needed` are included. After unpacking, files and folders that match
+    `never_read` are removed.
     """
 
     part: str

@@ -165,7 +165,8 @@ def _expanded(place: str) -> str:
 
 
 def _is_there(place: str) -> bool:
-    """Return whether a find-links location may exist. pip skips missing folders; uv would fail."""
+    """Return False if a find-links location is a folder that does not exist. Other URLs are not
+    checked. pip skips missing folders, but uv would fail."""
     url = urlsplit(place)
     return url.scheme not in ("", "file") or Path(url2pathname(url.path)).exists()
 

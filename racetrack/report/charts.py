@@ -30,8 +30,8 @@ FIGURES_BY_RATE = (
 FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib", "lag_p99_ms")
 # The axis is logarithmic if the highest value is more than this many times the lowest.
 LOG_FROM = 20
-# Curves have 10 points per second (GRID_MS). For a long run, a chart shows only INSTANTS points,
-# which hides nothing, since counts only rise.
+# A chart shows a point every GRID_MS, but at most about INSTANTS points: in a run of more than 9 s
+# they are further apart. Counts only rise, so no peak lies between two points.
 GRID_MS, INSTANTS = 100.0, 90
 MARKED_ACTIONS = ("rate", "load", "events", "note")  # faults have marks of their own
 CAPACITY = "capacity (95 % interval)"

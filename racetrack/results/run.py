@@ -132,7 +132,8 @@ class Counts(StrictModel):
 
 
 class Measured(Counts):
-    """Raw counts. `results` are computed from these and from the other files of the run folder."""
+    """Raw counts and times of a run. The figures under `results` in `run.json` are computed from
+    these and from the other files of the run folder."""
 
     window: Window
     rate_set_ms: int = Field(description="When the rate was set, epoch milliseconds.")

@@ -142,8 +142,9 @@ class UpFile:
         return self._recorded("runtime")
 
     def run_name(self) -> str:
-        """Return the recorded run's `RUN_NAME` (see elsewhere.py): the name of the objects that it
-        created in services that the user provides. Empty if there is no record."""
+        """Return the name (RUN_NAME, see elsewhere.py) with which the names of all objects begin
+        that the recorded run created in services that the user provides. Empty if there is no
+        record."""
         return self._recorded("run_name") or ""
 
     def _recorded(self, name: str) -> str | None:

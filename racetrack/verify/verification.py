@@ -176,8 +176,8 @@ class Verification:
             raise RacetrackError("The verification was stopped.")
 
     def _verify_cdc(self) -> CdcVerified | None:
-        """Compare the CDC topics with MySQL's tables until they are equal or receive no more
-        messages.
+        """Compare the CDC topics with MySQL's tables until both are equal, or until the topics
+        receive no more messages.
 
         Afterwards `source` contains the rows of the topics, which are the engine's input. If the
         engine does not use CDC, `source` contains MySQL's rows, and the result is None."""

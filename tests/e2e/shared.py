@@ -39,7 +39,8 @@ CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
 
 
 def write_odd_rows(door: "Door") -> None:
-    """Once the rate is set, write odd text, NULLs and the largest numbers into some rows."""
+    """Wait until the run has set its rate (step 4), then write odd text, NULLs and the largest
+    numbers into some rows of MySQL."""
     door.until(r"^\[4/")
     settings = load()
     with net.mysql(settings).connect() as connection, connection.cursor() as cursor:
@@ -55,8 +56,8 @@ def write_odd_rows(door: "Door") -> None:
 
 
 def refusal_of(engine: str, value: bytes | None) -> str:
-    """Once the rate is set, send a message that the engine can't read to the third partition.
-    Return the run's outcome."""
+    """Start a run, wait until it has set its rate (step 4), and send a message that the engine
+    can't read to the third partition. Return the run's outcome."""
     door = Door("run_experiment.sh", engine, "1000", "60", "1", "1.0", "--decide-within", "0")
     door.until(r"^\[4/")
     producer = Producer(net.kafka(load()).librdkafka())

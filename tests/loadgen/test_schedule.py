@@ -31,8 +31,8 @@ def built(first: int, later: list[tuple[int, int]], part: int = 0) -> tuple[Sche
 
 
 def reference(first: int, later: list[tuple[int, int]], part: int, t_ns: int) -> int:
-    """Return the number of events that are due by `t_ns`, by definition: the phase and the integral
-    of the rate, in exact fractions."""
+    """Compute the number of events due by `t_ns` from its definition, in exact fractions: the part
+    of an event at the start plus the integral of the rate, rounded down."""
     total = Fraction(part, PER_SECOND)
     at_ns, rate = START_NS, first
     for gap, next_rate in later:

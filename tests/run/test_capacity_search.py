@@ -1,5 +1,5 @@
-"""Tests of the whole capacity search, on a fake engine and a fake clock; `limit.json` records what
-was found, also if a run failed."""
+"""Tests of the whole capacity search, with a fake engine and a fake clock. They also check that
+`limit.json` contains what was found before a run failed or the search was interrupted."""
 
 import json
 import signal

@@ -54,8 +54,8 @@ def test_an_overloaded_engine_shows_what_it_works(tmp_path: Path) -> None:
 
 
 def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path: Path) -> None:
-    """The engine takes its whole backlog in one update, at a fixed cost per update. While its
-    backlog is small, updates are short, so that it processes less than it can."""
+    """Each update takes in the whole backlog and has a fixed cost. While the backlog is small, that
+    cost is a large share of an update's time, so the engine is slower than it can be."""
     growing = SimulatedEngine(per_s=300_000, noise=0.001, fixed_s=1.5)
     at = Drive(tmp_path, growing)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)

@@ -57,8 +57,8 @@ class KafkaStreams(UpsertEngine):
             )
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
-        """Return `at_ms`, or with transactions the current time. A row can be read only after its
-        transaction was committed, and the time of the commit is unknown."""
+        """Return `at_ms`; if the engine uses transactions, return the current time, since a row can
+        be read only after its transaction was committed, and the time of the commit is unknown."""
         is_transaction = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
         return now_ms() if is_transaction else at_ms
 

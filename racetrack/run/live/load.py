@@ -28,8 +28,8 @@ WARN_S = 300.0
 # reading or a garbage collection takes.
 STOP_S = 20.0
 GROWTH_OVER_S = 60.0
-# The growth of heaps is measured over a longer time, because it takes minutes until garbage
-# collections show how much memory remains in use.
+# Heaps need a longer time than GROWTH_OVER_S, because it takes minutes until garbage collections
+# show how much memory remains in use.
 HEAP_GROWTH_OVER_S = 600.0
 SETTLES_S = 30.0
 FULL = 0.92  # share of a limit beyond which the load stops if the use grows at all

@@ -104,7 +104,8 @@ def test_rows_that_are_few_are_all_read() -> None:
 
 
 def test_rows_that_do_not_add_one_each_are_read_until_all_keys_are_found() -> None:
-    """An example is a sum of totals, which subtracts the old total before it adds the new one."""
+    """Reading can stop early only if each row adds one to a total. A view that sums totals, for
+    example, first subtracts the old total and then adds the new one."""
     topic = Topic(run=50, rows=EVERY)
     topic.written = [
         Written(row.topic, row.offset, row.at_ms, row.key, b"%d" % (2 * total_of(row)))

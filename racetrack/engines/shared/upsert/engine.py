@@ -44,8 +44,8 @@ class UpsertEngine(Engine):
     def __init__(
         self, open_topics: OpenTopics = Topics, follow_tracer: FollowTracer = tracer.follow
     ) -> None:
-        """Create the engine. The arguments are functions that read topics of a Kafka;
-        tests replace them."""
+        """Create the engine. The arguments are the functions that read its topics from Kafka; tests
+        replace them."""
         self._open_topics, self._follow_tracer = open_topics, follow_tracer
 
     def topic_of(self, view: str) -> str:

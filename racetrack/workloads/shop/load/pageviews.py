@@ -27,8 +27,8 @@ class Pageviews(Events):
     def __init__(
         self, settings: ShopSettings, users_by_partition: Sequence[Sequence[int]], ffi: Any = None
     ) -> None:
-        """`users_by_partition` contains all user ids, including those reserved for tracer
-        events."""
+        """Create the pageviews. `users_by_partition` contains all user ids, including those
+        reserved for tracer events."""
         self._settings, self._ffi = settings, ffi
         self._reserved = Reserved.of(settings)
         self._viewers = self._reserved.viewers(users_by_partition)
