@@ -25,6 +25,7 @@ from racetrack.analysis.curves import (
     Curve,
     Curves,
     Floats,
+    TrustedCurves,
     UpdateGaps,
     recorded_until_ms,
     throughput,
@@ -282,7 +283,7 @@ def _bottleneck_before_engine(measured: Lag, short: Shortfalls) -> VerdictKind |
     return VerdictKind.BROKER_BOUND if limits(measured.broker, short.broker) else None
 
 
-def _why_not_judged(curves: Curves, series: LagSeries, rates: Throughput) -> str | None:
+def _why_not_judged(curves: TrustedCurves, series: LagSeries, rates: Throughput) -> str | None:
     """Return why the lag cannot be computed; None if it can."""
     if series.end_ms <= series.start_ms:
         if curves.step:

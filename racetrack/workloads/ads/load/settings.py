@@ -19,9 +19,9 @@ MIN_EVENT_BYTES, MAX_EVENT_BYTES = 280, 65_536
 @dataclass(frozen=True)
 class AdsSettings:
     """The numbers of campaigns, ads and users, the topic, whether times are skewed, and the skew of
-    the ads' popularity (exponent of Zipf's law). `event_bytes` is the size to which events are padded; 0: no padding.
-    `redis` is the host and port of a Redis that the engine queries for campaigns; None if it
-    queries none."""
+    the ads' popularity (exponent of Zipf's law). `event_bytes` is the size to which events are
+    padded; 0: no padding. `redis` is the host and port of a Redis that the engine queries for
+    campaigns; None if it queries none."""
 
     seed: int
     topic: str
