@@ -140,7 +140,7 @@ class WorkerPool:
         return self.counters.lateness(len(self._workers))
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return one entry per worker, for `stats`."""
+        """Return one entry per worker, for the answer to the command `stats`."""
         return [
             {
                 "pid": worker.pid,

@@ -19,8 +19,8 @@ from deephaven.table_listener import listen
 
 
 # Write directly to the standard output of the process: print() would also write to the IDE's
-# console, and in another order than the server's log. A single write keeps the lines of a cycle
-# together.
+# console, and its lines could be out of order with the rest of the server's log. A single write
+# keeps the lines of one update cycle together.
 def say(lines):
     os.write(1, "".join(f"RACETRACK {line}\n" for line in lines).encode())
 

@@ -223,7 +223,7 @@ class Searched:
 def searched(
     engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
 ) -> Searched:
-    """Run one search on a simulated engine."""
+    """Run one capacity search on a simulated engine; compare its result with the true capacity."""
     runs = FluidRuns(engine, rng, durations)
     found = find(runs)
     if found is None:

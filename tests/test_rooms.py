@@ -63,7 +63,7 @@ def test_the_harness_imports_no_engine(imports: grimp.ImportGraph) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recipe_needs_the_standard_library_only(name: str, imports: grimp.ImportGraph) -> None:
-    """Recipes run before anything is installed."""
+    """The recipe says how to install the engine, and runs before anything is installed."""
     for found in imported_by(imports, f"racetrack.engines.{name}.recipe").values():
         elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
         shared = "racetrack.engines.shared.java_program.recipe"

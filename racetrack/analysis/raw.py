@@ -194,9 +194,10 @@ def never_falling(counts: Sequence[float]) -> list[float]:
 def noise(folder: Path) -> list[NoiseRow]:
     """Return the rows of `noise.csv`; an empty list if the run has no such file.
 
-    On Kubernetes, the rows of `noise_nodes.csv` follow, of one machine after the other. CPU time of
-    services and harness on a machine is summed over its nodes and the harness, where these are on
-    the same machine."""
+    On Kubernetes, the rows of `noise_nodes.csv` follow, grouped by machine. If several nodes run on
+    one machine, it has one series of rows, with the CPU time of services and harness summed over
+    these nodes. Nodes on the harness's machine are added to the rows of `noise.csv` in the same
+    way."""
     here = [noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
     machines: dict[str, dict[str, list[NoiseRow]]] = {"": {"": here}}
     for row in complete_rows(shared_file(folder, "noise_nodes.csv")):

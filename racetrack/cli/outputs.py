@@ -1,5 +1,5 @@
-"""Options of commands that have a result: `--json`, `--csv` and `--markdown`, and `--fail-if` with
-`--against`."""
+"""Options of commands that have a result. `--json`, `--csv` and `--markdown` write it to files;
+`--fail-if` gives conditions on it, which may be changes relative to the baseline of `--against`."""
 
 import functools
 import sys

@@ -179,8 +179,8 @@ class Engine(ABC):
         return ()
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
-        """Return the engine's own services that a stack with these settings starts, which are all
-        that the user does not provide."""
+        """Return the engine's own services that a stack with these settings starts: all except
+        those that the user provides."""
         return tuple(provided.here(self.services, settings))
 
     def runs_elsewhere(self, settings: Settings) -> bool:

@@ -390,9 +390,9 @@ def _line(
 
 
 def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
-    """Return a chart of the four counts, summed over the partitions, since the window began. Counts
-    since the topic was created would be so large that the gaps between the curves were
-    invisible."""
+    """Return a chart of four counts (due, handed over, stored, processed), summed over the
+    partitions and counted from the beginning of the window. Counted from the topic's creation, they
+    would be so large that the gaps between the curves would be invisible."""
     until_ms = curve_files.recorded_until_ms(curves)
     first_ms = max(parts[0].at_ms[0] for parts in (curves.due, curves.published))
     every_ms = max(GRID_MS, np.ceil((until_ms - first_ms) / INSTANTS / GRID_MS) * GRID_MS)

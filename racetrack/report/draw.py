@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# A line is reduced to two points in each of this many columns (a third of the chart's width in
-# pixels), which keeps all peaks but makes the page small.
+# A line is reduced to its lowest and highest point in each of this many columns. That keeps all
+# peaks, and keeps the page small. The number is a third of the chart's width in pixels.
 COLUMNS = 100
 # Okabe and Ito's colours, distinguishable with any colour vision. Yellow is left out, since it is
 # too pale on white. Each colour has its own stroke and marker.
@@ -227,7 +227,8 @@ def _axes(axes: Axes, chart: Chart) -> None:
 
 
 def _mark(axes: Axes, mark: Mark) -> None:
-    """Draw a line with the event's name at its beginning, and a line at its end."""
+    """Draw a vertical line where the event begins, labelled with its name, and another where it
+    ends, if it has ended."""
     axes.axvline(mark.begin, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
     axes.annotate(
         mark.name,

@@ -28,7 +28,8 @@ def sentences(scale: Scale) -> list[str]:
 
 
 def _describe_factors(scale: Scale) -> str:
-    """Compare the capacity of the most replicas, then of the others, with that of the fewest."""
+    """Return a sentence with the factor by which each larger number of replicas raises the capacity
+    over the smallest number, beginning with the largest."""
     known = [step for step in scale.steps if step.factor][::-1]
     if not known:
         return (

@@ -338,8 +338,8 @@ def _describe_cdc_tables(verified: Verified) -> list[str]:
 def _describe_wrong(
     heading: str, name: str, found: ViewFinding, sides: tuple[str, str]
 ) -> list[str]:
-    """Return lines on a wrong view or topic: what is wrong, and its first wrong rows as `sides`
-    have them."""
+    """Return lines on a wrong view or topic: what is wrong, then the first wrong rows. Each row is
+    shown as it is on each of the two sides, whose names are `sides` (such as source and engine)."""
     lines = [_line(heading, f"{name}: {describe_wrong_view(found)}")]
     for row in found.first[:SHOWN_ROWS]:
         lines += [

@@ -34,8 +34,8 @@ STEPS = (
 )
 TOP_SUMMARY = "top_summary.log"
 VERIFY = "compare every view with the sources"
-# Probes may write rows this late. A verdict waits for them, so that the report, which reads all
-# rows, comes to the same verdict.
+# Probes may write a row up to this long after the time that it describes. A verdict waits for this
+# long after its window, so that the report, which reads all rows, comes to the same verdict.
 ROWS_WITHIN_MS = 1_000
 
 Watch = Callable[[float, str], None]

@@ -106,7 +106,8 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
     with folder.recording() as run:
         run.runtime = stack.runtime
         run.data_in_memory = stack.data_in_memory
-        # Copy with every field set explicitly, because fields that were never set are not written.
+        # A copy in which every field is set explicitly: fields left at their defaults would not be
+        # written.
         run.arguments = RunArguments(**dict(arguments))
         run.outcome = "unfinished"
         run.settings = for_record(settings)

@@ -190,7 +190,7 @@ class Verification:
         with closing(self._inputs.open_cdc(self._stack, self._workload)) as cdc:
             caught_up_after_s, found = self._await_cdc(cdc, in_mysql)
             for view in table_views:
-                self._given(view, cdc)
+                self._from_topic(view, cdc)
             for table, unfit in cdc.unfit.items():
                 name = self._workload.cdc_topic(table)
                 self._unfit[name] = UnfitMessages(
@@ -252,8 +252,9 @@ class Verification:
             self._not_computed[view.name] = str(error)
         return self._not_computed.get(view.name)
 
-    def _given(self, view: View, cdc: CdcTopics) -> None:
-        """Create `source.<table>` and `expected.<table>` from the table's topic."""
+    def _from_topic(self, view: View, cdc: CdcTopics) -> None:
+        """Create `source.<table>` and `expected.<table>` for the view of a MySQL table, from the
+        rows that its CDC topic delivered."""
         self._not_computed.pop(view.name, None)
         self._db.execute(
             f"DROP TABLE IF EXISTS source.{view.name}; DROP TABLE IF EXISTS expected.{view.name}"

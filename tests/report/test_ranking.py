@@ -1,6 +1,6 @@
 """Tests of the page that ranks engines, in a real browser: order, factors, intervals and marks; on
-a phone, in both themes, with the keyboard, and without any other file. The page is made of
-synthetic results, and is the committed one."""
+a phone, in both themes, with the keyboard, and without loading any other file. Several tests run on
+two pages: one made from synthetic results, and the committed one."""
 
 import json
 import re

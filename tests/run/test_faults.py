@@ -66,7 +66,7 @@ class FakeDelay:
 
 
 class FakeRun:
-    """A fake of what a session has for one engine."""
+    """A fake `EngineRun`, with only the attributes that `ServiceControl` uses."""
 
     def __init__(self, stack: FakeStack) -> None:
         self.engine, self.delay = FakeEngine(), FakeDelay(stack)

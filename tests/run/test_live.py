@@ -1,5 +1,5 @@
-"""Tests of a live session: actions are executed, recorded, and begin new segments; it ends in good
-order."""
+"""Tests of a live session: its actions are executed and recorded, and begin new segments of the
+recording; the session ends in good order."""
 
 import csv
 import json

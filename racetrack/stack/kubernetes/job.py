@@ -33,7 +33,8 @@ COPY_EVERY_S = 5.0
 # Copying files may take at most this share of the time, even over a slow connection.
 COPIES_SHARE = 0.3
 COPIED_WITHIN_S = 120.0
-# Give up if the cluster has not answered for this long. The harness in the Job continues meanwhile.
+# Give up if the cluster has not answered for this long. The harness in the Job does not depend on
+# this connection.
 SILENT_WITHIN_S = 600.0
 CLEANS_UP_WITHIN_S = 150.0
 OUTPUT_ENDS_WITHIN_S = 10.0

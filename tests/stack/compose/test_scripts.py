@@ -29,7 +29,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
-    """Return a folder with the answers of Connect and the registry, one file each."""
+    """Return a folder with a fake `curl`, and the answers of Kafka Connect and the schema registry
+    that it gives, one file each."""
     (tmp_path / "curl").write_text(CURL)
     (tmp_path / "curl").chmod(0o755)
     for name, text in {"status": RUNNING, "subjects": SUBJECTS, "connectors": "[]"}.items():

@@ -28,8 +28,9 @@ from racetrack.workloads.ads.load.sequence import (
     skew_ms,
 )
 
-# Lengths of the four fragments in words of eight bytes, and in bytes. All fragments except the
-# third have a fixed length, because all UUIDs have the same length.
+# Space for each of the four fragments, in words of eight bytes; and their exact lengths in bytes.
+# The third fragment (ad type and event type) has no exact length. The others have, because all
+# UUIDs are equally long and times have thirteen digits.
 _HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
 _HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
 SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
