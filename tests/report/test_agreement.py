@@ -40,6 +40,12 @@ def search(
             "runtime": "native",
             "machine": {"cpu_model": "A", "cores": 2, "memory_gib": 8},
             "settings": {"steady_heap": "4g", "stack_name": "here"},
+            "arguments": {
+                "start_per_s": 10,
+                "warm_up_s": 120,
+                "within_s": 900,
+                "bounds_ms": [2_000],
+            },
             "outcome": "ok",
             "capacity": {"per_s": per_s, "low": per_s, "high": per_s},
             "sustainable": [
