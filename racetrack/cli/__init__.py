@@ -5,6 +5,7 @@ and modules import slow dependencies inside functions.
 """
 
 import importlib
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -116,6 +117,8 @@ def race() -> None:
 
 def main() -> None:
     """Run the command with which a shell script was called, or print completions for the shell."""
+    # Until a command handles Ctrl-C itself. Click would exit with 1.
+    signal.signal(signal.SIGINT, lambda number, _frame: sys.exit(128 + number))
     environment.settle()
     arguments = sys.argv[1:]
     if arguments[:1] == [POSITIONAL_FORM]:

@@ -68,6 +68,16 @@ def test_a_bad_setting_ends_in_one_message(monkeypatch: pytest.MonkeyPatch) -> N
     assert "KAFKA_PORT: 'none' is not a whole number" in result.output
 
 
+def test_ctrl_c_before_a_command_has_begun_has_its_own_exit_code() -> None:
+    program = (
+        "import os, signal, sys, threading; from racetrack.cli import main;"
+        " threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT]).start();"
+        " sys.argv[1:] = ['engines']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
 def test_images_are_not_built_for_a_push_without_a_registry() -> None:
     result = CliRunner().invoke(cli.race, ["images", "--push"])
     assert result.exit_code == 2
