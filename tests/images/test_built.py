@@ -71,7 +71,7 @@ def test_an_image_is_pushed_and_its_digest_reported(tmp_path: Path) -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Run the image that stands in for Redpanda, alone; return its container, and the address of
+    """Run only the image that replaces Redpanda; return its container, and the address of
     its registry."""
     (tmp_path / "env").write_text(
         "BIND_ADDRESS=0.0.0.0\nSTACK_NAME=in-a-test\nKAFKA_PORT=9092\nSCHEMA_REGISTRY_PORT=8081\n"

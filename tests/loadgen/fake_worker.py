@@ -1,4 +1,4 @@
-"""A stand-in for a worker: counts what it is told to send, but sends nothing.
+"""A fake worker. It counts the events that it should send, but sends nothing.
 
 python -m tests.loadgen.fake_worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS
 """

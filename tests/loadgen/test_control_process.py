@@ -37,7 +37,7 @@ class CountingLoad(FakeLoad):
 
 
 class Generator:
-    """A stand-in for the generator, whose loop runs in a thread."""
+    """A fake generator, whose loop runs in a thread."""
 
     def __init__(self) -> None:
         self.load = CountingLoad()
