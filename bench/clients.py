@@ -17,7 +17,6 @@ from loadgen.stats import LATENESS_WINDOW_NS
 CROWD = Path(__file__).with_name("crowd.py")
 KINDS = ("pageviews", "purchases")
 ASK_EVERY_S = 0.05
-WARM_UP_S = 20.0
 WINDOW_S = LATENESS_WINDOW_NS / 1e9
 
 
@@ -33,10 +32,10 @@ class Polite:
         self._socket.sendall(f"{line}\n".encode())
         return self._lines.readline()
 
-    def window(self) -> tuple[dict[str, Any], list[float]]:
-        """Send small requests for WINDOW_S; return the statistics at the end and the response
+    def window(self, window_s: float) -> tuple[dict[str, Any], list[float]]:
+        """Send small requests for `window_s`; return the statistics at the end and the response
         times in ms."""
-        took_ms, until_s = [], time.monotonic() + WINDOW_S
+        took_ms, until_s = [], time.monotonic() + window_s
         while time.monotonic() < until_s:
             asked_s = time.monotonic()
             self.ask("get pageviews_per_second")
@@ -46,21 +45,24 @@ class Polite:
         return stats, took_ms
 
 
-def measure(pageviews: int, purchases: int, seconds: float) -> list[dict[str, Any]]:
+def measure(
+    pageviews: int, purchases: int, seconds: float, window_s: float = WINDOW_S
+) -> list[dict[str, Any]]:
     """Measure lateness and response times without misbehaving clients, then with them.
 
-    `pageviews` and `purchases` are rates per second; `seconds` is the duration of each half.
+    `pageviews` and `purchases` are rates per second; `seconds` is the duration of each half. The
+    generator reports the lateness of the last WINDOW_S, which a shorter window overlaps.
     """
     host, port = os.environ["LOADGEN_ENDPOINT"].rsplit(":", 1)
     polite = Polite(host, int(port))
     polite.ask(f"set pageviews_per_second {pageviews}")
     polite.ask(f"set purchases_per_second {purchases}")
-    time.sleep(WARM_UP_S)
-    windows = max(1, round(seconds / WINDOW_S))
-    alone = [polite.window() for _ in range(windows)]
+    time.sleep(2 * window_s)  # warm-up
+    windows = max(1, round(seconds / window_s))
+    alone = [polite.window(window_s) for _ in range(windows)]
     with _crowd(host, port):
-        time.sleep(WINDOW_S)  # so that the crowd is present in all of the first window
-        crowded = [polite.window() for _ in range(windows)]
+        time.sleep(window_s)  # so that the crowd is present in all of the first window
+        crowded = [polite.window(window_s) for _ in range(windows)]
     return [_summary("none", alone), _summary("150, and a line of 10 MB a second", crowded)]
 
 

@@ -15,8 +15,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from confluent_kafka import Producer
+from loadgen.popularity import zipf
 from loadgen.producer import BATCH
-from loadgen.sequence import Stream, mix32, pick
+from loadgen.sequence import Stream, mix32
 from racetrack.workloads.shop.load.render import head_piece, page_piece, stamp_piece
 from racetrack.workloads.shop.load.sequence import CHANNELS, page_number
 
@@ -29,6 +30,7 @@ def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
     heads = [head_piece(user) for user in range(USERS + 1)]
     keys = [b"%d" % user for user in range(USERS + 1)]
     pages = [page_piece(n, ITEMS) for n in range((ITEMS + USERS) * len(CHANNELS))]
+    items, users = zipf(ITEMS), zipf(USERS)
     streams = [Stream(SEED, f"pageviews/{p}").keys(0) for p in range(partitions)]
     done = 0
     while done < messages:
@@ -36,8 +38,8 @@ def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
         key1, key2 = streams[partition]
         stamp = stamp_piece(time.time_ns() // 1_000_000)
         for n in range(done, min(done + BATCH, messages)):
-            user = 1 + pick(mix32((n + key1) & MASK), USERS)
-            page = page_number(mix32((n + key2) & MASK), ITEMS, USERS)
+            user = 1 + users.pick(mix32((n + key1) & MASK))
+            page = page_number(mix32((n + key2) & MASK), items, users)
             value = heads[user] + pages[page] + stamp
             try:
                 producer.produce(topic, value, keys[user], partition)

@@ -79,13 +79,19 @@ class Crowd:
             time.sleep(1)  # interval of long lines
 
 
+def wait_for_end(ended: threading.Event) -> None:
+    """Set the event when standard input is closed (in a thread)."""
+    sys.stdin.read()
+    ended.set()
+
+
 def main() -> None:
     """Run the command line."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     crowd = Crowd(sys.argv[1], int(sys.argv[2]))
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=wait_for_end, args=[ended], daemon=True).start()
     threading.Thread(target=crowd.long_lines, daemon=True).start()
     print("ready", flush=True)
     while not ended.is_set():

@@ -33,14 +33,15 @@ examples:
   bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
   bench/loadgen.sh --only flat
   bench/loadgen.sh --only clients --pageviews 5000 --purchases 50
+  bench/loadgen.sh --brief
 
 CPU time is that of the producer's processes, including start-up ("steady": without start-up). The
 broker's CPU time is not included. All producers use acks=0, the same linger time and batch size,
 and one topic of 6 partitions that is created for the run and deleted after it.
 
-"clients" is measured only with --only clients: a complete load generator, with MySQL, at constant
-rates, first alone and then with 150 misbehaving clients at its control port, for --seconds each.
-If you set KAFKA_BOOTSTRAP, set LOADGEN_ENDPOINT=host:port too.
+"clients" is measured only with --only clients or --brief: a complete load generator, with MySQL,
+at constant rates, first alone and then with 150 misbehaving clients at its control port, for
+--seconds each. If you set KAFKA_BOOTSTRAP, set LOADGEN_ENDPOINT=host:port too.
 """
 PARTITIONS = 6
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
@@ -53,6 +54,7 @@ PACED_RATES = (50, 5_000, 100_000)
 # A run at a constant rate sends at least this many events, so that rounding to whole events is an
 # error of well below 0.1 %.
 PACED_EVENTS = 3_000
+BRIEF_MESSAGES, BRIEF_S = 20_000, 1.0
 
 
 @dataclass(frozen=True)
@@ -168,10 +170,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=30.0, help="at each steady rate (default: 30)"
     )
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="run everything for about a second, to check that it runs; the figures mean little",
+    )
     parser.add_argument("--only", choices=("flat", "paced", "clients"), help="one part")
     parser.add_argument("--pageviews", type=int, default=5_000, help="a second, with clients")
     parser.add_argument("--purchases", type=int, default=50, help="a second, with clients")
     chosen = parser.parse_args()
+    if chosen.brief:
+        chosen.rounds, chosen.messages, chosen.seconds = 1, BRIEF_MESSAGES, BRIEF_S
     if chosen.rounds < 1 or chosen.messages < 1 or chosen.seconds <= 0:
         parser.error("--rounds, --messages and --seconds must be positive")
     return chosen
@@ -273,6 +282,8 @@ def show(results: dict[str, Any]) -> None:
             row = f"{one['rate_error_pct']:>11.4f}%{late['p50']:>9.2f}{late['p99']:>9.2f}"
             row += f"{late['max']:>9.2f}{one['cpu_pct_of_a_core']:>14.1f}%"
             print(f"  {one['rate']:>10,}{row}")
+    if "clients" in results:
+        show_clients(results["clients"])
 
 
 def show_clients(results: list[dict[str, Any]]) -> None:
@@ -313,10 +324,20 @@ def _ratio(one: dict[str, Any], kind: str) -> str:
 def main() -> None:
     """Run the command line."""
     chosen = arguments()
-    if chosen.only == "clients":
-        found = clients.measure(chosen.pageviews, chosen.purchases, chosen.seconds)
-        print(json.dumps(found, indent=2)) if chosen.json else show_clients(found)
-        return
+    results = {} if chosen.only == "clients" else compared(chosen)
+    if chosen.only == "clients" or (chosen.brief and not chosen.only):
+        window_s = BRIEF_S if chosen.brief else clients.WINDOW_S
+        results["clients"] = clients.measure(
+            chosen.pageviews, chosen.purchases, chosen.seconds, window_s
+        )
+    if chosen.json:
+        print(json.dumps(results, indent=2))
+    else:
+        show(results)
+
+
+def compared(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Measure the producers flat out, and the load generator at constant rates."""
     bootstrap, jars = checked_environment()
     results: dict[str, Any] = {
         "messages": chosen.messages,
@@ -330,15 +351,13 @@ def main() -> None:
         if chosen.only != "paced":
             results["flat_out"] = flat_out(bench, chosen.rounds, chosen.messages)
         if chosen.only != "flat":
+            events = 0 if chosen.brief else PACED_EVENTS
             results["paced"] = [
-                bench.paced(rate, max(chosen.seconds, PACED_EVENTS / rate)) for rate in PACED_RATES
+                bench.paced(rate, max(chosen.seconds, events / rate)) for rate in PACED_RATES
             ]
     finally:
         delete_topic(bootstrap, topic)
-    if chosen.json:
-        print(json.dumps(results, indent=2))
-    else:
-        show(results)
+    return results
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ def main() -> int:
         return subprocess.run(arguments, check=False).returncode
     with terminal.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
-        # `--only clients` measures a complete load generator, which needs MySQL.
-        with_clients = any(word.endswith("clients") for word in sys.argv)
+        # "clients" measures a complete load generator, which needs MySQL; --brief measures all.
+        with_clients = any(word.endswith(("clients", "--brief")) for word in sys.argv)
         services = ["broker", "mysql", "loadgen"] if with_clients else ["broker"]
         stack.prepare(services, tell)
         try:

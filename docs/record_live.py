@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 REPO = Path(__file__).resolve().parents[1]
-SIZE = {"width": 1360, "height": 1000}
+SIZE = ViewportSize(width=1360, height=1000)
 SCALE = 0.75  # of the moving picture; the still has the full size
 MOST_BYTES = 1_000_000
 QUALITIES = (70, 55, 40, 25, 12)
