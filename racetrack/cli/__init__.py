@@ -107,7 +107,7 @@ def race() -> None:
         ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          capacity, and the highest sustainable rate
         ./race scale flink --replicas 1,2,4      how its capacity grows with replicas
-        ./race report logs/*_sweep               tables and plots of runs
+        ./race report logs/*_sweep               tables and a page of runs
         ./race up dh                             start the stack and leave it running
         ./race down                              stop the running stack
 

@@ -31,8 +31,8 @@ RESULTS, DOCS = plugins.REPO / "results", plugins.REPO / "docs"
 @output_options
 def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
     """Report on FOLDERS of runs, sweeps, searches and scaling measurements, or on all of them in a
-    folder such as logs. Prints tables, and writes report.html, report.csv, report.json and plots
-    into a folder. Needs no stack, only files.
+    folder such as logs. Prints tables, and writes report.html, report.csv and report.json into a
+    folder. Needs no stack, only files.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
         made = tables(collection.runs)
         screen = console(sys.stderr if output.uses_stdout else None)
         show(screen, collection, made)
-        with screen.status("drawing"):
+        with screen.status("writing"):
             write(where, collection, made)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
         runs = [flat_record(run) for run in collection.runs]

@@ -1,9 +1,7 @@
 """Charts of a report: runs over time, engines over rates and varied settings, and capacity
 searches."""
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,8 +11,8 @@ from racetrack.analysis.capacity import scale_of
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import together, window_of
 from racetrack.report import scaling
+from racetrack.report.chart_data import Chart, Floats, Line, Mark, thinned
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
-from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
 from racetrack.report.figures import BY_KEY
 from racetrack.results.folder import shared_file
 
@@ -44,50 +42,32 @@ CURVES = {
 }
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A chart with its files."""
-
-    chart: Chart
-    svg: bytes
-    png: bytes
-
-
-def plots(
+def all_charts(
     collection: Collection, tables: Sequence[Table]
-) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
-    """Draw all charts. Return them by run tag, `table<number>`, `limits<number>` or
+) -> tuple[dict[str, list[Chart]], dict[str, list[str]]]:
+    """Return all charts by run tag, `table<number>`, `limits<number>` or
     `scale<number>`; and, by run tag, the reasons why charts are missing."""
     charts: dict[str, list[Chart]] = {}
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
         charts[f"table{number}"] = [
-            *by_rate(table, number),
-            *by_setting(table, number, collection.varied),
+            *by_rate(table),
+            *by_setting(table, collection.varied),
         ]
     for number, limits in enumerate(collection.limits_by_place.values(), start=1):
-        one = limits_chart(limits, number)
+        one = limits_chart(limits)
         charts[f"limits{number}"] = [one] if one else []
     for number, each in enumerate(collection.scales, start=1):
-        one = scaling.chart(scale_of(each.record), f"scale{number}")
+        one = scaling.chart(scale_of(each.record))
         charts[f"scale{number}"] = [one] if one else []
     for run in collection.runs:
         own, gaps[run.tag] = run_charts(run)
         session = replayed_session(run, collection.runs)
         charts[run.tag] = [*(laid_over(session, run) if session else ()), *own]
-    made = {
-        name: [Plot(replace(chart, name=_file_name(chart.name)), *drawn(chart)) for chart in of]
-        for name, of in charts.items()
-    }
-    return made, gaps
+    return charts, gaps
 
 
-def _file_name(name: str) -> str:
-    """Convert a name to a safe file name, since parts of it are read from files."""
-    return re.sub(r"[^\w.-]", "_", name)
-
-
-def by_rate(table: Table, number: int) -> list[Chart]:
+def by_rate(table: Table) -> list[Chart]:
     """Return a chart over the rate for each figure, with a line for each engine. Return no charts
     if there is only one rate."""
     if len(table.rates) < 2:
@@ -100,15 +80,11 @@ def by_rate(table: Table, number: int) -> list[Chart]:
             lines += _means(label, key, [(float(rate), group) for rate, group in points], look)
         if lines:
             rates = [x for line in lines for x in line.x]
-            made.append(
-                _comparison_chart(
-                    f"table{number}_{key}_against_rate", key, "pageviews/s", lines, rates
-                )
-            )
+            made.append(_comparison_chart(key, "pageviews/s", lines, rates))
     return made
 
 
-def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
+def by_setting(table: Table, settings: Sequence[str]) -> list[Chart]:
     """Return charts over each setting that a sweep varied, with a line for each engine and rate."""
     made = []
     for setting in settings:
@@ -124,15 +100,14 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
                 if len(points) > 1:
                     lines += _means(f"{engine} at {rate:,}/s", key, sorted(points), len(lines))
             if lines:
-                name = f"table{number}_{key}_against_{setting}"
-                made.append(_comparison_chart(name, key, setting, lines, []))
+                made.append(_comparison_chart(key, setting, lines, []))
     return made
 
 
-def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
+def limits_chart(limits: Sequence[Limit]) -> Chart | None:
     """Return a chart with a row for each engine, which contains a line of points for each search:
-    the capacity, and the highest rate that it sustained within each bound. All searches must have
-    the same kind of load. None if no search found a rate."""
+    the capacity, and the highest rate that it sustained within each bound. None if no search
+    found a rate."""
     engines = list(dict.fromkeys(each.record.engine for each in limits))
     # name → x, y, half-width of the interval
     points: dict[str, list[tuple[float, float, float]]] = {}
@@ -150,9 +125,8 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
         return None
     names = sorted(points, key=lambda name: (name != CAPACITY, name))
     return Chart(
-        name=f"limits{number}",
         title="Limits: capacity, and highest rates sustained within each bound",
-        x_title=f"{limits[0].record.of}/s",
+        x_title="pageviews/s",
         y_title="",
         lines=tuple(_dots(name, points[name], look) for look, name in enumerate(names)),
         x_form="{:,.0f}",
@@ -177,12 +151,9 @@ def _dots(name: str, points: Sequence[tuple[float, float, float]], look: int) ->
     return Line(name, x, y, look, "dots", half)
 
 
-def _comparison_chart(
-    name: str, key: str, x_title: str, lines: Sequence[Line], rates: list[float]
-) -> Chart:
+def _comparison_chart(key: str, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:
     figure = BY_KEY[key]
     return Chart(
-        name=name,
         title=f"{figure.title[0].upper()}{figure.title[1:]} against {x_title}",
         x_title=x_title,
         y_title=f"{figure.title}, {figure.unit}",
@@ -278,13 +249,12 @@ def laid_over(session: Run, replay: Run) -> list[Chart]:
         if shared_file(run.path, "usage.csv").is_file()
     ]
     figures = (
-        ("lag", "Lag", "lag, ms", " ms", lags),
-        ("cpu", "CPU of the engine", "CPU, % of a core", " %", cpu),
+        ("Lag", "lag, ms", " ms", lags),
+        ("CPU of the engine", "CPU, % of a core", " %", cpu),
     )
     from_ms = _load_from_ms(replay)
     return [
         Chart(
-            name=f"{replay.tag}_{kind}_laid_over",
             title=f"{title}, session and replay",
             x_title="seconds since the load began",
             x_form="{:.1f}",
@@ -297,7 +267,7 @@ def laid_over(session: Run, replay: Run) -> list[Chart]:
             meaning=f"The session {session.tag} and its replay, each from the beginning of its"
             " load. The marks are the actions of the replay.",
         )
-        for kind, title, y_title, unit, lines in figures
+        for title, y_title, unit, lines in figures
         if len(lines) == len(runs)
     ]
 
@@ -327,10 +297,9 @@ def _memory(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
     return at_ms, np.array([each.rss_gib for each in readings], dtype=np.float64)
 
 
-def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> Chart:
+def _time_chart(run: Run, window: tuple[float, float], **more: object) -> Chart:
     start_ms, end_ms = window
     return Chart(
-        name=f"{run.tag}_{kind}",
         x_title="seconds since the judged window began",
         x_form="{:.1f}",
         x_unit=" s",
@@ -404,7 +373,6 @@ def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
         lines.append(_line(title, at_ms, count, start_ms, look, step=name == "processed"))
     return _time_chart(
         run,
-        "curves",
         (start_ms, end_ms),
         title="Curves: pageviews, all partitions",
         y_title="thousand pageviews",
@@ -459,7 +427,6 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart
     return [
         _time_chart(
             run,
-            "lag",
             window,
             title="Lag",
             y_title="lag, ms",
@@ -470,7 +437,6 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart
         ),
         _time_chart(
             run,
-            "lag_parts",
             window,
             title="Lag right after each update, and its parts",
             y_title="lag, ms",
@@ -507,7 +473,6 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
     return [
         _time_chart(
             run,
-            "cpu",
             window,
             title="CPU between readings (kernel)",
             y_title="CPU, % of a core",
@@ -519,7 +484,6 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
         ),
         _time_chart(
             run,
-            "memory",
             window,
             title="Resident memory (kernel)",
             y_title="memory, GiB",

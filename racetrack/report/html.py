@@ -1,5 +1,4 @@
-"""A report's files: report.html, which is self-contained, report.csv, report.json, and charts as
-SVG and PNG."""
+"""A report's files: report.html, which is self-contained, report.csv and report.json."""
 
 import json
 import math
@@ -18,9 +17,9 @@ from racetrack.analysis.capacity import scale_of
 from racetrack.analysis.intervals import CONFIDENCE
 from racetrack.clock import utc_now
 from racetrack.report import scaling, searches, summary
-from racetrack.report.charts import Plot, plots
+from racetrack.report.chart_data import Chart, Floats, Line, for_page
+from racetrack.report.charts import all_charts
 from racetrack.report.collect import Collection, Run, Table, changed_settings
-from racetrack.report.draw import Floats, Line, for_page
 from racetrack.report.export import Document, flat_record
 from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, Grade, number
 from racetrack.report.tables import (
@@ -52,13 +51,10 @@ SIGNS = {
 
 def write(out: Path, collection: Collection, tables: Sequence[Table]) -> None:
     """Write all files of the report into the folder `out`, which is created if it is missing."""
-    (out / "plots").mkdir(parents=True, exist_ok=True)
-    drawn, gaps = plots(collection, tables)
-    for plot in (plot for of in drawn.values() for plot in of):
-        (out / "plots" / f"{plot.chart.name}.svg").write_bytes(plot.svg)
-        (out / "plots" / f"{plot.chart.name}.png").write_bytes(plot.png)
+    out.mkdir(parents=True, exist_ok=True)
+    charts, gaps = all_charts(collection, tables)
     created_at = utc_now()
-    text = page(collection, tables, drawn, gaps, created_at)
+    text = page(collection, tables, charts, gaps, created_at)
     (out / "report.html").write_text(text, encoding="utf-8")
     runs = Document("runs", [flat_record(run) for run in collection.runs])
     (out / "report.csv").write_text(runs.as_csv(), encoding="utf-8")
@@ -69,11 +65,11 @@ def write(out: Path, collection: Collection, tables: Sequence[Table]) -> None:
 def page(
     collection: Collection,
     tables: Sequence[Table],
-    drawn: Mapping[str, Sequence[Plot]],
+    charts: Mapping[str, Sequence[Chart]],
     gaps: Mapping[str, Sequence[str]],
     created_at: str,
 ) -> str:
-    """Return the page. `drawn` and `gaps` are the results of `charts.plots`."""
+    """Return the page. `charts` and `gaps` are the results of `all_charts`."""
     template = environment().get_template("report.html.j2")
     return template.render(
         title=_title(collection),
@@ -85,7 +81,7 @@ def page(
         confidence=f"{CONFIDENCE:.0%}",
         run_count=len(collection.runs),
         tables=[
-            _table(table, drawn.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
+            _table(table, charts.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
         ],
         limits=collection.limits,
         limits_by_place=[
@@ -93,18 +89,18 @@ def page(
                 "place": place,
                 "found": found,
                 "answer": searches.describe_ranking(found),
-                "dots": next(map(_dots, drawn.get(f"limits{number}", ())), None),
+                "dots": next(map(_dots, charts.get(f"limits{number}", ())), None),
                 "bounds": searches.bounds_of(found),
                 "agreement": searches.describe_agreement(limit.record for limit in found),
             }
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         scales=[
-            _scale(scale.record, drawn.get(f"scale{number}", ()))
+            _scale(scale.record, charts.get(f"scale{number}", ()))
             for number, scale in enumerate(collection.scales, start=1)
         ],
         missing=[*collection.missing, *collection.left_out],
-        runs=[_run(run, drawn.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
+        runs=[_run(run, charts.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
         shown=SHOWN,
         compared=COMPARED,
         figures=BY_KEY,
@@ -153,7 +149,7 @@ def _title(collection: Collection) -> str:
     return f"Racetrack: {', '.join(engines)}"
 
 
-def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
+def _table(table: Table, charts: Sequence[Chart]) -> dict[str, Any]:
     counted = [run for group in table.groups for run in group.runs]
     return {
         "runtime": table.runtime,
@@ -166,18 +162,18 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
         "costs": describe_costs(table),
         "differences": table.differences,
         "comparisons": _comparisons(table),
-        "charts": [_chart(plot) for plot in plots],
+        "charts": [_chart(chart) for chart in charts],
         "failed": [(run.tag, run.why_not) for run in table.failed],
     }
 
 
-def _scale(record: ScaleRecord, plots: Sequence[Plot]) -> dict[str, Any]:
+def _scale(record: ScaleRecord, charts: Sequence[Chart]) -> dict[str, Any]:
     scale = scale_of(record)
     heading, *rows = scaling.table(scale)
     return {
         "place": scaling.place(record),
         "answer": scaling.sentences(scale),
-        "charts": [_chart(plot) for plot in plots],
+        "charts": [_chart(chart) for chart in charts],
         "heading": heading,
         "rows": rows,
         "conditions": scaling.describe_conditions(record),
@@ -201,7 +197,7 @@ def _comparisons(table: Table) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]:
+def _run(run: Run, charts: Sequence[Chart], gaps: Sequence[str]) -> dict[str, Any]:
     record, results = run.record, run.record.results
     facts: dict[str, Mapping[str, Any]] = {
         "Arguments": record.arguments.model_dump(exclude_unset=True) if record.arguments else {},
@@ -226,7 +222,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "warnings": [(str(grade), of) for grade, of in run.graded.items() if of],
         "gaps": gaps,
         "figures": run.figures,
-        "charts": [_chart(plot) for plot in plots],
+        "charts": [_chart(chart) for chart in charts],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
         "views": [_plain(view) for view in results.views] if results else [],
         "reads": [_read(answers) for answers in results.reads] if results else [],
@@ -300,18 +296,13 @@ def _both(row: WrongRow) -> dict[str, Any]:
     }
 
 
-def _chart(plot: Plot) -> dict[str, Any]:
-    return {
-        "data": for_page(plot.chart),
-        "meaning": plot.chart.meaning,
-        "note": plot.chart.note,
-    }
+def _chart(chart: Chart) -> dict[str, Any]:
+    return {"data": for_page(chart), "meaning": chart.meaning, "note": chart.note}
 
 
-def _dots(plot: Plot) -> dict[str, Any]:
+def _dots(chart: Chart) -> dict[str, Any]:
     """Return a chart that has rows for the template: the positions of its points and of the ticks
     of the x axis, in percent."""
-    chart = plot.chart
     ends = [line.x + np.nan_to_num(_half(line)) for line in chart.lines]
     ticks = _ticks(float(np.max(np.concatenate(ends))))
     whole = 100 / ticks[-1]

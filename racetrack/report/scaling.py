@@ -8,12 +8,12 @@ import numpy as np
 
 from racetrack.analysis.capacity import Scale, ScaleStep, scale_of
 from racetrack.analysis.intervals import Summary
+from racetrack.report.chart_data import Chart, Floats, Line
 from racetrack.report.comparison import (
     describe_exceptions,
     describe_factor,
     describe_interval,
 )
-from racetrack.report.draw import Chart, Floats, Line
 from racetrack.report.export import Document, document_of_answers, flat_pieces
 from racetrack.report.figures import SHARE_OF_IDEAL, format_interval
 from racetrack.report.recorded import Groups, groups_of
@@ -136,7 +136,7 @@ MEANING = (
 )
 
 
-def chart(scale: Scale, name: str) -> Chart | None:
+def chart(scale: Scale) -> Chart | None:
     """Return a chart of capacity against replicas, with the ideal line; None without a capacity."""
     known = [(step, step.capacity) for step in scale.steps if step.capacity]
     if not known:
@@ -153,7 +153,6 @@ def chart(scale: Scale, name: str) -> Chart | None:
         rate = np.full(len(every), float(scale.hold_per_s))
         lines.append(Line("rate to hold", every, rate, 2))
     return Chart(
-        name=name,
         title=f"Capacity of {scale.engine} against replicas",
         x_title="replicas",
         y_title="pageviews/s",

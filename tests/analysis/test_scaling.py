@@ -154,7 +154,7 @@ def test_the_least_number_that_holds_a_rate(held: Mapping[int, list[str]], says:
 
 
 def test_the_chart_has_intervals_the_ideal_and_the_rate_to_hold() -> None:
-    drawn = chart(scale_of(record(ALL, {4: [HELD] * 2})), "scale1")
+    drawn = chart(scale_of(record(ALL, {4: [HELD] * 2})))
     assert drawn
     measured, ideal, rate = drawn.lines
     assert list(measured.x) == [1, 2, 4]

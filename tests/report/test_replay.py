@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from racetrack.report.charts import plots
+from racetrack.report.charts import all_charts
 from racetrack.report.collect import collect
 from tests.report import folders
 from tests.report.folders import RunSpec
@@ -35,9 +35,9 @@ def titles(tmp_path: Path) -> Make:
             header = "at_ms,segment,action,arguments,by"
             row = f'{from_ms + 2000},1,rate,"{{""per_s"": 5000}}",user'
             (path / "actions.csv").write_text(f"{header}\n{row}\n")
-        charts, _ = plots(collect([tmp_path]), ())
-        assert not [plot for plot in charts[SESSION] if "replay" in plot.chart.title]
-        found = [plot.chart for plot in charts[made[1][0]]]
+        charts, _ = all_charts(collect([tmp_path]), ())
+        assert not [chart for chart in charts[SESSION] if "replay" in chart.title]
+        found = charts[made[1][0]]
         for chart in found:
             if "replay" in chart.title:
                 assert [line.name for line in chart.lines] == [

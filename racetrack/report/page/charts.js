@@ -1,5 +1,5 @@
 // Charts with uPlot, for all pages: `drawChart(element, chart)`, with the data that
-// racetrack/report/draw.py describes, and `tableOf(chart)`, the same data to read.
+// racetrack/report/chart_data.py describes, and `tableOf(chart)`, the same data to read.
 "use strict";
 // Colours of lines, as CSS and as drawn.
 const variable = (line) => `--s${line.look % LOOKS}`;

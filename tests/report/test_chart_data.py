@@ -1,16 +1,12 @@
 """Tests that charts show only measured points, and every peak."""
 
-from dataclasses import replace
-from xml.etree import ElementTree as ET
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.report.draw import COLUMNS, Chart, Line, drawn, for_page, thinned
+from racetrack.report.chart_data import COLUMNS, Chart, Line, for_page, thinned
 
 CHART = Chart(
-    name="x",
     title="A & B",
     x_title="s",
     y_title="ms",
@@ -43,12 +39,3 @@ def test_the_page_gets_the_points_with_their_intervals() -> None:
     assert second["low"] == [2.5] * 5 and second["high"] == [3.5] * 5
     assert (found["x_decimals"], found["y_decimals"]) == (0, 1)
     assert (found["x_unit"], found["y_unit"]) == (" s", " ms")
-
-
-def test_files_are_svg_and_png_and_name_their_rows() -> None:
-    svg, png = drawn(CHART)
-    assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314
-    assert png.startswith(b"\x89PNG")
-    dots = Line("capacity", np.array([5.0, 7.0]), np.array([0.0, 1.2]), 0, "dots", np.ones(2))
-    rows = replace(CHART, lines=(dots,), rows=("first engine", "second engine"))
-    assert b">second engine</text>" in drawn(rows)[0]
