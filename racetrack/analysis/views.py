@@ -9,14 +9,14 @@ events of a view are converted into curves, in which `due` counts the tracer eve
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, cycle, islice, pairwise
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from racetrack import poisson
-from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
+from racetrack.analysis.curves import Curve, Curves, Floats, times_of
 from racetrack.analysis.lag import over_time, percentiles, quantiles
 from racetrack.analysis.raw import complete_rows
 from racetrack.results.figures import (
@@ -369,39 +369,6 @@ def _oldest(due: Floats, arrived: Floats) -> tuple[NDArray[np.bool_], NDArray[np
     waiting insert was due."""
     first = np.searchsorted(due, arrived, "right")
     return arrived < due, np.minimum(first, len(due) - 1)
-
-
-def inserts_in_view(inserts: Inserts, view: Curves) -> Curve:
-    """Return the number of inserts in a view after each update: the inserts that were due before
-    the oldest tracer event missing in the view."""
-    rows_ms = np.unique(np.concatenate([seen.at_ms for seen in view.processed]))
-    oldest_ms = rows_ms
-    for events, seen in zip(view.due, view.processed, strict=True):
-        missing = counted(seen, rows_ms, "right") + 1
-        oldest_ms = np.minimum(oldest_ms, times_of(events, missing))
-    return Curve(rows_ms, np.interp(oldest_ms, inserts.at_ms, inserts.due))
-
-
-def inserts_as_curves(inserts: Inserts, seen: Curve) -> Curves:
-    """Return curves of a single partition from the inserts that are due and the inserts in a view
-    (`seen`). All stages between them are treated as one."""
-    due = (Curve(inserts.at_ms, inserts.due),)
-    return Curves((0,), due, due, due, (seen,))
-
-
-def backlog_by_stage(
-    inserts: Inserts, seen: Curve, start_ms: float, end_ms: float
-) -> dict[str, float]:
-    """Return the share of the backlog that waits before each stage of the CDC path; empty without a
-    backlog. The stage with the largest share is the bottleneck."""
-    within = (inserts.at_ms >= start_ms) & (inserts.at_ms <= end_ms)
-    in_view = counted(seen, inserts.at_ms, "right")
-    stages = (inserts.due, inserts.done, inserts.sent, inserts.captured, in_view)
-    counts = [stage[within] for stage in stages]
-    waiting = [float(np.maximum(before - after, 0).sum()) for before, after in pairwise(counts)]
-    if not any(waiting):
-        return {}
-    return {stage: each / sum(waiting) for stage, each in zip(STAGES, waiting, strict=True)}
 
 
 def cdc_path(folder: Path, window: Window) -> CdcLag | None:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from racetrack.run.capacity_search import CapacitySearch
     from racetrack.terminal import Screen
 
-PAGEVIEWS = "pageviews"
-
 
 @click.command(cls=MeasuringCommand)
 @click.argument("names", metavar="ENGINE...", nargs=-1, required=True, type=ENGINES)
@@ -42,15 +40,8 @@ PAGEVIEWS = "pageviews"
 @click.option(
     "--start",
     type=Rate(1),
-    help="Rate to begin with, by default 1000 pageviews per second, or 100 inserts that come by"
-    " CDC. An engine that takes long to warm up may need less.",
-)
-@click.option(
-    "--of",
-    default=PAGEVIEWS,
-    show_default=True,
-    help="The load to raise: pageviews, or inserts that arrive by CDC, which have a name in the"
-    " workload (purchases). For inserts, tracer events are turned on.",
+    help="Rate to begin with, by default 1000 pageviews per second. An engine that takes long to"
+    " warm up may need less.",
 )
 @click.option(
     "--warm-up",
@@ -81,7 +72,6 @@ def limit(
     names: tuple[str, ...],
     repeat: int,
     start: int | None,
-    of: str,
     warm_up: float,
     bounds: tuple[float, ...],
     within: float,
@@ -104,14 +94,14 @@ def limit(
         ./race limit dh flink --repeat 3
         ./race limit flink --within 25m
         ./race limit dh --bound 500ms --bound 2s
-        ./race limit dh --of purchases
         ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
     from racetrack.engines import find_engine
     from racetrack.report import searches
     from racetrack.report.collect import Limit
     from racetrack.report.export import Document, flat_search
-    from racetrack.run.capacity_search import CapacitySearch, settings_to_search
+    from racetrack.run.capacity_search import CapacitySearch
+    from racetrack.run.checks import require_raced_on
     from racetrack.run.trials import DURATIONS
 
     search, screen = make_search or CapacitySearch, output.screen()
@@ -120,7 +110,7 @@ def limit(
     with guarded(screen) as guard:
         settings = load_settings(workload)
         for name in names:
-            settings_to_search(find_engine(name), settings, of)
+            require_raced_on(find_engine(name), settings)
         with machine_lock():
             planned = names * repeat
             screen.say(
@@ -132,7 +122,7 @@ def limit(
             for number, name in enumerate(planned, start=1):
                 if len(planned) > 1:
                     screen.heading(f"== search {number} of {len(planned)}: {name}")
-                made.append(search(name, settings, screen, guard, durations, start, of))
+                made.append(search(name, settings, screen, guard, durations, start))
                 codes.append(_found(made[-1], screen))
             for line in searches.describe_agreement(each.record for each in made):
                 screen.heading(line)

@@ -30,7 +30,7 @@ from racetrack.results.folder import (
 )
 from racetrack.results.repeats import COMPARISON_FILE, SCALE_FILE, ComparisonRecord, ScaleRecord
 from racetrack.results.run import RunRecord
-from racetrack.results.search import PAGEVIEWS, LimitRecord
+from racetrack.results.search import LimitRecord
 from racetrack.results.sweep import Sweep
 from racetrack.workloads.contract import run_label, workload_of
 
@@ -218,12 +218,10 @@ class Collection:
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
         """Capacity searches in groups that are comparable. The key of a group is `<runtime>:
-        <machine>`, followed by the kind of load if that is not pageviews."""
+        <machine>`."""
         by_place: dict[str, list[Limit]] = {}
         for limit in self.limits:
-            of = limit.record.of
-            place = ": ".join((*place_of(limit.record), *([of] if of != PAGEVIEWS else [])))
-            by_place.setdefault(place, []).append(limit)
+            by_place.setdefault(": ".join(place_of(limit.record)), []).append(limit)
         return by_place
 
 

@@ -173,7 +173,6 @@ def flat_search(search: Limit) -> FlatRecord:
         "workload": workload_of(record.settings),
         "runtime": runtime,
         "machine": machine,
-        "of": record.of,
         "outcome": record.outcome,
         "capacity_per_s": capacity.per_s if capacity else None,
         "capacity_low_per_s": finite(capacity.low) if capacity else None,

@@ -50,7 +50,7 @@ from racetrack.results.published import (
 )
 from racetrack.results.repeats import QUICK, ComparisonRecord, Piece
 from racetrack.results.run import RunArguments, RunRecord, Window
-from racetrack.results.search import PAGEVIEWS, SustainableRate
+from racetrack.results.search import SustainableRate
 from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
@@ -504,9 +504,8 @@ def _take_search(material: Material, limit: Limit) -> None:
     record = limit.record
     seen = record.last_saturation()
     void = next((of.void for of in seen if of.void), "")
-    if record.of != PAGEVIEWS or not record.capacity or void:
-        why = f"a search for {record.of}" if record.of != PAGEVIEWS else void or record.outcome
-        material.leave_out(limit.tag, why)
+    if not record.capacity or void:
+        material.leave_out(limit.tag, void or record.outcome)
         return
     capacity = record.capacity
     material.capacities.append(

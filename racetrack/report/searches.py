@@ -47,14 +47,13 @@ def describe_ranking(limits: Sequence[Limit]) -> str:
     ranked = sorted(found, key=lambda engine: -statistics.fmean(found[engine]))
     if not ranked:
         return ""
-    of = limits[0].record.of
     capacities = [f"{engine} {_mean_of(found[engine])}" for engine in ranked]
     if len(ranked) == 1:
-        return f"Capacity of {capacities[0]} {of}/s."
+        return f"Capacity of {capacities[0]} pageviews/s."
     first, second = (summary(found[engine]) for engine in ranked[:2])
     is_clear = second.is_below(first)
     answer = f"{ranked[0]} goes furthest" if is_clear else "None clearly goes furthest"
-    return f"{answer}. Capacity, {of}/s: {'; '.join(capacities)}."
+    return f"{answer}. Capacity, pageviews/s: {'; '.join(capacities)}."
 
 
 def _mean_of(capacities: Sequence[float]) -> str:
@@ -96,19 +95,12 @@ def describe_saturation(seen: SaturationWindow) -> str:
     return (
         f"throughput {_describe_throughput(seen)} (batches {least:,.0f} to {most:,.0f}), backlog"
         f" {seen.backlog_min_s:.0f} to {seen.backlog_max_s:.0f} s{slowest}"
-        f"{_describe_backlog(seen)}{_describe_cpu(seen)}{_describe_core_speed(seen)}"
+        f"{_describe_cpu(seen)}{_describe_core_speed(seen)}"
     )
 
 
 def _describe_core_speed(seen: SaturationWindow | RateTrial) -> str:
     return f"; core speed {seen.core.pct:.0f} % of the fastest" if seen.core else ""
-
-
-def _describe_backlog(seen: SaturationWindow) -> str:
-    shares = ", ".join(
-        f"{100 * share:.0f} % before {what}" for what, share in seen.backlog_by_stage.items()
-    )
-    return f", of it {shares}" if shares else ""
 
 
 def _describe_cpu(seen: SaturationWindow) -> str:
@@ -184,7 +176,7 @@ def describe_agreement(found: Iterable[LimitRecord]) -> list[str]:
     alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
     for one in found:
         if one.is_capacity_of_all_runs and not _is_void(one):
-            by_settings = alike.setdefault((one.engine, one.of, *place_of(one)), {})
+            by_settings = alike.setdefault((one.engine, *place_of(one)), {})
             by_settings.setdefault(frozenset(settings_of(one).items()), []).append(one)
     return [
         line

@@ -217,7 +217,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
     for place, limits in by_place.items():
         out.print(Text(f"\nLimits: {place}", style="bold"))
         bounds_ms = bounds_of(limits)
-        capacity = f"capacity, {limits[0].record.of}/s\n(95 % interval)"
+        capacity = "capacity, pageviews/s\n(95 % interval)"
         sustained = [f"sustained within\n{bound_ms / 1000:g} s" for bound_ms in bounds_ms]
         grid = _grid("engine", capacity, *sustained, "outcome")
         for limit in (each.record for each in limits):

@@ -42,10 +42,6 @@ class SaturationWindow(StrictModel):
     view: str | None = Field(
         default=None, description="The slowest traced view; null if the count was slowest."
     )
-    backlog_by_stage: dict[str, float] = Field(
-        default_factory=dict,
-        description="If the raised load is CDC: share of the backlog that waits before each stage.",
-    )
     handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
     cpu_s_per_million: dict[str, float] = Field(
         default_factory=dict,
@@ -124,11 +120,11 @@ class SearchArguments(StrictModel):
 
 
 class LimitRecord(StrictModel):
-    """Result of a capacity search. Rates are in events per second; the events are pageviews unless
-    `of` names others."""
+    """Result of a capacity search. Rates are in pageviews per second."""
 
     engine: str
-    of: str = Field(default=PAGEVIEWS, description="The kind of load that was raised.")
+    # Earlier versions also searched with other loads; such records can't be read.
+    of: Literal["pageviews"] = "pageviews"
     runtime: str
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."

@@ -20,7 +20,6 @@ from racetrack.report import searches
 from racetrack.results.folder import RunFolder, named_folder, write_record
 from racetrack.results.run import RunArguments
 from racetrack.results.search import (
-    PAGEVIEWS,
     LimitRecord,
     LimitRun,
     RateTrial,
@@ -43,16 +42,6 @@ WhyVoid = Callable[..., str | None]
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
 
-def settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
-    """Return the settings for a search that raises the kind of load `of`.
-
-    Raises:
-        UsageError: the engine does not support this kind of load.
-    """
-    require_raced_on(engine, settings)
-    return loads.settings_for(of, engine, settings)
-
-
 class CapacitySearch:
     """A capacity search of one engine. It writes `<time>_UTC_<engine>_limit/limit.json` next to the
     folders of its runs."""
@@ -65,7 +54,6 @@ class CapacitySearch:
         guard: terminal.Guard,
         durations: PhaseDurations = DURATIONS,
         start_per_s: int | None = None,
-        of: str = PAGEVIEWS,
         *,
         find_engine: Callable[[str], Engine] = engines.find_engine,
         open_stack: OpenStack = open_stack,
@@ -73,18 +61,18 @@ class CapacitySearch:
         why_void: WhyVoid = why_window_is_void,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._durations, self._of = durations, of
+        self._durations = durations
         self._open_stack, self._open_session, self._clock = open_stack, open_session, clock
         self.why_void = why_void
-        self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
+        self._start_per_s = start_per_s or loads.START_PER_S
         self._engine = find_engine(engine_name)
-        settings = settings_to_search(self._engine, settings, of)
+        require_raced_on(self._engine, settings)
+        settings = loads.settings_for(settings)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self.record = LimitRecord(
             engine=engine_name,
-            of=of,
             runtime=runtime,
             machine=host.describe(),
             settings=for_record(settings),
@@ -131,13 +119,11 @@ class CapacitySearch:
         self.record.data_in_memory = stack.data_in_memory
         make_ready(self._engine, stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "limited")
-        pageviews_per_s = (
-            self._start_per_s
-            if self._of == PAGEVIEWS
-            else int(self._settings.pageviews_per_second_start)
-        )
         arguments = RunArguments(
-            pageviews_per_s=pageviews_per_s, wait_s=self._durations.settle_s, samples=1, delay_s=1.0
+            pageviews_per_s=self._start_per_s,
+            wait_s=self._durations.settle_s,
+            samples=1,
+            delay_s=1.0,
         )
         run = LimitRun(tag=folder.tag)
         self.record.runs = (*self.record.runs, run)
@@ -146,7 +132,7 @@ class CapacitySearch:
         )
         try:
             with started as session:
-                load = loads.load_of(self._of, session, folder.path, self._settings)
+                load = Load(session, folder.path, self._settings)
                 saturation = Saturation(load, folder.path, self._start_per_s, self._durations)
                 warm = saturation.warm_up()
                 run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
@@ -259,7 +245,6 @@ class MeasuredRun:
             counted_before=self._load.counted_by(window.start_ms),
             **asdict(worked.work),
             view=worked.view,
-            backlog_by_stage=dict(worked.backlog_by_stage),
             handed_over_per_s=self._load.handed_over_per_s(window),
             cpu_s_per_million=self._load.cpu_s_per_million(window, worked),
             core=core_speed(noise, window.start_ms, window.end_ms),

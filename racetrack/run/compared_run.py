@@ -17,7 +17,7 @@ from racetrack.results.repeats import Piece, PlannedRun
 from racetrack.results.run import Measured, RunArguments, Window, is_void
 from racetrack.run import trials
 from racetrack.run.lifecycle import repeat_while_void
-from racetrack.run.loads import Load, MeasuredWork
+from racetrack.run.loads import START_PER_S, Load, MeasuredWork
 from racetrack.run.trials import PhaseDurations, Saturation
 from racetrack.terminal import Screen
 
@@ -102,7 +102,7 @@ class ComparedRun:
             RacetrackError: the engine was not saturated, or a component of the stack failed.
         """
         durations = self._phases.saturating()
-        saturation = Saturation(self._load, self._folder.path, self._load.start_per_s, durations)
+        saturation = Saturation(self._load, self._folder.path, START_PER_S, durations)
         saturation.warm_up()
         return self._work_of_last(PROBE_S).work.per_s
 
@@ -139,7 +139,7 @@ class ComparedRun:
             RacetrackError: a component of the stack failed.
         """
         durations = self._phases.saturating(self._phases.warm_up_s)
-        saturation = Saturation(self._load, self._folder.path, self._load.start_per_s, durations)
+        saturation = Saturation(self._load, self._folder.path, START_PER_S, durations)
         saturation.warm_up()
         capacity = known
         if None in missing or not capacity:

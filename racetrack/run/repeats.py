@@ -17,7 +17,6 @@ from racetrack.report.figures import runtime_label
 from racetrack.results.folder import RunFolder, named_folder, read_plan, write_record
 from racetrack.results.repeats import Piece, PlannedRun, RepeatedRuns
 from racetrack.results.run import RunArguments
-from racetrack.results.search import PAGEVIEWS
 from racetrack.run import loads
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.compared_run import ComparedRun, Phases
@@ -77,7 +76,7 @@ def settings_for(record: RepeatedRuns, run: PlannedRun, logs_folder: Path) -> Se
         UsageError: the settings can't be used.
     """
     overrides = {**record.overrides(run), "LOGS_FOLDER": str(logs_folder.resolve())}
-    return loads.settings_for(PAGEVIEWS, engines.find_engine(run.engine), load(overrides))
+    return loads.settings_for(load(overrides))
 
 
 def require_possible(record: RepeatedRuns) -> None:
@@ -191,7 +190,7 @@ class RepeatedMeasurement(ABC, Generic[Plan]):
             engine, stack, folder, arguments, self._screen, self._guard, self._open_session
         )
         with started as session:
-            load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
+            load = loads.Load(session, folder.path, settings)
             phases, clock = self._phases, self._clock
             yield ComparedRun(load, folder, settings, phases, self._screen, self._guard, clock)
         self._guard.rearm()

@@ -12,7 +12,7 @@ from racetrack.analysis.curves import Curves, update_interval_ms, update_times_m
 from racetrack.analysis.lag import age
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
-from racetrack.run.loads import Load
+from racetrack.run.loads import LOW_PER_S, Load
 from racetrack.run.search import (
     BOUNDS_MS,
     LEAST_S,
@@ -172,7 +172,7 @@ class Saturation:
         return window
 
     def _offer_low_rate(self, why: str) -> None:
-        self._load.offer(min(self._load.low_per_s, self._start_per_s))
+        self._load.offer(min(LOW_PER_S, self._start_per_s))
         self._session.watch(self.durations.look_s, why)
 
     def _until_behind(self, is_enough: Callable[[], bool]) -> None:

@@ -22,13 +22,13 @@ class Searches:
 
     def __init__(self, outcomes: Mapping[str, Sequence[Outcome]]) -> None:
         self._outcomes = {engine: iter(of) for engine, of in outcomes.items()}
-        self.began: list[tuple[str, PhaseDurations, int | None, str]] = []
+        self.began: list[tuple[str, PhaseDurations, int | None]] = []
 
     def __call__(self, engine: str, *given: object) -> "Search":
-        *_, durations, start_per_s, of = given
-        assert isinstance(durations, PhaseDurations) and isinstance(of, str)
+        *_, durations, start_per_s = given
+        assert isinstance(durations, PhaseDurations)
         assert start_per_s is None or isinstance(start_per_s, int)
-        self.began.append((engine, durations, start_per_s, of))
+        self.began.append((engine, durations, start_per_s))
         return Search(engine, self._outcomes[engine])
 
 
@@ -64,8 +64,8 @@ def test_the_options_reach_the_search(typed: str, bounds_ms: tuple[float, ...]) 
     result = invoke(f"limit {EXAMPLE} {options}", make_search=search)
     assert result.exit_code == 0, result.output
     assert result.output.startswith("This takes 25 minutes at most")
-    ((engine, durations, start_per_s, of),) = search.began
-    assert (engine, start_per_s, of) == (EXAMPLE, 48_000, "pageviews")
+    ((engine, durations, start_per_s),) = search.began
+    assert (engine, start_per_s) == (EXAMPLE, 48_000)
     assert (durations.warm_up_most_s, durations.within_s) == (180, 1_500)
     assert durations.bounds_ms == bounds_ms
 
@@ -112,7 +112,7 @@ def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("--of unknown", "unknown: the workload"),
+        ("--of purchases", "No such option"),
         ("--within 25", "'25' is shorter than 60 s; minutes are written as 25m"),
     ],
 )

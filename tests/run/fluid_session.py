@@ -112,13 +112,12 @@ class FluidSession(OnClock):
         """Record that nothing is due yet."""
         self._write("processed", 0)
 
-    def offer(self, per_s: int, of: str) -> None:
-        assert of == "pageviews"
+    def offer(self, per_s: int) -> None:
         self._queue.offered_per_s = min(per_s, self.most_per_s)
 
-    def set_rate(self, per_s: int, of: str) -> int:
+    def set_rate(self, per_s: int) -> int:
         self.set_to.append(per_s)
-        self.offer(per_s, of)
+        self.offer(per_s)
         return self._clock.now_ms()
 
     def load_sample(self) -> LoadSample:

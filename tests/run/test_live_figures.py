@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.run.live.figures import BrowserMeter
-from racetrack.run.loads import oldest_missing_ms
+from racetrack.run.live.figures import BrowserMeter, oldest_missing_ms
 from racetrack.workloads.contract import TracedView
 
 PARTITIONS = 3

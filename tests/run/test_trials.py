@@ -12,10 +12,9 @@ from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Window
-from racetrack.run.loads import Pageviews
+from racetrack.run.loads import Load
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, SATURATED_FOR_S, Saturation, drain, try_rate
-from racetrack.workloads.contract import find_workload
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import FakeClock, FluidSession
 
@@ -31,9 +30,7 @@ class Drive:
         self.fluid = FluidSession(self.clock, engine, np.random.default_rng(5), self.folder)
         self.session = cast(Session, self.fluid)
         self.session.run_demo()
-        settings = load({})
-        workload = find_workload(settings.workload)
-        self.load = Pageviews(self.session, self.folder.path, workload, settings)
+        self.load = Load(self.session, self.folder.path, load({}))
 
     def work_in(self, window: Window) -> capacity.Work:
         """Return the engine's throughput in a window."""

@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from racetrack.analysis import noise, raw
+from racetrack.analysis import noise, raw, views
 from racetrack.analysis.curves import RecentCurves
 from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
@@ -18,9 +19,8 @@ from racetrack.probes.usage import Listed, Usage, UsageProbe, cpu_s_of
 from racetrack.probes.views import ViewsProbe
 from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.run.engine_run import EngineRun
-from racetrack.run.loads import oldest_missing_ms
 from racetrack.run.session import Session
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 Values = dict[str, float | None]
 BROWSERS = ("chrome", "chromium", "firefox", "Web Content", "Isolated Web", "WebKit")
@@ -155,6 +155,45 @@ class Figures:
             "harness_cpu_pct": figures.harness_cpu_pct,
             "busy_pct": figures.machine_busy_pct,
         }
+
+
+def oldest_missing_ms(
+    view: TracedView,
+    values: Mapping[tuple[str, int], int],
+    tracer: Mapping[str, Any],
+    partitions: int,
+) -> float:
+    """Return the due time of the oldest tracer event that is missing in a view. `tracer` are the
+    generator's counts of tracer events, which are evenly spaced in time. If the view contains all
+    of them, return the due time of the next tracer event, which is in the future."""
+    newest, newest_ms = tracer["newest"]
+    gap_ms = 1000 / float(tracer["rate"])
+    first_ms = newest_ms - (newest - 1) * gap_ms
+    contained = {
+        part: _tracers_in(view, values, part, partitions, first_ms, gap_ms)
+        for part in range(partitions)
+    }
+    oldest = min(
+        views.number_of(view.parity, nth, part, partitions) for part, nth in contained.items()
+    )
+    return float(first_ms + oldest * gap_ms)
+
+
+def _tracers_in(
+    view: TracedView,
+    values: Mapping[tuple[str, int], int],
+    partition: int,
+    partitions: int,
+    first_ms: float,
+    gap_ms: float,
+) -> int:
+    """Return the number of a partition's tracer events that a view contains."""
+    value = values.get((view.name, partition), 0)
+    if not (view.is_time and value):
+        return value
+    number = round((value - first_ms) / gap_ms)
+    pair = round((number // 2 - partition) / partitions)
+    return max(0, (2 * pair + number % 2 if view.parity is None else pair) + 1)
 
 
 # Once the verdict is decided, it is judged again at this interval, over the last AGAIN_OVER_MS of
