@@ -41,7 +41,6 @@ class Config:
     mysql_user: str
     mysql_password: str
     mysql_database: str
-    mysql_ssl_ca: str  # PEM file; "": the server's certificate is not verified
     pageviews_milli_per_s: int
     partitions: int
     acks: str
@@ -108,7 +107,6 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         mysql_user=read.text("MYSQL_USER", name),
         mysql_password=read.required("MYSQL_PASSWORD", "the password of MYSQL_USER"),
         mysql_database=read.text("MYSQL_DATABASE", name),
-        mysql_ssl_ca=read.text("MYSQL_SSL_CA", ""),
         pageviews_milli_per_s=read.rate("PAGEVIEWS_PER_SECOND_START", "50"),
         partitions=read.whole("PAGEVIEWS_PARTITIONS", 6, 1, MAX_PARTITIONS),
         acks=read.choice("LOADGEN_ACKS", "0", ("0", "1", "all")),

@@ -132,10 +132,8 @@ class Database:
             import mysql.connector  # type: ignore[import-not-found]
 
             config = self._config
-            # Encrypt the connection if the server offers it, because MySQL's password exchange
-            # needs that. Without an authority, do not verify the certificate, because MySQL
-            # creates its own.
-            verified = {"ssl_ca": config.mysql_ssl_ca} if config.mysql_ssl_ca else {}
+            # The connection is encrypted, because MySQL's password exchange needs that. The
+            # certificate is not verified, because MySQL creates its own.
             self._connection = mysql.connector.connect(
                 host=config.mysql_host,
                 port=config.mysql_port,
@@ -144,9 +142,6 @@ class Database:
                 database=self.name if self._exists else None,
                 # Times of rows are in UTC, whatever the server's time zone.
                 time_zone="+00:00",
-                **verified,
-                ssl_verify_cert=bool(verified),
-                ssl_verify_identity=bool(verified),
                 connection_timeout=CONNECT_TIMEOUT_S,
                 read_timeout=ANSWER_TIMEOUT_S,
                 write_timeout=ANSWER_TIMEOUT_S,

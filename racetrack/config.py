@@ -76,6 +76,17 @@ OTHER_PROGRAMS = (
     "TCP",
 )
 
+# Settings of earlier versions, and what to do instead.
+REMOVED = {
+    r"(MYSQL|CONNECT)_(URL|USERNAME|PASSWORD_FILE|SSL_CA_LOCATION|PROPERTIES_FILE)": (
+        "The stack always starts MySQL and Kafka Connect. Unset it"
+    ),
+    r"PROMETHEUS_(URL|TOKEN_FILE)|\w+_(CPU|MEMORY)_QUERY|(KAFKA|REGISTRY|FLINK|MZ)_PODS": (
+        "CPU and memory of services that run elsewhere stay blank. Unset it"
+    ),
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "Use a mechanism with a password, or a certificate",
+}
+
 
 def text_that(matches: str, otherwise: str) -> AfterValidator:
     """Return a validator that accepts text if all of it matches the pattern `matches`.
@@ -131,12 +142,6 @@ def _shell_words(text: str) -> str:
     return text
 
 
-def _secret_words(secret: SecretStr) -> SecretStr:
-    """Return the command unchanged. Errors do not quote it, since it may contain a password."""
-    _shell_words(secret.get_secret_value())
-    return secret
-
-
 def _folder(path: Path) -> Path:
     """Return the absolute path of a folder; a relative one starts at the repository."""
     if path == Path():
@@ -177,12 +182,6 @@ def _sasl_contradiction(of: "Settings") -> str:
             f"KAFKA_SECURITY_PROTOCOL={of.kafka_security_protocol} and"
             f" KAFKA_SASL_MECHANISM={of.kafka_sasl_mechanism} don't fit: a mechanism is for"
             " SASL_SSL and SASL_PLAINTEXT, which need one"
-        )
-    has_command = bool(of.kafka_sasl_oauthbearer_token_command.get_secret_value())
-    if has_command != (of.kafka_sasl_mechanism == "OAUTHBEARER"):
-        return (
-            "KAFKA_SASL_MECHANISM=OAUTHBEARER and KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND need each"
-            " other"
         )
     return ""
 
@@ -236,9 +235,6 @@ TopicPrefix = Annotated[
 File = Annotated[str, AfterValidator(_file)]
 # URL of a server that speaks PostgreSQL's protocol, or nothing. It may contain a password.
 PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
-Pods = Annotated[
-    str, text_that(r"([a-z0-9-]+/[^\s=]+=[^\s=]*)?", "NAMESPACE/LABEL=VALUE, or nothing")
-]
 Count = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0)]
 # Exponent of Zipf's law.
@@ -304,36 +300,15 @@ class Settings(BaseSettings):
     kafka_ssl_certificate_location: File
     kafka_ssl_key_location: File
     kafka_ssl_key_password: SecretStr
-    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
     kafka_sasl_username: str
     kafka_sasl_password: SecretStr
     kafka_sasl_password_file: File
-    # A secret, since its arguments may be secrets.
-    kafka_sasl_oauthbearer_token_command: Annotated[SecretStr, AfterValidator(_secret_words)]
     registry_url: Annotated[str, url_such_as("https://host:8443/apis/ccompat/v7")]
     registry_username: str
     registry_password: SecretStr
     registry_password_file: File
     registry_ssl_ca_location: File
-    kafka_pods: Pods
-    registry_pods: Pods
-
-    mysql_url: Annotated[
-        str,
-        text_that(
-            r"(mysql://[^@:/\s]+@[\w.-]+(:\d{1,5})?)?", "a URL such as mysql://user@host:3306"
-        ),
-    ]
-    mysql_password_file: File
-    mysql_ssl_ca_location: File
-    connect_url: Annotated[str, url_such_as("https://host:8083")]
-    connect_username: str
-    connect_password_file: File
-    connect_ssl_ca_location: File
-    connect_properties_file: File
-
-    prometheus_url: Annotated[str, url_such_as("http://host:9090")]
-    prometheus_token_file: File
 
     # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
     kafka_client: Mapping[str, SecretStr] = Field(default_factory=dict)
@@ -389,11 +364,6 @@ class Settings(BaseSettings):
             raise ValueError(
                 "REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS: a run's schemas are named by its"
                 " topics, which have a prefix only in a Kafka that runs elsewhere"
-            )
-        if self.connect_url and not (self.registry_url and self.mysql_url):
-            raise ValueError(
-                "CONNECT_URL needs KAFKA_BOOTSTRAP_SERVERS, REGISTRY_URL and MYSQL_URL: a Kafka"
-                " Connect that runs elsewhere can't reach services of this machine"
             )
         return self
 
@@ -587,7 +557,9 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
     found = {}
     for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
-        if not name.endswith(OTHER_PROGRAMS) and not name.startswith(NO_SETTINGS):
+        if removed := _removed(name):
+            found[name] = removed
+        elif not name.endswith(OTHER_PROGRAMS) and not name.startswith(NO_SETTINGS):
             hint = _did_you_mean(name, at_least=0.85)
             if hint or name.startswith(prefixes):
                 found[name] = hint
@@ -595,8 +567,16 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
 
 
 def _did_you_mean(name: str, at_least: float = 0.6) -> str:
+    if removed := _removed(name):
+        return removed
     near = difflib.get_close_matches(name.upper(), known_names(), n=1, cutoff=at_least)
     return f" Did you mean {near[0]}?" if near else ""
+
+
+def _removed(name: str) -> str:
+    """Return what to do instead of a setting that was removed; "" for another name."""
+    remedies = (remedy for names, remedy in REMOVED.items() if re.fullmatch(names, name))
+    return next((f" It was removed. {remedy}." for remedy in remedies), "")
 
 
 def _reason(error: ErrorDetails) -> str:

@@ -7,22 +7,16 @@ that exist: librdkafka's (Python, the load generator, kcat) and Java's.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from racetrack.config import Settings, content_of
-
-if TYPE_CHECKING:
-    from racetrack.kafka_token import TokenEndpoint
 
 JAAS = "org.apache.kafka.common.security"
 LOGIN_MODULES = {
     "PLAIN": f"{JAAS}.plain.PlainLoginModule",
     "SCRAM-SHA-256": f"{JAAS}.scram.ScramLoginModule",
     "SCRAM-SHA-512": f"{JAAS}.scram.ScramLoginModule",
-    "OAUTHBEARER": f"{JAAS}.oauthbearer.OAuthBearerLoginModule",
 }
-OAUTH_LOGIN = f"{JAAS}.oauthbearer.OAuthBearerLoginCallbackHandler"
-CLIENT_ID = "racetrack"  # OAuth name of all clients at the token endpoint
 # Variables of processes that connect to Kafka. The last two contain JSON objects with secrets.
 BOOTSTRAP, PREFIX, REPLICATION = "KAFKA_BOOTSTRAP", "KAFKA_TOPIC_PREFIX", "KAFKA_REPLICATION_FACTOR"
 LIBRDKAFKA, JAVA = "KAFKA_LIBRDKAFKA_CONFIG", "KAFKA_JAVA_CONFIG"
@@ -50,11 +44,6 @@ class KafkaEndpoint:
     def is_elsewhere(self) -> bool:
         """True if the user provides the cluster; its topics then have a prefix."""
         return bool(self.topic_prefix)
-
-    @property
-    def has_tokens(self) -> bool:
-        """True if clients log in with tokens (SASL/OAUTHBEARER)."""
-        return self.librdkafka_properties.get("sasl.mechanism") == "OAUTHBEARER"
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> Self:
@@ -132,7 +121,6 @@ def _librdkafka(settings: Settings) -> dict[str, str]:
             "sasl.mechanism": settings.kafka_sasl_mechanism,
             "sasl.username": settings.kafka_sasl_username,
             "sasl.password": password(settings),
-            **_librdkafka_token(settings),
         }.items()
         if value
     }
@@ -154,41 +142,13 @@ def _java(settings: Settings) -> dict[str, str]:
     if mechanism := settings.kafka_sasl_mechanism:
         found["sasl.mechanism"] = mechanism
         found["sasl.jaas.config"] = f"{LOGIN_MODULES[mechanism]} required {_login(settings)};"
-    if tokens := token_endpoint(settings):
-        found["sasl.login.callback.handler.class"] = OAUTH_LOGIN
-        found["sasl.oauthbearer.token.endpoint.url"] = tokens.url
-        # The default validator needs the library jose4j, which few engines contain.
-        found["sasl.oauthbearer.jwt.validator.class"] = f"{JAAS}.oauthbearer.ClientJwtValidator"
     return found
 
 
 def _login(settings: Settings) -> str:
     """Return the options of the login module as text of a JAAS configuration."""
-    if tokens := token_endpoint(settings):
-        return f'clientId="{CLIENT_ID}" clientSecret="{tokens.secret}"'
     user, secret = _quoted(settings.kafka_sasl_username), _quoted(password(settings))
     return f"username={user} password={secret}"
-
-
-def token_endpoint(settings: Settings) -> "TokenEndpoint | None":
-    """Return the endpoint that gives clients the tokens of the user's command; None if clients log
-    in without tokens."""
-    if not (command := settings.kafka_sasl_oauthbearer_token_command.get_secret_value()):
-        return None
-    from racetrack import kafka_token
-
-    return kafka_token.endpoint_of(command)
-
-
-def _librdkafka_token(settings: Settings) -> dict[str, str]:
-    if not (tokens := token_endpoint(settings)):
-        return {}
-    return {
-        "sasl.oauthbearer.method": "oidc",
-        "sasl.oauthbearer.client.id": CLIENT_ID,
-        "sasl.oauthbearer.client.secret": tokens.secret,
-        "sasl.oauthbearer.token.endpoint.url": tokens.url,
-    }
 
 
 def _quoted(text: str) -> str:

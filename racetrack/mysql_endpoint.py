@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-from racetrack.config import Settings, content_of
 
 if TYPE_CHECKING:
     import pymysql
 
-PORT = 3306
 WITHIN_S = 10
 
 
@@ -28,8 +24,6 @@ class MysqlEndpoint:
     writer_password: str = field(repr=False)
     reader: str
     reader_password: str = field(repr=False)
-    is_elsewhere: bool = False  # the user provides the server
-    ca_file: str = ""  # PEM file; empty: the server's certificate is not verified
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -65,35 +59,9 @@ class MysqlEndpoint:
             read_timeout=within_s,
             # Times of rows are in UTC, whatever the server's time zone.
             init_command="SET time_zone = '+00:00'",
-            ssl_ca=self.ca_file or None,
-            ssl_verify_identity=bool(self.ca_file) or None,
         )
 
 
 def words(error: Exception) -> str:
     """Return MySQL's message of an error, without its number."""
     return str(error.args[-1]) if error.args else type(error).__name__
-
-
-def elsewhere(settings: Settings, database: str) -> MysqlEndpoint | None:
-    """Return the server that the user provides, with the database `database`; None if the stack
-    starts MySQL.
-
-    Raises:
-        UsageError: the file with the password can't be read.
-    """
-    if not settings.mysql_url:
-        return None
-    url = urlsplit(settings.mysql_url)
-    user, password = url.username or "", content_of(settings, "mysql_password_file").rstrip("\n")
-    return MysqlEndpoint(
-        url.hostname or "",
-        url.port or PORT,
-        database,
-        user,
-        password,
-        user,
-        password,
-        is_elsewhere=True,
-        ca_file=settings.mysql_ssl_ca_location,
-    )

@@ -4,8 +4,6 @@
 and prints the settings for a run that uses it, with a password or a certificate.
 """
 
-import base64
-import json
 import subprocess
 import sys
 import tempfile
@@ -38,23 +36,9 @@ from tests.servers import print_settings
 
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
-TOKENS = "TOKENS"  # SASL/OAUTHBEARER with TLS
 # Clients connect to FAR through a relay that a test runs at the port RELAY, which FAR advertises.
 FAR, RELAY = "FAR", "RELAY"
 READY_WITHIN_S = 60.0
-# Prints a JSON Web Token that is valid for $1 seconds and signed with the key $2, and counts the
-# tokens.
-TOKEN_COMMAND = """#!/bin/sh
-set -e
-cd "$(dirname "$0")"
-echo issued >> tokens
-encode() { openssl base64 -A | tr "+/" "-_" | tr -d "="; }
-now=$(date +%s)
-header=$(printf '{"alg":"RS256","kid":"tests"}' | encode)
-claims=$(printf '{"sub":"USER","iat":%d,"exp":%d}' "$now" $((now + $1)) | encode)
-signature=$(printf %s "$header.$claims" | openssl dgst -sha256 -sign "$2" -binary | encode)
-echo "$header.$claims.$signature"
-"""
 TOOL, CLUSTER = "kafka.tools.StorageTool", "r4cetr4ckr4cetr4ckr4cQ"
 
 
@@ -117,24 +101,6 @@ class SecuredKafka:
             "KAFKA_SASL_PASSWORD_FILE": str(self.folder / "password"),
         }
 
-    def settings_with_tokens(self, lifetime_s: int = 60, key: str = "issuer.key") -> dict[str, str]:
-        """Return the settings of a run whose user has tokens, signed with a key from a file."""
-        return {
-            "KAFKA_BOOTSTRAP_SERVERS": self.address(TOKENS),
-            "KAFKA_TOPIC_PREFIX": PREFIX,
-            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-            "KAFKA_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
-            "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-            "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": (
-                f"{self.folder / 'print-token'} {lifetime_s} {key}"
-            ),
-        }
-
-    def issued_tokens(self) -> int:
-        """Return the number of tokens issued until now."""
-        file = self.folder / "tokens"
-        return len(file.read_text().splitlines()) if file.exists() else 0
-
     def settings_with_certificate(self) -> dict[str, str]:
         """Return the settings of a run whose user has a certificate."""
         return {
@@ -181,15 +147,13 @@ class SecuredKafka:
 @contextmanager
 def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafka]:
     """Start Kafka with all RIGHTS granted; stop it at the end."""
-    names = (SASL_SSL, SSL, TOKENS, ADMIN, CONTROLLER, FAR, RELAY)
+    names = (SASL_SSL, SSL, ADMIN, CONTROLLER, FAR, RELAY)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
     make_certificates(folder, host)
-    make_issuer(folder)
     (folder / "password").write_text(f"{PASSWORD}\n")
     jvm.properties(folder / "server.properties", _properties(folder, ports, host))
-    allowed = f"-D{jvm.LOGIN_URLS}={key_set(folder)}"
-    java = [str(jvm.java()), "-Xmx256m", allowed, *jvm.only_warnings()]
+    java = [str(jvm.java()), "-Xmx256m", *jvm.only_warnings()]
     java += ["-cp", jvm.class_path(part / "libs")]
     subprocess.run(
         [*java, TOOL, "format", "-t", CLUSTER, "-c", str(folder / "server.properties")],
@@ -241,7 +205,7 @@ def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, 
     security = "org.apache.kafka.common.security"
     listener = f"listener.name.{SASL_SSL.lower()}"
     open_to_all = dict.fromkeys((ADMIN, CONTROLLER, FAR), "PLAINTEXT")
-    protocols = {SASL_SSL: "SASL_SSL", TOKENS: "SASL_SSL", SSL: "SSL", **open_to_all}
+    protocols = {SASL_SSL: "SASL_SSL", SSL: "SSL", **open_to_all}
     advertised = {**{name: ports[name] for name in protocols}, FAR: ports[RELAY]}
     return {
         "process.roles": "broker,controller",
@@ -272,7 +236,6 @@ def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, 
         f"{listener}.scram-sha-512.sasl.jaas.config": (
             f"{security}.scram.ScramLoginModule required;"
         ),
-        **_with_tokens(folder, f"listener.name.{TOKENS.lower()}"),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "broker.both"),
         "ssl.truststore.type": "PEM",
@@ -282,48 +245,6 @@ def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, 
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
-
-
-def _with_tokens(folder: Path, listener: str) -> dict[str, str]:
-    """Return the properties of a listener that ends sessions whose token has expired."""
-    classes = "org.apache.kafka.common.security.oauthbearer"
-    mechanism = f"{listener}.oauthbearer"
-    return {
-        f"{listener}.sasl.enabled.mechanisms": "OAUTHBEARER",
-        f"{mechanism}.sasl.jaas.config": f"{classes}.OAuthBearerLoginModule required;",
-        f"{mechanism}.sasl.server.callback.handler.class": (
-            f"{classes}.OAuthBearerValidatorCallbackHandler"
-        ),
-        f"{mechanism}.connections.max.reauth.ms": "3600000",
-        f"{listener}.sasl.oauthbearer.jwks.endpoint.url": key_set(folder),
-    }
-
-
-def key_set(folder: Path) -> str:
-    """Return the URL of the public keys with which the broker checks tokens."""
-    return (folder / "keys.json").as_uri()
-
-
-def make_issuer(folder: Path) -> None:
-    """Make a key that signs tokens, a key unknown to the broker, and a command that prints a
-    token."""
-
-    def openssl(*arguments: str) -> str:
-        return subprocess.run(
-            ["openssl", *arguments], cwd=folder, check=True, capture_output=True, text=True
-        ).stdout
-
-    for name in ("issuer", "stranger"):
-        openssl("genrsa", "-out", f"{name}.key", "2048")
-    modulus = bytes.fromhex(
-        openssl("rsa", "-in", "issuer.key", "-noout", "-modulus").strip().split("=")[1]
-    )
-    number = base64.urlsafe_b64encode(modulus).decode().rstrip("=")
-    key = {"kty": "RSA", "kid": "tests", "use": "sig", "alg": "RS256", "n": number, "e": "AQAB"}
-    (folder / "keys.json").write_text(json.dumps({"keys": [key]}))
-    command = folder / "print-token"
-    command.write_text(TOKEN_COMMAND.replace("USER", USER))
-    command.chmod(0o700)
 
 
 def make_certificates(folder: Path, host: str = "localhost") -> None:

@@ -7,7 +7,6 @@ from importlib import import_module
 
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
-from racetrack.stack import applicability, own_connect
 from racetrack.stack.service import Context
 from tests import image_facts
 
@@ -52,20 +51,7 @@ REGISTRY = {
     "REGISTRY_USERNAME": "her",
     "REGISTRY_PASSWORD": "word",
 }
-MYSQL = {"MYSQL_URL": "mysql://her@m.example"}
-CONNECT = {**REGISTRY, **MYSQL, "CONNECT_URL": "http://c.example", "CONNECT_USERNAME": "her"}
 SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
-TOKENS = {
-    **SASL,
-    "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "cat token",
-}
-
-
-def _connector_elsewhere(context: Context) -> Mapping[str, str]:
-    settings = context.settings
-    return own_connect.connector_config(settings) if settings.connect_url else {}
-
 
 STACK = Facts(
     launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
@@ -117,19 +103,10 @@ STACK = Facts(
         "KAFKA_SSL_KEY_LOCATION": ".env",
         "KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
         "KAFKA_SASL_PASSWORD_FILE": "LICENSE",
-        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "print-token",
         "REGISTRY_URL": "https://r.example",
         "REGISTRY_USERNAME": "me",
         "REGISTRY_PASSWORD_FILE": ".env",
         "REGISTRY_SSL_CA_LOCATION": "LICENSE",
-        "MYSQL_URL": "mysql://me@m.example:3307",
-        "MYSQL_PASSWORD_FILE": ".env",
-        "MYSQL_SSL_CA_LOCATION": "LICENSE",
-        "CONNECT_URL": "http://c.example:9",
-        "CONNECT_USERNAME": "me",
-        "CONNECT_PASSWORD_FILE": "LICENSE",
-        "CONNECT_SSL_CA_LOCATION": "LICENSE",
-        "CONNECT_PROPERTIES_FILE": ".env",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
@@ -150,14 +127,8 @@ STACK = Facts(
         **{name: CERTIFICATE for name in in_env_files() if name.startswith("KAFKA_SSL_KEY_")},
         "KAFKA_SSL_CERTIFICATE_LOCATION": CERTIFICATE,
         **{name: SASL for name in in_env_files() if name.startswith("KAFKA_SASL_")},
-        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": TOKENS,
         **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
         "REGISTRY_PASSWORD_FILE": {**REGISTRY, "REGISTRY_PASSWORD_FILE": "LICENSE"},
-        **dict.fromkeys(applicability.MYSQL_ELSEWHERE, MYSQL),
-        "MYSQL_PASSWORD_FILE": {**MYSQL, "MYSQL_PASSWORD_FILE": "LICENSE"},
-        **dict.fromkeys(applicability.CONNECT_ELSEWHERE, CONNECT),
-        "CONNECT_PROPERTIES_FILE": {**CONNECT, "CONNECT_PROPERTIES_FILE": "LICENSE"},
-        "CONNECT_SSL_CA_LOCATION": {**CONNECT, "REGISTRY_SSL_CA_LOCATION": ".env"},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={
@@ -166,7 +137,6 @@ STACK = Facts(
         "CONNECT_HEAP": "debezium",
     },
     image_of={"CONNECT_HEAP": ("debezium", image_facts.DEBEZIUM.name)},
-    configured=_connector_elsewhere,
 )
 
 

@@ -22,7 +22,7 @@ BUDGETS = {
     "docs/live.md": 500,
     "docs/measured.md": 1_500,
     "docs/noise.md": 600,
-    "docs/own-parts.md": 850,
+    "docs/own-parts.md": 650,
     "docs/results.md": 1_200,
     "docs/run-folder.md": 900,
     "docs/verdict-appendix.md": 1_000,

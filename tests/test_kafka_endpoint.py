@@ -18,13 +18,6 @@ SASL = {
     "KAFKA_SASL_PASSWORD": 'a "secret" \\ word',
 }
 
-TOKENS = {
-    **OUTSIDE,
-    "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-    "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "cat token",
-}
-
 
 def endpoint(overrides: dict[str, str]) -> KafkaEndpoint:
     found = kafka_endpoint.elsewhere(load(overrides))
@@ -51,18 +44,6 @@ def test_a_password_may_be_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("from a file\n")
     kafka = endpoint({**SASL, "KAFKA_SASL_PASSWORD_FILE": str(tmp_path / "password")})
     assert kafka.librdkafka()["sasl.password"] == "from a file"
-
-
-def test_clients_with_tokens_have_the_address_and_secret_of_the_token_endpoint() -> None:
-    kafka = endpoint(TOKENS)
-    tokens = kafka_endpoint.token_endpoint(load(TOKENS))
-    assert tokens
-    client, java = kafka.librdkafka(), kafka.java()
-    url = "sasl.oauthbearer.token.endpoint.url"
-    assert client[url] == java[url] == tokens.url
-    assert client["sasl.oauthbearer.client.secret"] == tokens.secret
-    assert f'clientSecret="{tokens.secret}"' in java["sasl.jaas.config"]
-    assert tokens.secret not in repr(kafka)
 
 
 def test_a_missing_file_is_named() -> None:
@@ -108,9 +89,7 @@ def test_other_properties_are_passed_on_word_for_word(monkeypatch: pytest.Monkey
         ({**OUTSIDE, "KAFKA_SASL_MECHANISM": "PLAIN"}, "don't fit"),
         ({**OUTSIDE, "KAFKA_SSL_KEY_LOCATION": "k"}, "need each other"),
         ({**SASL, "KAFKA_SASL_MECHANISM": "NONE"}, "SCRAM-SHA-256"),
-        ({**SASL, "KAFKA_SASL_MECHANISM": "OAUTHBEARER"}, "need each other"),
-        ({**SASL, "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "secret"}, "need each other"),
-        ({**TOKENS, "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "secret '"}, "quote it"),
+        ({**SASL, "KAFKA_SASL_MECHANISM": "OAUTHBEARER"}, "SCRAM-SHA-256"),
     ],
 )
 def test_contradicting_settings_are_refused(overrides: dict[str, str], says: str) -> None:
@@ -124,7 +103,6 @@ def test_no_secret_is_shown_or_recorded() -> None:
     assert str(kafka) == "a.example:9092"
     assert "secret" not in repr(kafka)
     assert "secret" not in json.dumps(for_record(load(SASL)))
-    assert "cat token" not in json.dumps(for_record(load(TOKENS)))
 
 
 def test_a_process_gets_it_by_its_environment() -> None:

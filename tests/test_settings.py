@@ -89,6 +89,7 @@ def test_a_bad_value_is_refused_with_its_name_and_the_reason(
         ("KAFKA_HEAP=9g\nCOMPOSE_PROJECT_NAME=mine", ""),
         ("KAFKA_HAEP=9g", r"no setting KAFKA_HAEP\. Did you mean KAFKA_HEAP\?"),
         ("DECIDE_WITHIN=0", r"DECIDE_WITHIN .* environment only"),
+        ("FLINK_PODS=a/b=c", r"no setting FLINK_PODS\. It was removed\. .* Unset it\."),
     ],
 )
 def test_a_file_of_settings_has_known_names_and_those_of_docker_compose(

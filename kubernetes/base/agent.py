@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -244,9 +244,7 @@ class Noise:
 class Sampler:
     """Samples the pods of a namespace, and keeps the latest samples.
 
-    `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>. `others`
-    are further pods to sample, in other namespaces, given as <namespace>/<pod>; samples contain
-    these names.
+    `logs` is /var/log/pods of the node, whose folders are called <namespace>_<pod>_<uid>.
     """
 
     def __init__(
@@ -256,10 +254,8 @@ class Sampler:
         groups: Groups,
         noise: Noise,
         logs: Path = PODS,
-        others: Collection[str] = (),
     ) -> None:
         self._namespace, self._own_pod, self._logs = namespace, own_pod, logs
-        self._others = others
         self._groups, self._noise = groups, noise
         self._machine = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         # Uid → CPU seconds of a pod, including pods that have ended.
@@ -275,8 +271,6 @@ class Sampler:
             pod, _, uid = rest.partition("_")
             if namespace == self._namespace and pod != self._own_pod:
                 found[uid] = pod
-            elif f"{namespace}/{pod}" in self._others:
-                found[uid] = f"{namespace}/{pod}"
         return found
 
     def sample(self) -> dict[str, Any]:
@@ -388,8 +382,7 @@ def main() -> None:
         return
     # In a pod, the host name is the pod's name.
     names = os.environ["NAMESPACE"], os.environ["HOSTNAME"]
-    others = os.environ.get("OTHER_PODS", "").split()
-    sampler = Sampler(*names, Groups(), Noise(), others=others)
+    sampler = Sampler(*names, Groups(), Noise())
     threading.Thread(target=sampler.keep_sampling, daemon=True).start()
     serve(sampler).serve_forever()
 

@@ -71,7 +71,7 @@ def run_as_job(context: click.Context, settings: "Settings") -> int:
             try:
                 environment = {
                     **given_settings(os.environ),
-                    **own_files.environment(settings, own_files.FILES_OF_JOB),
+                    **own_files.environment(settings),
                     "CHECKOUT": checkout.digest(),
                 }
                 code = carried_out(job, [str(name), *words], environment, screen, guard)

@@ -90,7 +90,6 @@ def check() -> None:
     screen = Screen()
     with guarded(screen):
         settings = load_settings()
-        provided.require_pods_possible(settings)
         if not (used := provided.configured(settings)):
             names = ", ".join(each.setting for each in provided.every())
             raise UsageError(
@@ -98,7 +97,7 @@ def check() -> None:
                 f" for a service that runs elsewhere (docs/own-parts.md): {names}."
             )
         for each in used:
-            passed = provided.check(each, settings)
+            passed = each.check(settings)
             screen.say(f"{each.title} at {each.address(settings)}:")
             for operation in passed.operations:
                 screen.say(f"  can {operation}")

@@ -67,13 +67,11 @@ def bring_up(
     from racetrack.run.checks import (
         check_services,
         make_ready,
-        require_no_tokens,
         require_usable,
         services_of,
     )
 
     require_usable(engine, stack)
-    require_no_tokens(stack.settings)
     with machine_lock():
         make_ready(engine, stack, screen.say)
         try:

@@ -128,8 +128,6 @@ class Engine(ABC):
     # True if the engine can use a Kafka that the user provides: all its clients use the properties
     # and the topic prefix of `KafkaEndpoint`.
     kafka_elsewhere: bool = False
-    # False if its clients can't log in to Kafka with tokens (SASL/OAUTHBEARER).
-    kafka_tokens: bool = True
     # Service whose clock sets the timestamps of view updates; empty: this machine's clock.
     stamped_by: str = ""
     is_published: bool = False  # True for the two engines of the experiment of 2022
@@ -189,14 +187,8 @@ class Engine(ABC):
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services if the CPU and memory of all of them are measured, else
-        none. For services that the user provides, a Prometheus reports these figures, or agents
-        measure the pods."""
-        elsewhere = [
-            each for each in provided.configured(settings) if each.service in self.services
-        ]
-        named = {each.service for each in elsewhere if provided.pods_of(each, settings)}
-        reported = {each.service for each in provided.queried(settings)}
-        return self.services if {each.service for each in elsewhere} <= named | reported else ()
+        none: those of a service that the user provides are unknown."""
+        return () if self.runs_elsewhere(settings) else self.services
 
     def namespace(self, settings: Settings) -> str:
         """Return a name that sets this run's objects apart in an engine that the user provides and

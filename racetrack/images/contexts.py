@@ -39,7 +39,6 @@ CODE = (
     "racetrack/stack/elsewhere.py",
     "racetrack/stack/jvm.py",
     "racetrack/stack/net.py",
-    "racetrack/stack/own_connect.py",
     "racetrack/stack/own_http.py",
     "racetrack/stack/own_registry.py",
     "racetrack/stack/prebuilt.py",

@@ -24,11 +24,6 @@ ELSEWHERE = (
     " others may have used it."
 )
 BLANK = " Its CPU and memory can't be measured from here, so they are blank."
-REPORTED = (
-    " Its CPU and memory are what the Prometheus at PROMETHEUS_URL reported, as old as its samples;"
-    " all CPU time counts as user time."
-)
-SAMPLED = " Its pods, which are named by a label, were measured as those of the run."
 RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -128,25 +123,6 @@ def require_kafka_usable(engine: Engine, settings: Settings) -> None:
             f"KAFKA_BOOTSTRAP_SERVERS: {engine.title} can't use a Kafka that runs elsewhere."
             " Unset it."
         )
-    if settings.kafka_sasl_mechanism == "OAUTHBEARER" and not engine.kafka_tokens:
-        raise UsageError(
-            f"KAFKA_SASL_MECHANISM=OAUTHBEARER: {engine.title} can't log in with tokens. Use a"
-            " mechanism with a password, or a certificate."
-        )
-
-
-def require_no_tokens(settings: Settings) -> None:
-    """Check that a stack can be left running after this process ends: none of its Kafka clients
-    needs tokens that this process provides.
-
-    Raises:
-        UsageError: the clients need tokens.
-    """
-    if settings.kafka_sasl_mechanism == "OAUTHBEARER":
-        raise UsageError(
-            "KAFKA_SASL_MECHANISM=OAUTHBEARER: a stack that is left running gets no further tokens."
-            " Use `./race live`, or a mechanism with a password."
-        )
 
 
 def require_scalable(engine: Engine, settings: Settings, runtime: str) -> None:
@@ -237,16 +213,11 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     used = [
         each for each in provided.configured(settings) if each.service in needed_services(engine)
     ]
-    reported = {each.service for each in provided.queried(settings)}
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
 
     def cost(service: Elsewhere) -> str:
-        if provided.pods_of(service, settings):
-            return SAMPLED
         if service.starts_here and service.service not in engine.services:
             return RELAY
-        if service.service in reported:
-            return REPORTED
         return "" if service.service in measured else BLANK
 
     found = [ELSEWHERE.format(each.title, each.setting) + cost(each) for each in used]

@@ -16,13 +16,13 @@ from racetrack.analysis import recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.probes import heap, nodes, prometheus, top
+from racetrack.probes import heap, nodes, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
 from racetrack.probes.cdc import ConnectorProbe
 from racetrack.probes.loadgen import LOAD_CSV, ArrivalsProbe, Control, LoadDriver, Settled, settle
 from racetrack.probes.memory import MemoryFile
-from racetrack.probes.usage import Meter, Usage, cpu_times
+from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import READER, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
@@ -39,7 +39,6 @@ from racetrack.run.checks import (
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from racetrack.run.search import LoadSample
-from racetrack.stack import debezium_connector, provided
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
@@ -104,7 +103,7 @@ class Session:
         self._curves = self._curves_of(folder)
         self._outages = ExpectedOutages()
         self._runs = tuple(map(self._engine_run, engine.members))
-        self._meter = Meter(self._processes, self._usage_elsewhere())
+        self._meter = Meter(self._processes, nodes.usage_now(lambda: self._stack.agents))
         self.control = ServiceControl(
             self._runs, stack=stack, outages=self._outages, meter=self._meter
         )
@@ -164,7 +163,7 @@ class Session:
         if "debezium" in self._engine.needs:
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect
-            connector = debezium_connector.name(self._stack.settings)
+            connector = self._stack.settings.workload
             self.begin(ConnectorProbe(connect, connector, had_outage))
         check_writes(self._stack, self.check)
 
@@ -564,13 +563,6 @@ class Session:
         if self._readers():
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services
-
-    def _usage_elsewhere(self) -> Callable[[], Mapping[str, Usage]]:
-        settings, services = self._stack.settings, self._engine.services
-        of_nodes = nodes.usage_now(lambda: self._stack.agents)
-        wanted = [each for each in provided.queried(settings) if each.service in services]
-        reported = prometheus.usage_now(settings, wanted)
-        return lambda: {**of_nodes(), **reported()}
 
     def _outage_of(self, *services: str) -> HadOutage:
         return lambda since_s: self._outages.any_since(since_s, services)

@@ -15,7 +15,7 @@ IN_MEMORY = "data is in /dev/shm there"
 BUILT_IN = "it is in the images that `./race images` made"
 NO_IMAGE = "no published image is used there"
 IN_MANIFESTS = "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)"
-OWN = "services in containers use the stack's own {}"
+OWN = "services in containers use the stack's own broker"
 KAFKA_ELSEWHERE = (
     "KAFKA_BOOTSTRAP_SERVERS",
     "KAFKA_TOPIC_PREFIX",
@@ -29,7 +29,6 @@ KAFKA_ELSEWHERE = (
     "KAFKA_SASL_USERNAME",
     "KAFKA_SASL_PASSWORD",
     "KAFKA_SASL_PASSWORD_FILE",
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND",
 )
 REGISTRY_ELSEWHERE = (
     "REGISTRY_URL",
@@ -39,14 +38,6 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_SSL_CA_LOCATION",
 )
 TMPFS = ("REDPANDA_TMPFS", "MYSQL_TMPFS")
-MYSQL_ELSEWHERE = ("MYSQL_URL", "MYSQL_PASSWORD_FILE", "MYSQL_SSL_CA_LOCATION")
-CONNECT_ELSEWHERE = (
-    "CONNECT_URL",
-    "CONNECT_USERNAME",
-    "CONNECT_PASSWORD_FILE",
-    "CONNECT_SSL_CA_LOCATION",
-    "CONNECT_PROPERTIES_FILE",
-)
 # Runtimes; `airgap` means containers from images built here.
 CONTAINERS = ("compose", "airgap")
 NOT_NATIVE = (*CONTAINERS, "kubernetes")
@@ -102,10 +93,6 @@ STACK = Applicability(
         "STEAL_MAX_PCT",
         "CORE_SPEED_MIN_PCT",
         "READS_PER_SECOND",
-        "KAFKA_PODS",
-        "REGISTRY_PODS",
-        "PROMETHEUS_URL",
-        "PROMETHEUS_TOKEN_FILE",
     ),
     ignored=(
         Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
@@ -125,17 +112,14 @@ STACK = Applicability(
             REDPANDA,
         ),
         Ignored(("KAFKA_CONTROLLER_PORT",), ("airgap", "kubernetes"), "it is not published"),
-        Ignored((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), CONTAINERS, OWN.format("broker")),
-        Ignored(MYSQL_ELSEWHERE, NOT_NATIVE, OWN.format("MySQL")),
-        Ignored(CONNECT_ELSEWHERE, NOT_NATIVE, OWN.format("Kafka Connect")),
+        Ignored((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), CONTAINERS, OWN),
     ),
     affects={
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
         ),
-        **dict.fromkeys((*KAFKA_ELSEWHERE, *MYSQL_ELSEWHERE), "loadgen"),
+        **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
-        **dict.fromkeys(CONNECT_ELSEWHERE, "debezium"),
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",
     },

@@ -22,7 +22,6 @@ RUN_NAME = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpi
 NOT_ADVERTISED = (
     "Set it to this machine's address as seen from there, together with BIND_ADDRESS=0.0.0.0"
 )
-NO_TOKENS = "Use a mechanism with a password, or a certificate"
 CLOCK_TRIES = 20
 CLOCK_WITHIN_S = 3.0
 
@@ -83,14 +82,11 @@ def refused(title: str, address: str, failures: Sequence[Failure]) -> SetupError
 
 
 def why_out_of_reach(title: str, host: str, settings: Settings) -> Failure | None:
-    """Return why an engine at `host` can't get what it needs from this machine: the broker and
-    registry, or tokens for the user's Kafka. None if it can get them."""
+    """Return why an engine at `host` can't reach this machine's broker and registry; None if it
+    can."""
     # On Kubernetes, broker and registry are reached at the address of a node.
     if _is_loopback(host) or settings.runtime == "kubernetes":
         return None
-    if settings.kafka_sasl_mechanism == "OAUTHBEARER":
-        answer = f"{title} is on another machine, and this one gives tokens to its own clients only"
-        return Failure("KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND", answer, NO_TOKENS)
     ours = settings.advertised_address
     if not _is_loopback(ours):
         return None

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from racetrack import kafka_endpoint
 from racetrack.config import Settings
 from racetrack.errors import SetupError
 
@@ -15,9 +14,6 @@ LOG_GC_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
 # A fixed locale, independent of the machine's: in a Turkish locale, the upper case of "classic"
 # would not be a valid protocol name.
 LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
-
-# Property with the URLs from which Kafka's clients may fetch tokens; they reject all others.
-LOGIN_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 def java() -> Path:
@@ -42,11 +38,8 @@ def java_version() -> str:
 
 
 def for_every_jvm(settings: Settings) -> list[str]:
-    """Return the options of every JVM: a fixed locale, the token endpoint that its Kafka clients
-    may use, and JVM_OPTIONS, which may override them."""
-    tokens = kafka_endpoint.token_endpoint(settings)
-    allowed = [f"-D{LOGIN_URLS}={tokens.url}"] if tokens else []
-    return [*LANGUAGE, *allowed, *shlex.split(settings.jvm_options)]
+    """Return the options of every JVM: a fixed locale, and JVM_OPTIONS, which may override it."""
+    return [*LANGUAGE, *shlex.split(settings.jvm_options)]
 
 
 def options(heap: str, work: Path, settings: Settings) -> list[str]:

@@ -7,11 +7,10 @@ import ssl
 import urllib.error
 import urllib.request
 
-from racetrack import kafka_endpoint, mysql_endpoint
+from racetrack import kafka_endpoint
 from racetrack.config import Settings
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.service import NotReady
 from racetrack.workloads.contract import find_workload
 
@@ -64,13 +63,10 @@ def redis(settings: Settings) -> str:
 
 
 def mysql(settings: Settings) -> MysqlEndpoint:
-    """Return the MySQL that the user provides, or the stack's.
-
-    The stack's MySQL has one database and one user for the workload; both have the name that the
-    workload defines.
-    """
+    """Return the stack's MySQL. It has one database and one user for the workload; both have the
+    name that the workload defines."""
     name = find_workload(settings.workload).database
-    return mysql_endpoint.elsewhere(settings, RUN_NAME) or MysqlEndpoint(
+    return MysqlEndpoint(
         settings.peer_mysql or host(settings),
         settings.mysql_port,
         name,

@@ -120,8 +120,6 @@ class _Broker:
 
     def check(self, settings: Settings) -> Passed:
         kafka = _endpoint(settings)
-        if tokens := kafka_endpoint.token_endpoint(settings):
-            tokens.token()
         passed = own_kafka_check.check(kafka)
         OwnNames(kafka).require_none()
         return passed

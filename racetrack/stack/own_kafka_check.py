@@ -140,8 +140,6 @@ class _Check:
                 "KAFKA_TOPIC_PREFIX", answer, f"Give the user the right {right} named {names}"
             )
         setting, remedy = _causes().get(error.code(), _OTHER)
-        if setting == _LOGIN[0] and self._kafka.has_tokens:
-            setting, remedy = _TOKEN
         return Failure(setting, answer, remedy)
 
     def _timed_out(self, what: str) -> Failure:
@@ -238,10 +236,6 @@ class _Check:
 
 
 _LOGIN = ("KAFKA_SASL_USERNAME", "Check the user, the password and KAFKA_SASL_MECHANISM")
-_TOKEN = (
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND",
-    "Check that the broker accepts tokens of this issuer, for this user and audience",
-)
 _OTHER = (
     "KAFKA_BOOTSTRAP_SERVERS",
     "Check the address, and that KAFKA_SECURITY_PROTOCOL is the one of that port",

@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 from racetrack import config, plugins
 from racetrack.config import Settings
-from racetrack.errors import UsageError
 from racetrack.stack.contract import Say, ServiceClock
-from racetrack.stack.elsewhere import RUN_NAME, Elsewhere, Passed
-from racetrack.stack.prometheus import Prometheus, Queries, queries
+from racetrack.stack.elsewhere import RUN_NAME, Elsewhere
 
 # Environment variables of the watchdog process: the names of the provided services that the run
 # uses, as a JSON list, and the run's RUN_NAME.
@@ -21,16 +18,10 @@ NAME = "RACETRACK_RUN_NAME"
 @cache  # cached, because it is called every second
 def every() -> tuple[Elsewhere, ...]:
     """Return all services that the user may provide, each after the services that it uses."""
-    from racetrack.stack import own_connect, own_kafka, own_mysql, own_registry
+    from racetrack.stack import own_kafka, own_registry
 
     of_engines = (module.ELSEWHERE for module in plugins.of_all("elsewhere").values())
-    of_stack: tuple[Elsewhere, ...] = (
-        own_kafka.ELSEWHERE,
-        own_registry.ELSEWHERE,
-        own_mysql.ELSEWHERE,
-        own_connect.ELSEWHERE,
-    )
-    return (*of_stack, *of_engines)
+    return (own_kafka.ELSEWHERE, own_registry.ELSEWHERE, *of_engines)
 
 
 def configured(settings: Settings) -> list[Elsewhere]:
@@ -42,63 +33,6 @@ def here(services: Sequence[str], settings: Settings) -> list[str]:
     """Return those of `services` that the stack starts."""
     others = {each.service for each in configured(settings) if not each.starts_here}
     return [name for name in services if name not in others]
-
-
-def pods_setting(service: Elsewhere) -> str:
-    """Return the setting that names a service's pods, such as KAFKA_PODS. It has the same prefix as
-    the setting of the service's address."""
-    return f"{service.setting.partition('_')[0]}_PODS"
-
-
-def pods_of(service: Elsewhere, settings: Settings) -> str:
-    """Return the label by which the user names a service's pods, `NAMESPACE/LABEL=VALUE`; empty if
-    there is none."""
-    return str(getattr(settings, pods_setting(service).lower(), ""))
-
-
-def require_pods_possible(settings: Settings) -> None:
-    """Check the settings that name pods: they apply only on Kubernetes, to services that the user
-    provides and that no Prometheus query measures.
-
-    Raises:
-        UsageError: one of these conditions is not met.
-    """
-    for each in every():
-        if not pods_of(each, settings):
-            continue
-        if not each.address(settings) or settings.runtime != "kubernetes":
-            raise UsageError(
-                f"{pods_setting(each)} needs RUNTIME=kubernetes, and an address in {each.setting}."
-            )
-        if measured := queries(each, settings):
-            raise UsageError(
-                f"{pods_setting(each)} and {measured.setting('cpu')} exclude each other."
-            )
-
-
-def queried(settings: Settings) -> list[Queries]:
-    """Return the queries for services whose CPU time and memory a Prometheus reports.
-
-    Raises:
-        UsageError: settings contradict each other.
-    """
-    found = (queries(each, settings) for each in configured(settings))
-    return [each for each in found if each]
-
-
-def check(service: Elsewhere, settings: Settings) -> Passed:
-    """Check a service, and the Prometheus queries for it.
-
-    Raises:
-        UsageError: settings contradict each other.
-        SetupError, BusyError: see `Elsewhere.check`.
-    """
-    measured = queries(service, settings)
-    passed = service.check(settings)
-    if not measured:
-        return passed
-    Prometheus(settings).check(measured, service.title)
-    return replace(passed, operations=(*passed.operations, "be measured by Prometheus"))
 
 
 class Provided:
@@ -120,13 +54,11 @@ class Provided:
         services that the stack has to start.
 
         Raises:
-            UsageError: settings contradict each other.
             SetupError, BusyError: see `Elsewhere.check`.
         """
-        require_pods_possible(self._settings)
         self._used = [each for each in configured(self._settings) if each.service in services]
         for each in self._used:
-            passed = check(each, self._settings)
+            passed = each.check(self._settings)
             clock = ""
             if passed.clock:
                 self.clocks[each.service] = passed.clock

@@ -153,14 +153,10 @@ def possible_stacks(
 
 
 def _native_only(settings: Settings) -> str:
-    """Return the setting of a service that the user provides and that only native services can use;
-    "" if there is none. A provided Kafka can be used on Kubernetes, too."""
-    addresses = {
-        "KAFKA_BOOTSTRAP_SERVERS": settings.runtime != "kubernetes"
-        and settings.kafka_bootstrap_servers,
-        "MYSQL_URL": settings.mysql_url,
-    }
-    return next((name for name, address in addresses.items() if address), "")
+    """Return the setting of a service that the user provides and that containers can't use; "" if
+    there is none. A provided Kafka can be used natively and on Kubernetes."""
+    is_provided = settings.runtime != "kubernetes" and settings.kafka_bootstrap_servers
+    return "KAFKA_BOOTSTRAP_SERVERS" if is_provided else ""
 
 
 class _NotThere(UsageError):

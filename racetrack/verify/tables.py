@@ -106,8 +106,9 @@ def _read(cursor: Any, table: str, columns: Mapping[str, object]) -> Rows | str:
 
 def _no_answer(stack: Stack, error: pymysql.MySQLError) -> RacetrackError:
     mysql = stack.endpoints.mysql
-    log = "" if mysql.is_elsewhere else " Its log is stack/mysql.log."
-    return RacetrackError(f"The tables of MySQL at {mysql} can't be read: {error}.{log}")
+    return RacetrackError(
+        f"The tables of MySQL at {mysql} can't be read: {error}. Its log is stack/mysql.log."
+    )
 
 
 MESSAGES_AT_ONCE = 10_000

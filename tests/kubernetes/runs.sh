@@ -15,8 +15,8 @@
 #     scale     ./race scale kstreams with one and two replicas, in its shortest form
 #     harness   kstreams, and the harness is killed: nothing of the run may be left
 #     job       pg, and the harness is a Job, whose run folder is copied while it runs
-#     pods      pg, with a Kafka and a registry that are there already, whose pod is measured
-#     engine    flink, with a Flink that is there already, whose pods are measured
+#     kafka     pg, with a Kafka and a registry that are there already
+#     engine    flink, with a Flink that is there already
 #     tls       pg, with a Kafka outside the cluster that demands certificates
 #     jobs      the same Job, interrupted by Ctrl-C, and then with its pod killed
 #
@@ -100,7 +100,7 @@ case_job() {
     "$RIG" down
 }
 
-case_pods() {
+case_kafka() {
     local at=10.77.0.11 logs
     logs=$(mktemp -d)
     begin postgres pgfeed
@@ -108,9 +108,7 @@ case_pods() {
     LOGS_FOLDER=$logs KAFKA_TOPIC_PREFIX=racetrack-rig. \
         KAFKA_BOOTSTRAP_SERVERS=$at:$(port_of outside) \
         REGISTRY_URL=http://$at:$(port_of registry)/apis/ccompat/v7 \
-        KAFKA_PODS=kafka/racetrack.dev/service=redpanda \
         on_the_rig ./run_experiment.sh pg 2000 10 5 1.0 --verify
-    grep --quiet ",broker,.*,kafka/redpanda-0$" "$logs"/*/usage.csv || fail "Its pod was not measured."
     kubectl --namespace kafka get pod redpanda-0
     rm -r "$logs"
     "$RIG" down
@@ -122,12 +120,7 @@ case_engine() {
     begin flink
     start_flink
     LOGS_FOLDER=$logs FLINK_GATEWAY_URL=http://10.77.0.12:$(port_of gateway flink) \
-        FLINK_PODS=flink/racetrack.dev/service=flink \
         on_the_rig ./run_experiment.sh flink 2000 10 5 1.0 --verify
-    local pod
-    for pod in flink-0 flink-taskmanager-0; do
-        grep --quiet ",flink,.*,flink/$pod$" "$logs"/*/usage.csv || fail "$pod was not measured."
-    done
     kubectl --namespace flink get pod flink-0
     rm -r "$logs"
     "$RIG" down

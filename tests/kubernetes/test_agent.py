@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ def test_where_not_all_programs_can_be_seen_their_time_is_unknown(tmp_path: Path
     assert agent.Noise(proc(tmp_path, kthreadd=False), tmp_path).read()["programs_s"] is None
 
 
-def sampler(tmp_path: Path, others: Sequence[str] = ()) -> Any:
+def sampler(tmp_path: Path) -> Any:
     write(
         tmp_path,
         {
@@ -112,27 +111,13 @@ def sampler(tmp_path: Path, others: Sequence[str] = ()) -> Any:
     )
     node = proc(tmp_path)
     parts = agent.Groups(groups(tmp_path, V1), node), agent.Noise(node, tmp_path)
-    return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods", others)
+    return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods")
 
 
 def test_a_sample_has_the_pods_of_the_namespace_without_the_agent(tmp_path: Path) -> None:
     sample = sampler(tmp_path).sample()
     assert [(pod["pod"], pod["uid"]) for pod in sample["pods"]] == [("kstreams-0", UID)]
     assert sample["noise"]["services_s"] == 2.5
-
-
-def test_a_pod_of_another_namespace_is_sampled_on_request_and_gets_no_signal(
-    tmp_path: Path,
-) -> None:
-    samples = sampler(tmp_path, others=["other/kstreams-0"])
-    (tmp_path / f"pods/race_kstreams-0_{UID}").rename(tmp_path / f"pods/other_kstreams-0_{UID}")
-    assert [pod["pod"] for pod in samples.sample()["pods"]] == ["other/kstreams-0"]
-    with served(samples) as port:
-        services = by_prefix({}, {"other/kstreams-0": "broker"})
-        reader = Agent("node1", ("127.0.0.1", port), services)
-        assert [pod.service for pod in reader.sample().pods] == ["broker"]
-        assert reader.uids("broker") == []
-        reader.close()
 
 
 def test_the_time_of_pods_that_are_gone_stays_in_the_sum(tmp_path: Path) -> None:
@@ -225,12 +210,9 @@ def test_the_clock_of_a_node(tmp_path: Path) -> None:
 
 def test_the_longest_name_of_a_service_is_its_own() -> None:
     service_of = by_prefix(
-        {"flink": "flink", "flink-taskmanager": "taskmanager", "redpanda": "broker"},
-        {"kafka/redpanda-0": "kafka"},
+        {"flink": "flink", "flink-taskmanager": "taskmanager", "redpanda": "broker"}
     )
     assert service_of("flink-taskmanager-1") == "taskmanager"
-    assert service_of("kafka/redpanda-0") == "kafka"
-    assert service_of("other/redpanda-0") is None
     assert service_of("flink-0") == "flink"
     assert service_of("redpanda-0") == "broker"
     assert service_of("agent-x7x2p") is None

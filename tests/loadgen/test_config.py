@@ -21,7 +21,7 @@ def test_defaults_need_only_a_password() -> None:
     assert loaded.pageviews_milli_per_s == 50_000
     assert loaded.partitions == 6
     assert (loaded.workload, loaded.mysql_user) == ("shop", "shop")
-    assert (loaded.mysql_database, loaded.mysql_ssl_ca) == ("shop", "")
+    assert loaded.mysql_database == "shop"
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,6 @@ from tests.run.fakes import FakeEngine, FakeStack
 
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": "race-1."}
 
-TOKENS = {
-    "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-    "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "print-token",
-}
-
 
 def stack(overrides: Mapping[str, str]) -> FakeStack:
     return FakeStack(load(overrides))
@@ -50,18 +44,6 @@ def test_engines_that_can_not_use_it_are_refused(engine: str) -> None:
 def test_containers_are_refused() -> None:
     with pytest.raises(UsageError, match="RUNTIME=native"):
         open_stack(load({**OUTSIDE, "RUNTIME": "compose"}), [], print)
-
-
-def test_an_engine_that_can_not_use_tokens_refuses_them() -> None:
-    with pytest.raises(UsageError, match="Flink can't log in with tokens"):
-        checks.require_kafka_usable(find_engine("flink"), load({**OUTSIDE, **TOKENS}))
-    checks.require_kafka_usable(find_engine("kstreams"), load({**OUTSIDE, **TOKENS}))
-
-
-def test_a_stack_whose_clients_need_tokens_can_not_be_left_running() -> None:
-    with pytest.raises(UsageError, match="no further tokens"):
-        checks.require_no_tokens(load({**OUTSIDE, **TOKENS}))
-    checks.require_no_tokens(load(OUTSIDE))
 
 
 def test_the_reader_learns_that_the_broker_is_unknown_and_how_clocks_differ() -> None:

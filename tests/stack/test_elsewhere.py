@@ -31,19 +31,6 @@ def test_an_engine_on_another_machine_needs_an_address(
         assert "at 127.0.0.1. Set it to" in str(failure)
 
 
-def test_an_engine_on_another_machine_gets_no_tokens() -> None:
-    tokens = {
-        "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9093",
-        "KAFKA_TOPIC_PREFIX": "race.",
-        "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-        "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-        "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "print-token",
-    }
-    failure = why_out_of_reach("Deephaven", "deephaven.example", load({**OPEN, **tokens}))
-    assert str(failure).startswith("KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND: Deephaven is on another")
-    assert why_out_of_reach("Deephaven", "localhost", load({**OPEN, **tokens})) is None
-
-
 def test_engines_use_the_address_that_is_advertised() -> None:
     stack = NativeStack(load({"STACK_NAME": "addresses", **OPEN}))
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry

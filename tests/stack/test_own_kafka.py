@@ -1,7 +1,6 @@
 """Tests of a run's checks and removals in a Kafka that the user provides: a real one, with TLS,
 passwords, and rights on a prefix only."""
 
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -10,19 +9,16 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from racetrack import install
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.errors import BusyError, SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
 from racetrack.probes.broker import TopicOffsets
 from racetrack.run.checks import require_known_clock
-from racetrack.stack import jvm
 from racetrack.stack.contract import ServiceClock, Stack
-from racetrack.stack.own_kafka import ELSEWHERE, OwnNames
+from racetrack.stack.own_kafka import OwnNames
 from racetrack.stack.own_kafka_check import check
 from tests.lossy_link import clock_over_lossy_link
 from tests.relay import Relay
@@ -31,7 +27,6 @@ from tests.secured_kafka import FAR, PREFIX, RELAY, RIGHTS, SecuredKafka, secure
 pytestmark = pytest.mark.slow
 
 AWAY_S = 5.0
-TOKEN_S, RECORDS_S = 6, 15
 LOSS = 0.01  # share of packets
 
 
@@ -52,64 +47,8 @@ def test_all_kinds_of_passwords_work(kafka: SecuredKafka, mechanism: str) -> Non
     OwnNames(own(kafka.settings(mechanism))).require_none()
 
 
-def test_certificates_and_tokens_work(kafka: SecuredKafka) -> None:
-    for settings in (kafka.settings_with_certificate(), kafka.settings_with_tokens()):
-        OwnNames(own(settings)).require_none()
-
-
-def test_with_tokens_the_check_passes(kafka: SecuredKafka) -> None:
-    assert ELSEWHERE.check(load(kafka.settings_with_tokens())).clock
-    assert kafka.topics() == set()
-
-
-def test_clients_get_a_new_token_before_the_last_one_expires(
-    kafka: SecuredKafka, tmp_path: Path
-) -> None:
-    """The broker ends a session when its token expires, so that a client must have a newer one by
-    then."""
-    settings = load(kafka.settings_with_tokens(lifetime_s=TOKEN_S))
-    endpoint = elsewhere(settings)
-    assert endpoint
-    topic, before = f"{PREFIX}tokens", kafka.issued_tokens()
-    kafka.admin.create_topics([NewTopic(topic, 1)])[topic].result(10)
-    properties = jvm.properties(tmp_path / "client.properties", endpoint.java())
-    part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
-    command = [str(jvm.java()), "-Xmx64m", *jvm.for_every_jvm(settings)]
-    command += ["-cp", jvm.class_path(part / "libs"), "org.apache.kafka.tools.ProducerPerformance"]
-    command += ["--topic", topic, "--record-size", "10", "--command-config", str(properties)]
-    command += ["--num-records", str(2 * RECORDS_S), "--throughput", "2"]
-    java = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    errors: list[object] = []
-    producer = Producer(endpoint.librdkafka({"acks": "all", "message.timeout.ms": 5000}))
-    for _ in range(2 * RECORDS_S):
-        producer.produce(topic, b"from Python", on_delivery=lambda e, _: errors.append(e))
-        producer.poll(0.5)
-        time.sleep(0.1)
-    producer.flush(5)
-    output = java.communicate(timeout=60)[0]
-    assert f"{2 * RECORDS_S} records sent" in output and java.returncode == 0, output
-    assert "Exception" not in output
-    assert errors == [None] * 2 * RECORDS_S
-    assert 3 <= kafka.issued_tokens() - before <= 2 * RECORDS_S
-    OwnNames(endpoint).remove()
-
-
-@pytest.mark.parametrize(
-    ("command", "answer"),
-    [
-        ("{0}/print-token 60 stranger.key", "can't reach it: .*invalid_token"),
-        ("{0}/none-such", "the command can't be run: No such file or directory"),
-        ("{0}/print-token -1 issuer.key", "the command printed a token that has expired"),
-        ("sh -c 'echo no luck >&2; exit 3'", "the command failed with 3: no luck"),
-    ],
-)
-def test_a_command_without_a_usable_token_is_named(
-    kafka: SecuredKafka, command: str, answer: str
-) -> None:
-    setting = "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND"
-    settings = {**kafka.settings_with_tokens(), setting: command.format(kafka.folder)}
-    with pytest.raises(SetupError, match=f"{setting}: {answer}"):
-        ELSEWHERE.check(load(settings))
+def test_certificates_work(kafka: SecuredKafka) -> None:
+    OwnNames(own(kafka.settings_with_certificate())).require_none()
 
 
 def test_a_wrong_password_is_refused_before_anything_starts(kafka: SecuredKafka) -> None:

@@ -8,13 +8,7 @@ from pydantic import Field, SecretStr
 from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
 from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
 
-ELSEWHERE = (
-    "DEEPHAVEN_URL",
-    "DEEPHAVEN_PSK_FILE",
-    "DEEPHAVEN_SSL_CA_LOCATION",
-    "DEEPHAVEN_CPU_QUERY",
-    "DEEPHAVEN_MEMORY_QUERY",
-)
+ELSEWHERE = ("DEEPHAVEN_URL", "DEEPHAVEN_PSK_FILE", "DEEPHAVEN_SSL_CA_LOCATION")
 NATIVE_ONLY = "the stack starts its own Deephaven there"
 
 
@@ -31,8 +25,6 @@ class DeephavenSettings(Settings):
     deephaven_psk: SecretStr
     deephaven_psk_file: File
     deephaven_ssl_ca_location: File
-    deephaven_cpu_query: str
-    deephaven_memory_query: str
 
 
 APPLICABILITY = Applicability(

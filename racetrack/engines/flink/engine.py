@@ -39,7 +39,6 @@ class Flink(UpsertEngine):
     services = ("flink",)
     kafka_elsewhere = True
     # Flink's connector lacks Jackson, which Kafka's client needs to read tokens.
-    kafka_tokens = False
     script_ending = ".flink.sql"
     version_part = "flink"
     keeps_first_schemas = True  # the script declares the types of columns

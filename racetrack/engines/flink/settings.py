@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Pods, Port, Settings, Size, text_that
+from racetrack.config import Count, Milliseconds, Port, Settings, Size, text_that
 from racetrack.stack.applicability import CONTAINERS, Applicability, Ignored
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
@@ -18,9 +18,6 @@ class FlinkSettings(Settings):
         str,
         text_that(r"(https?://[\w.-]+(:\d{1,5})?)?", "a URL such as http://host:8083"),
     ]
-    flink_pods: Pods
-    flink_cpu_query: str
-    flink_memory_query: str
     flink_heap: Size
     flink_parallelism: Count
     flink_mini_batch_ms: Milliseconds
@@ -35,12 +32,7 @@ class FlinkSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=(
-        "FLINK_GATEWAY_URL",
-        "FLINK_PODS",
-        "FLINK_CPU_QUERY",
-        "FLINK_MEMORY_QUERY",
-    ),
+    harness_only=("FLINK_GATEWAY_URL",),
     ignored=(
         Ignored(("FLINK_GATEWAY_URL",), CONTAINERS, NATIVE_ONLY),
         Ignored(("FLINK_CHECKPOINT_MS",), ("kubernetes",), "pods have no folder in common"),

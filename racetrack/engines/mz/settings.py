@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from racetrack.config import Count, Mebibytes, Pods, Port, PostgresUrl, Settings, text_that
+from racetrack.config import Count, Mebibytes, Port, PostgresUrl, Settings, text_that
 from racetrack.stack.applicability import NOT_COMPOSE, Applicability, Ignored
 
 ELSEWHERE = "this runtime does not start Materialize; MZ_URL is the address of a running one"
@@ -19,9 +19,6 @@ class MaterializeSettings(Settings):
     materialize_workers: Count
     materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]
     mz_url: PostgresUrl
-    mz_pods: Pods
-    mz_cpu_query: str
-    mz_memory_query: str
     mz_kafka: Annotated[str, text_that(r"([\w.-]+:\d+)?", "host:port")]
     mz_schema_registry_url: Annotated[
         str,
@@ -31,15 +28,7 @@ class MaterializeSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=(
-        "MZ_URL",
-        "MZ_PODS",
-        "MZ_CPU_QUERY",
-        "MZ_MEMORY_QUERY",
-        "MZ_KAFKA",
-        "MZ_SCHEMA_REGISTRY_URL",
-        "MZ_PID",
-    ),
+    harness_only=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
     ignored=(Ignored(("MATERIALIZE_PORT", *SIZE), NOT_COMPOSE, ELSEWHERE),),
     affects=dict.fromkeys(SIZE, "materialized"),
     # The image of PostgreSQL contains psql.

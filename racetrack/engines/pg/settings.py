@@ -13,7 +13,6 @@ from racetrack.stack.applicability import (
     Ignored,
 )
 
-ELSEWHERE = ("POSTGRES_URL", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY")
 NATIVE_ONLY = "the consumer in a container fills the PostgreSQL of the stack"
 
 
@@ -27,8 +26,6 @@ class PostgresSettings(Settings):
 
     postgres_port: Port
     postgres_url: PostgresUrl
-    postgres_cpu_query: str
-    postgres_memory_query: str
     postgres_tmpfs: Size
     postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]
     postgres_batch_ms: Annotated[Milliseconds, Field(ge=1)]
@@ -37,13 +34,13 @@ class PostgresSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    # The harness passes the first one to the script.
-    harness_only=("POSTGRES_TRIGGERS", "POSTGRES_CPU_QUERY", "POSTGRES_MEMORY_QUERY"),
+    # The harness passes it to the script.
+    harness_only=("POSTGRES_TRIGGERS",),
     ignored=(
         Ignored(("POSTGRES_TMPFS",), ("native",), IN_MEMORY),
         Ignored(("POSTGRES_TMPFS",), ("kubernetes",), IN_MANIFESTS),
-        Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),
+        Ignored(("POSTGRES_URL",), NOT_NATIVE, NATIVE_ONLY),
     ),
-    affects={"POSTGRES_TMPFS": "postgres", **dict.fromkeys(ELSEWHERE, "pgfeed")},
+    affects={"POSTGRES_TMPFS": "postgres", "POSTGRES_URL": "pgfeed"},
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

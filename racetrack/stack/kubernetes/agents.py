@@ -27,7 +27,6 @@ FIRST_ANSWER_WITHIN_S = 30.0
 RECENT_S = 2.0
 NOT_USAGE = ("groups", "folders")  # keys of a pod in a sample that are not fields of `PodUsage`
 REMEDY = "Raise its sizeLimit and the pod's memory in the manifest"
-ELSEWHERE = "/"  # Only names of pods in other namespaces contain this character: <namespace>/<pod>.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -97,8 +96,7 @@ class Agent:
         can't be reached, use its newest sample."""
         with contextlib.suppress(OSError):
             self.sample()
-        own = {uid: pod for uid, pod in self._uids.items() if ELSEWHERE not in pod}
-        return [uid for uid, pod in own.items() if self._service_of(pod) == service]
+        return [uid for uid, pod in self._uids.items() if self._service_of(pod) == service]
 
     def close(self) -> None:
         """Close the connection."""
@@ -237,17 +235,12 @@ def first_clock(agent: Agent, within_s: float = FIRST_ANSWER_WITHIN_S) -> Servic
         time.sleep(REST_S)
 
 
-def by_prefix(
-    services: Mapping[str, str], others: Mapping[str, str] | None = None
-) -> Callable[[str], str | None]:
+def by_prefix(services: Mapping[str, str]) -> Callable[[str], str | None]:
     """Return a function that finds the service of a pod named `<name>-...`. `services` maps names
-    of services in containers to the harness's names, and `others` maps names of pods in other
-    namespaces to services."""
+    of services in containers to the harness's names."""
     longest_first = sorted(services, key=len, reverse=True)
 
     def service_of(pod: str) -> str | None:
-        if others and pod in others:
-            return others[pod]
         found = next((name for name in longest_first if pod.startswith(f"{name}-")), None)
         return found and services[found]
 

@@ -87,7 +87,7 @@ class HarnessJob:
             [
                 own_files.secret("environment", environment),
                 own_files.secret("env-file", {".env": (REPO / ".env").read_text()}),
-                *own_files.secrets(self._settings, own_files.FILES_OF_JOB),
+                *own_files.secrets(self._settings),
             ]
         )
         size = "small" if self._settings.kubernetes_small else "full"
@@ -175,7 +175,7 @@ class HarnessJob:
     def _prepared(self, each: manifests.Object, words: list[str]) -> manifests.Object:
         if each["kind"] == "Job":
             pod = each["spec"]["template"]["spec"]
-            own_files.mount(pod, self._settings, own_files.FILES_OF_JOB)
+            own_files.mount(pod, self._settings)
             for container in pod["containers"]:
                 container["image"] = self._settings.kubernetes_registry + container["image"]
                 if container["name"] == HARNESS:

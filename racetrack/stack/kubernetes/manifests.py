@@ -63,15 +63,6 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     return scaled
 
 
-def add_to_agents(objects: Sequence[Object], pods: Sequence[str]) -> None:
-    """Let the agents among these objects also sample `pods`, which are in other namespaces and
-    given as `<namespace>/<pod>`."""
-    for each in objects:
-        if each["kind"] == "DaemonSet" and pods:
-            (container,) = _containers(each)
-            container["env"].append({"name": "OTHER_PODS", "value": " ".join(pods)})
-
-
 def namespace(name: str) -> Object:
     """Return the namespace of a stack."""
     # The agents need privileges, because they read the processes of their node.

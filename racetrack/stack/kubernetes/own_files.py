@@ -1,13 +1,12 @@
 """Secrets that give pods the passwords, certificates and keys of services that the user
 provides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from racetrack import kafka_endpoint
 from racetrack.config import Settings, content_of
-from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import own_registry
 
@@ -20,40 +19,24 @@ FILES = (
     "kafka_ssl_key_location",
     "registry_ssl_ca_location",
 )
-# A harness that runs as a Job needs one more file.
-FILES_OF_JOB = (*FILES, "prometheus_token_file")
 
 
-def require_usable(settings: Settings) -> None:
-    """Check that pods can use the settings of services that the user provides.
-
-    Raises:
-        UsageError: a setting contains a command to run on this machine, or a file can't be read.
-    """
-    if settings.kafka_sasl_oauthbearer_token_command.get_secret_value():
-        raise UsageError(
-            "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND: pods can't run a command of this machine. Use a"
-            " mechanism with a password, or a certificate."
-        )
-    contents(settings)
-
-
-def contents(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]:
+def contents(settings: Settings) -> dict[str, str]:
     """Return setting → content of the file that it names.
 
     Raises:
         UsageError: a file can't be read.
     """
-    return {name.upper(): text for name in names if (text := content_of(settings, name))}
+    return {name.upper(): text for name in FILES if (text := content_of(settings, name))}
 
 
-def environment(settings: Settings, names: Sequence[str] = FILES) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
     """Return settings for pods: the passwords, and the paths of the files that the settings name.
 
     Raises:
         UsageError: a file can't be read.
     """
-    found = {name: f"{FOLDER}/{name}" for name in contents(settings, names)}
+    found = {name: f"{FOLDER}/{name}" for name in contents(settings)}
     if settings.kafka_bootstrap_servers:
         found |= {
             "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
@@ -74,10 +57,10 @@ def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
     )
 
 
-def secrets(settings: Settings, names: Sequence[str] = FILES) -> list[dict[str, Any]]:
+def secrets(settings: Settings) -> list[dict[str, Any]]:
     """Return a list that contains the Secret with the files; it is empty if the settings name no
     file."""
-    found = contents(settings, names)
+    found = contents(settings)
     return [secret(SECRET, found)] if found else []
 
 
@@ -91,9 +74,9 @@ def secret(name: str, content: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def mount(pod: dict[str, Any], settings: Settings, names: Sequence[str] = FILES) -> None:
+def mount(pod: dict[str, Any], settings: Settings) -> None:
     """Mount the files, if there are any, into all containers of a pod, given by its `spec`."""
-    if not contents(settings, names):
+    if not contents(settings):
         return
     pod.setdefault("volumes", []).append({"name": SECRET, "secret": {"secretName": SECRET}})
     for container in [*pod.get("initContainers", []), *pod["containers"]]:

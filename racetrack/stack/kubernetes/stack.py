@@ -21,12 +21,11 @@ from racetrack.stack.contract import (
     Unmeasurable,
     ignore,
 )
-from racetrack.stack.kubernetes import agents, manifests, named_pods, orphans, own_files, pods
+from racetrack.stack.kubernetes import agents, manifests, orphans, own_files, pods
 from racetrack.stack.kubernetes.agents import Agent
 from racetrack.stack.kubernetes.disruptions import Disruptions
 from racetrack.stack.kubernetes.kubectl import Kubectl, is_in_a_pod
 from racetrack.stack.kubernetes.manifests import ROLE, Workload
-from racetrack.stack.kubernetes.named_pods import NamedPod
 from racetrack.stack.kubernetes.pods import Pod
 from racetrack.stack.kubernetes.startup import (
     Logs,
@@ -39,6 +38,8 @@ from racetrack.stack.provided import Provided
 
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
+# Services that the user may provide and that are no engines.
+NO_ENGINES = ("broker", "registry")
 # Services that lose their data with their pods.
 LOSE_DATA = ("mysql", "redpanda", "redis", "debezium", "loadgen")
 
@@ -65,7 +66,6 @@ class KubernetesStack(ContainerStack):
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
         self._provided = Provided(settings)
         self._planned: list[DataFolder] = []
-        self._named: list[NamedPod] = []
         self._started: _Started | None = None
 
     @property
@@ -77,7 +77,7 @@ class KubernetesStack(ContainerStack):
     def internal_endpoints(self) -> InternalEndpoints:
         """Addresses for use inside pods. An engine that runs elsewhere gets addresses of a node."""
         inside, outside = super().internal_endpoints, self.endpoints
-        if all(each.service in named_pods.ROLES for each in self._provided.used):
+        if all(each.service in NO_ENGINES for each in self._provided.used):
             return inside
         return replace(inside, kafka=outside.kafka, registry=outside.registry, redis=outside.redis)
 
@@ -93,7 +93,7 @@ class KubernetesStack(ContainerStack):
             SetupError: no ready node has a role that a service needs.
             BusyError: a stack of this name was left running, or the namespace is not the harness's.
         """
-        own_files.require_usable(self.settings)
+        own_files.contents(self.settings)  # raises an error if one can't be read
         for name in CORES:
             if getattr(self.settings, name):
                 applicability.require_applicable(name, self.runtime, airgap=False, remedy=UNSET)
@@ -101,9 +101,6 @@ class KubernetesStack(ContainerStack):
         require_not_running(self.running())
         self._clear_orphans(say)
         started = self._provided.check(services, say)
-        self._named = named_pods.find(
-            self._kubectl, self.settings, self._provided.used, self._roles()
-        )
         wanted = manifests.of_services(self._kubectl, self.settings, each_once(started))
         for each in wanted:
             for label in manifests.roles(each):
@@ -131,7 +128,6 @@ class KubernetesStack(ContainerStack):
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
         objects = manifests.of_services(self._kubectl, self.settings, [*wanted, agents.NAME])
-        manifests.add_to_agents(objects, [pod.name for pod in self._named])
         self._started = _Started(
             Logs(self._kubectl, logs, self._shown), manifests.workloads(objects)
         )
@@ -248,9 +244,7 @@ class KubernetesStack(ContainerStack):
         found = self._up.pods.values()
         images = {pod.service: pod.image for pod in found}
         nodes = {f"node of {pod.name}": pod.node for pod in found}
-        named = {pod.service: pod.image for pod in self._named}
-        named |= {f"node of {pod.name}": pod.node for pod in self._named}
-        return {"kubernetes": self._version, **images, **nodes, **named}
+        return {"kubernetes": self._version, **images, **nodes}
 
     def stop(self, say: Say) -> None:
         """Remove the namespace with everything in it, whatever started it. Idempotent."""
@@ -291,13 +285,6 @@ class KubernetesStack(ContainerStack):
         is_elsewhere = name == called("broker") and self.settings.kafka_bootstrap_servers
         return "registry" if is_elsewhere else shown(name)
 
-    def _roles(self) -> dict[str, list[str]]:
-        """Return the roles of each ready node."""
-        return {
-            _name(node): [label for label in node["metadata"]["labels"] if label.startswith(ROLE)]
-            for node in self._nodes
-        }
-
     @property
     def _up(self) -> "_Started":
         if self._started is None:
@@ -327,8 +314,7 @@ class KubernetesStack(ContainerStack):
         addresses = {_name(node): (_address(node), port) for node in self._nodes}
         if is_in_a_pod():  # from inside a pod, a node's port may lead to any node's agent
             addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
-        named = {pod.name: pod.service for pod in self._named}
-        service_of = agents.by_prefix({name: self._shown(name) for name in nodes}, named)
+        service_of = agents.by_prefix({name: self._shown(name) for name in nodes})
         up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():

@@ -1,8 +1,4 @@
-"""Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message.
-
-If the user provides a Kafka Connect, this service is only an nginx that relays requests to it
-(`own_connect.py`).
-"""
+"""Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message."""
 
 import json
 import re
@@ -16,7 +12,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import words
-from racetrack.stack import debezium_connector, jvm, net, own_connect
+from racetrack.stack import debezium_connector, jvm, net
 from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
@@ -28,7 +24,6 @@ from racetrack.workloads.contract import Workload, find_workload
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
 KAFKA_VARIABLE = "KAFKA_PROPERTY_"
-STORE_PASSWORD = "authorities"  # noqa: S105  # Java demands one, though the content is public
 # Of a stack trace, show at most so many lines, and characters of each line. Only its first line and
 # the lines that begin with "Caused by" are shown, because they contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
@@ -83,7 +78,7 @@ class Debezium:
     """Debezium as a native service."""
 
     name = "debezium"
-    parts = ("kafka", "debezium", "nginx")
+    parts = ("kafka", "debezium")
     after = ()
     ready_within_s = 90.0
 
@@ -91,8 +86,6 @@ class Debezium:
         return {"CONNECT_PORT": settings.connect_port}
 
     def launch(self, context: Context) -> Launch:
-        if context.settings.connect_url:
-            return Launch(argv=_relay(context), cwd=context.work)
         archive = Archive(
             self.name,
             "debezium",
@@ -131,27 +124,12 @@ class Debezium:
             _validate(context)
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        if context.settings.connect_url:
-            return own_connect.versions(url(context.settings))
         plugins = context.parts["debezium"] / "plugins"
         return {
             "debezium": _version(plugins, "debezium-connector-mysql"),
             "avro-converter": _version(plugins, "apicurio-registry-utils-converter"),
             "kafka-connect": _version(context.parts["kafka"], "connect-runtime"),
         }
-
-
-def _relay(context: Context) -> list[str]:
-    """Return the command of an nginx that relays requests to the Kafka Connect that the user
-    provides."""
-    settings = context.settings
-    return registry.relay(
-        context,
-        net.endpoint(settings.bind_address, settings.connect_port),
-        settings.connect_url,
-        own_connect.authorization(settings),
-        settings.connect_ssl_ca_location,
-    )
 
 
 def class_path(context: Context) -> str:
@@ -201,33 +179,11 @@ def worker_properties(context: Context) -> dict[str, str]:
 def connector_config(context: Context) -> dict[str, str]:
     """Return the configuration of the connector, with a placeholder for the password."""
     settings = context.settings
-    if settings.connect_url:
-        return own_connect.connector_config(settings)
-    ca_file = net.mysql(settings).ca_file
     return {
-        # Without this transform Apicurio's converter replaces NULL by a column's default.
-        **debezium_connector.options(settings, {"keepNulls": "racetrack.debezium.KeepNulls"}),
+        **debezium_connector.options(settings),
         "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
-        **(_trust_store(context, ca_file) if ca_file else {}),
         "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
         "schema.history.internal.file.filename": str(context.work / "schema-history"),
-    }
-
-
-def _trust_store(context: Context, ca_file: str) -> dict[str, str]:
-    """Convert a PEM file with certificate authorities into Java's format; return the options that
-    name the new file."""
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
-    from cryptography.x509 import load_pem_x509_certificates
-
-    certificates = load_pem_x509_certificates(Path(ca_file).read_bytes())
-    trusted = [pkcs12.PKCS12Certificate(each, None) for each in certificates]
-    encryption = BestAvailableEncryption(STORE_PASSWORD.encode())
-    file = context.work / "mysql-ca.p12"
-    file.write_bytes(pkcs12.serialize_java_truststore(trusted, encryption))
-    return {
-        "database.ssl.truststore": str(file),
-        "database.ssl.truststore.password": STORE_PASSWORD,
     }
 
 
@@ -289,7 +245,7 @@ def _state(settings: Settings) -> str | None:
         RacetrackError: the connector or its task failed; neither recovers from that.
     """
     net.require_listener(settings, settings.connect_port)
-    status = connector_status(url(settings), debezium_connector.name(settings))
+    status = connector_status(url(settings), settings.workload)
     if status and (failure := status.failure):
         raise RacetrackError(failure)
     return status.task if status else None
@@ -322,7 +278,7 @@ def _require_mysql(settings: Settings, condition: str) -> None:
 
 def _register(context: Context) -> None:
     settings = context.settings
-    connector = f"{url(settings)}/connectors/{debezium_connector.name(settings)}"
+    connector = f"{url(settings)}/connectors/{settings.workload}"
     status, _ = net.request(connector)
     if status == 200:
         # It was registered a moment ago and has no state yet; registering it again restarts it.

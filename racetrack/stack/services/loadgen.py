@@ -66,7 +66,6 @@ def environment(context: Context) -> dict[str, str]:
         "MYSQL_USER": mysql.writer,
         "MYSQL_PASSWORD": mysql.writer_password,
         "MYSQL_DATABASE": mysql.database,
-        "MYSQL_SSL_CA": mysql.ca_file,
         "PURCHASES_PER_SECOND_START": str(settings.purchases_per_second_start),
         "PAGEVIEWS_PER_SECOND_START": str(settings.pageviews_per_second_start),
         "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),

@@ -137,25 +137,15 @@ def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(
     assert harness["image"] == "r.example/harness:1"
 
 
-def test_the_job_has_certificates_and_the_token_of_prometheus(
-    cluster: JobCluster, tmp_path: Path
-) -> None:
+def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("of the CA")
-    (tmp_path / "token").write_text("a token")
     kafka = {"KAFKA_BOOTSTRAP_SERVERS": "main:9093", "KAFKA_TOPIC_PREFIX": "racetrack-1."}
-    given = {
-        "KAFKA_SSL_CA_LOCATION": str(tmp_path / "ca.pem"),
-        "PROMETHEUS_TOKEN_FILE": str(tmp_path / "token"),
-    }
+    given = {"KAFKA_SSL_CA_LOCATION": str(tmp_path / "ca.pem")}
     settings = load({"RUNTIME": "kubernetes", "STACK_NAME": "mine", **kafka, **given})
     job = HarnessJob(settings, print)
     started(job)
     *_, files, _, made = cluster.applied()
-    assert files["stringData"] == {
-        "KAFKA_SSL_CA_LOCATION": "of the CA",
-        "PROMETHEUS_TOKEN_FILE": "a token",
-    }
-    assert own_files.contents(settings).keys() == {"KAFKA_SSL_CA_LOCATION"}  # used in other pods
+    assert files["stringData"] == {"KAFKA_SSL_CA_LOCATION": "of the CA"}
     harness, _ = made["spec"]["template"]["spec"]["containers"]
     assert harness["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
     job.remove()

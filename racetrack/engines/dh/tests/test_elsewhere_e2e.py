@@ -2,17 +2,12 @@
 
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from racetrack.analysis import raw
 from racetrack.engines.dh.tests.brought import KEY, Brought, brought
 from racetrack.engines.shared.tests import elsewhere_e2e
-from racetrack.probes.usage import usage_of
-from tests.e2e.shared import Door, run_folder
-from tests.own_prometheus import CPU, MEMORY, Figures, own_prometheus
-from tests.run_json import read_run
+from tests.e2e.shared import Door
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -57,30 +52,6 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert record["versions"]["deephaven"][0].isdecimal()
     assert any("Deephaven's clock is" in caveat for caveat in record["caveats"])
     assert "deephaven" not in record["results"]["processes"]
-
-
-def test_the_cost_is_what_prometheus_reports(
-    door: OpenDoor, server: Brought, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    figures = Figures(server.pid)
-    with own_prometheus(tmp_path, figures) as prometheus:
-        monkeypatch.setenv("PROMETHEUS_URL", prometheus.url)
-        monkeypatch.setenv("DEEPHAVEN_CPU_QUERY", f"sum({CPU})")
-        monkeypatch.setenv("DEEPHAVEN_MEMORY_QUERY", f"sum({MEMORY})")
-        before_s = usage_of([server.pid]).cpu_s
-        run = door("run_experiment.sh", "dh", *elsewhere_e2e.BRIEF)
-        assert run.wait() == 0, run.output
-        after_s = usage_of([server.pid]).cpu_s
-    folder = run_folder(run.output)
-    record = read_run(folder)
-    assert record["engine_services"] == ["deephaven"]
-    assert any("what the Prometheus at PROMETHEUS_URL" in caveat for caveat in record["caveats"])
-    readings = raw.usage(folder)["deephaven"]
-    assert before_s <= readings[0].cpu_s < readings[-1].cpu_s <= after_s
-    cost = record["results"]["engine"]
-    assert 0 < cost["cpu_s"] < after_s - before_s
-    assert cost["rss_max"]["gib"] == pytest.approx(usage_of([server.pid]).rss_gib, rel=0.3)
-    assert cost["pss_max_gib"] is None and cost["live_heap_gib"] is None
 
 
 @elsewhere_e2e.interrupted
