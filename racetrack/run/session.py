@@ -242,14 +242,14 @@ class Session:
     def _readers(self) -> list[ReadsProbe]:
         return [reader for run in self._runs for reader in run.readers]
 
-    def set_rate(self, per_s: int, of: str = PAGEVIEWS) -> int:
+    def set_rate(self, per_s: int) -> int:
         """Set the generator's rate, printing the command and the answer, and check that the load
         arrives in the broker. Return the time at which the rate was set, epoch milliseconds.
 
         Raises:
             RacetrackError: the broker loses writes.
         """
-        self._request_rate(per_s, of)
+        self._request_rate(per_s, PAGEVIEWS)
         set_ms = now_ms()
         self._space.load_changes()
         check_writes(self._stack, self.check)

@@ -387,6 +387,14 @@ def test_a_search_of_another_schema_version_is_refused(tmp_path: Path) -> None:
         collect([tmp_path / "old_limit"])
 
 
+def test_a_search_with_another_load_than_pageviews_is_refused(tmp_path: Path) -> None:
+    folder = search(tmp_path, "steady", 50_000)
+    record = json.loads((folder / "limit.json").read_text())
+    (folder / "limit.json").write_text(json.dumps({**record, "of": "purchases"}))
+    with pytest.raises(UsageError, match="of: "):
+        collect([folder])
+
+
 def test_runs_in_a_folder_are_collected_without_copies_and_other_schema_versions(
     tmp_path: Path,
 ) -> None:
