@@ -289,13 +289,14 @@ def update_times_ms(curves: Curves) -> NDArray[np.float64]:
     return update_steps(curves)[1]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=8)
 def update_steps(curves: Curves) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the times at which each update of the engine began and was complete.
 
     Some engines give each partition its own timestamp. Rows within STEP_MS of each other belong to
-    the same update, except that a second row of a partition begins a new update. The result for the
-    last curves is cached, because a verdict needs it several times.
+    the same update, except that a second row of a partition begins a new update. The results for
+    the last curves, of an engine's count and of its views, are cached, because verdicts need them
+    several times.
     """
     at_ms = np.concatenate([curve.at_ms for curve in curves.processed])
     numbers = [np.full(len(c.at_ms), n) for n, c in enumerate(curves.processed)]

@@ -4,20 +4,22 @@ Every figure refers to the window that the verdict judged, unless its descriptio
 `racetrack/results/figures.py` names another window.
 """
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from racetrack.analysis import curves, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import littles_law, littles_law_warning, window_writes
-from racetrack.analysis.verdict import decide, judge
+from racetrack.analysis.lag import age, littles_law, littles_law_warning, window_writes
+from racetrack.analysis.verdict import decide_together, judge
 from racetrack.results.figures import (
     Cost,
     Freshness,
     MemoryMax,
     Results,
     Spread,
+    StartLag,
     TopStatistics,
     Verdict,
     ViewLag,
@@ -54,7 +56,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     count = curves.read(folder)
     # The rate of a load profile changes, so the offered rate is used as the requested rate.
     requested_per_s = None if arguments.load else arguments.pageviews_per_s
-    verdict, found_views = judged(folder, count, requested_per_s, measured)
+    verdict, found_views, start = judged(folder, count, requested_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
@@ -68,6 +70,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
         verdict=verdict,
+        start=start,
         views=found_views,
         cdc=views.cdc_path(folder, window),
         reads=views.read_answers(folder, len(count.partitions), window),
@@ -111,44 +114,74 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
 
 def judged(
     folder: Path, count: Curves, requested_per_s: float | None, measured: Measured
-) -> tuple[Verdict, tuple[ViewLag, ...]]:
-    """Return the verdict on the run, and the lag of each traced view in the same window. The
-    verdict is that on the engine's count, or on a traced view if its verdict is worse."""
-    verdict = _verdict(count, requested_per_s, measured)
-    traced = [
-        (view, view_curves, _verdict(view_curves, None, measured))
-        for view, view_curves in views.traced_curves(folder, count.partitions)
-    ]
-    of_views = {view.name: found for view, _, found in traced}
-    if name := views.deciding(verdict, of_views):
-        own = of_views[name]
-        verdict = judge(count, own.from_ms, own.until_ms, requested_per_s).model_copy(
+) -> tuple[Verdict, tuple[ViewLag, ...], StartLag | None]:
+    """Return the verdict on the run, the lag of each traced view in the same window, and the lag
+    before that window. The verdict is that on the engine's count, or on a traced view if its
+    verdict is worse."""
+    traced = views.traced_curves(folder, count.partitions)
+    recorded = [count, *(view_curves for _, view_curves in traced)]
+    verdict, *of_views = _verdicts(recorded, requested_per_s, measured)
+    names = [view.name for view, _ in traced]
+    start_ms, end_ms = verdict.from_ms, verdict.until_ms
+    lags = tuple(
+        views.view_lag(view, view_curves, found, start_ms, end_ms)
+        for (view, view_curves), found in zip(traced, of_views, strict=True)
+    )
+    start = _start_lag(dict(zip(["", *names], recorded, strict=True)), measured, verdict)
+    in_window = [*([verdict.measured] if verdict.measured else []), *lags]
+    if start and start.lag_max_ms <= max((of.lag_max_ms for of in in_window), default=0.0):
+        start = None
+    by_name = dict(zip(names, of_views, strict=True))
+    if name := views.deciding(verdict, by_name):
+        own = by_name[name]
+        verdict = verdict.model_copy(
             update={
                 "kind": own.kind,
                 "reason": f"{own.reason}; the slowest view decides: {name}",
                 "shortest_window_s": own.shortest_window_s,
             }
         )
-    start_ms, end_ms = verdict.from_ms, verdict.until_ms
-    lags = tuple(
-        views.view_lag(view, view_curves, found, start_ms, end_ms)
-        for view, view_curves, found in traced
-    )
-    return verdict, lags
+    return verdict, lags, start
 
 
-def _verdict(recorded: Curves, requested_per_s: float | None, measured: Measured) -> Verdict:
-    """Return the verdict of the first look (check at a fixed time) that decided. If the run was not
-    watched beyond its sampling window, judge the sampling window."""
+def _verdicts(
+    recorded: Sequence[Curves], requested_per_s: float | None, measured: Measured
+) -> list[Verdict]:
+    """Return the verdicts on the engine's count and on its views, of the first look (check at a
+    fixed time) that decided. If the run was not watched beyond its sampling window, judge that."""
     window = measured.window
     if measured.watched_until_ms is None:
-        return judge(recorded, window.start_ms, window.end_ms, requested_per_s)
-    return decide(
+        rates = [requested_per_s, *[None] * (len(recorded) - 1)]
+        return [
+            judge(each, window.start_ms, window.end_ms, rate)
+            for each, rate in zip(recorded, rates, strict=True)
+        ]
+    return decide_together(
         recorded,
         measured.rate_set_ms,
         measured.watched_until_ms,
         requested_per_s,
         first_ms=window.end_ms,
+    )
+
+
+def _start_lag(
+    recorded: Mapping[str, Curves], measured: Measured, verdict: Verdict
+) -> StartLag | None:
+    """Return the largest lag from when the rate was set until the judged window begins, of the
+    curves in which it is largest; None if there was no such time."""
+    from_ms, until_ms = measured.rate_set_ms, verdict.from_ms
+    ages = {name: age(of, from_ms, until_ms) for name, of in recorded.items()}
+    at_least_ms = {name: max(of.known.highest_ms, default=0.0) for name, of in ages.items()}
+    name = max(at_least_ms, key=lambda name: at_least_ms[name])
+    if not at_least_ms[name]:
+        return None
+    lag_max_ms = float(max(ages[name].highest_ms))
+    return StartLag(
+        seconds=(until_ms - from_ms) / 1000,
+        view=name or None,
+        lag_max_ms=lag_max_ms,
+        more_than_ms=None if math.isfinite(lag_max_ms) else round(at_least_ms[name]),
     )
 
 

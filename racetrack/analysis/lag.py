@@ -5,9 +5,10 @@ defines the terms.
 immediately after each update. `littles_law` checks the lag against the number of waiting pageviews.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,7 @@ SILENT_GRID_MS = 1_000.0
 BIN_MS, MAX_BINS = 1_000.0, 60
 # Shares of time in the lag distribution, denser at the rare high lags.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 ROUNDING_MS = 1e-6
 # Relative tolerance. An engine that is seconds behind updates its views one after the other, so
 # their counts differ; the largest difference measured was 0.6 %.
@@ -199,12 +201,14 @@ class Age:
     During a stretch, from `from_ms` to `until_ms` (epoch milliseconds), the oldest uncounted
     pageview is the one that was due at `oldest_ms`: -inf if that was before the recording began,
     inf if all pageviews due in the recording were counted. The age rises by 1 ms per millisecond
-    within a stretch, and falls at an update.
+    within a stretch, and falls at an update. `due_by_ms` is the same, or the beginning of the
+    recording if the pageview was due before that.
     """
 
     from_ms: Floats
     until_ms: Floats
     oldest_ms: Floats
+    due_by_ms: Floats
 
     @property
     def lowest_ms(self) -> Floats:
@@ -215,6 +219,11 @@ class Age:
     def highest_ms(self) -> Floats:
         """Age at the end of each stretch, just before the next update."""
         return np.maximum(self.until_ms - self.oldest_ms, 0)
+
+    @property
+    def known(self) -> "Age":
+        """The part of the age that was recorded: a lower bound, which is never infinite."""
+        return replace(self, oldest_ms=self.due_by_ms)
 
     def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
         """Return the age, in milliseconds, that was not exceeded during each of these shares of the
@@ -261,29 +270,35 @@ def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
     rows_ms = np.unique(np.concatenate([curve.at_ms for curve in curves.processed]))
     inside = rows_ms[(rows_ms > start_ms) & (rows_ms < end_ms)]
     from_ms = np.concatenate([[start_ms], inside])
-    oldest_ms = np.full(len(from_ms), np.inf)
+    oldest_ms, due_by_ms = np.full((2, len(from_ms)), np.inf)
     for due, processed in zip(curves.due, curves.processed, strict=True):
-        oldest_ms = np.minimum(oldest_ms, times_of(due, counted(processed, from_ms, "right") + 1))
-    return Age(from_ms, np.concatenate([inside, [end_ms]]), oldest_ms)
+        next_ms = times_of(due, counted(processed, from_ms, "right") + 1)
+        oldest_ms = np.minimum(oldest_ms, next_ms)
+        recorded_ms = due.at_ms[0] if len(due.at_ms) else np.inf
+        due_by_ms = np.minimum(due_by_ms, np.maximum(next_ms, recorded_ms))
+    return Age(from_ms, np.concatenate([inside, [end_ms]]), oldest_ms, due_by_ms)
 
 
-def over_time(curves: Curves, start_ms: float, end_ms: float) -> dict[float, float]:
-    """Return the lag in milliseconds that was not exceeded for each of SHARES of the window."""
-    return dict(zip(SHARES, age(curves, start_ms, end_ms).quantiles_ms(SHARES), strict=True))
+def distribution(ages: Age) -> tuple[LagAtMost, ...]:
+    """Return the lag that was not exceeded for each of SHARES of the time."""
+    at_most_ms = ages.quantiles_ms(SHARES)
+    return tuple(
+        LagAtMost(share=share, lag_ms=lag_ms)
+        for share, lag_ms in zip(SHARES, at_most_ms, strict=True)
+    )
 
 
-def distribution(at_most_ms: Mapping[float, float]) -> tuple[LagAtMost, ...]:
-    """Return the result of `over_time` as points of a distribution."""
-    return tuple(LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most_ms.items())
-
-
-def percentiles(at_most_ms: Mapping[float, float]) -> dict[str, float]:
-    """Return the percentiles in the result of `over_time`, named as in `results`."""
+def percentiles(ages: Age) -> dict[str, Any]:
+    """Return the fields of `LagOverTime`."""
+    names = {f"lag_{name}_ms": share for name, share in PERCENTILES.items()}
+    at_most_ms, known_ms = (of.quantiles_ms(tuple(names.values())) for of in (ages, ages.known))
     return {
-        "lag_p50_ms": at_most_ms[0.5],
-        "lag_p90_ms": at_most_ms[0.9],
-        "lag_p99_ms": at_most_ms[0.99],
-        "lag_max_ms": at_most_ms[1.0],
+        **dict(zip(names, at_most_ms, strict=True)),
+        "more_than_ms": {
+            name: round(known)
+            for name, at_most, known in zip(names, at_most_ms, known_ms, strict=True)
+            if not np.isfinite(at_most)
+        },
     }
 
 
@@ -317,13 +332,14 @@ def window_writes(
         return None
     after_ms = (written_ms - ends_ms)[known]
     until_ms = min(float(written_ms[known].max()), recorded_until_ms(curves))
-    (lag_max_ms,) = age(curves, start_ms, until_ms).quantiles_ms((1.0,))
+    over = percentiles(age(curves, start_ms, until_ms))
     return WindowWrites(
         length_ms=length_ms,
         windows=len(after_ms),
         after_end_p50_ms=float(np.quantile(after_ms, 0.5, method="inverted_cdf")),
         after_end_max_ms=float(after_ms.max()),
-        lag_max_ms=lag_max_ms,
+        lag_max_ms=over["lag_max_ms"],
+        more_than_ms=over["more_than_ms"].get("lag_max_ms"),
     )
 
 

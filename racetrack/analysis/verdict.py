@@ -14,7 +14,7 @@ gives the same verdict during the run and later from the run folder.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -36,10 +36,10 @@ from racetrack.analysis.lag import (
     BIN_MS,
     SILENT_GAPS,
     LagSeries,
+    age,
     binned,
     distribution,
     lag_series,
-    over_time,
     percentiles,
     quantile_ms,
 )
@@ -217,11 +217,11 @@ def _measure(curves: Curves, series: LagSeries, precision: Precision) -> Lag:
     engine = part(series.engine_ms, slope.high_pct >= THRESHOLD_PCT)
     fell = slope.low_pct > THRESHOLD_PCT and _above(engine)
     others = slope.high_pct >= THRESHOLD_PCT and not fell
-    at_most_ms = over_time(curves, series.start_ms, series.end_ms)
+    ages = age(curves, series.start_ms, series.end_ms)
     return Lag(
         slope=slope,
-        **percentiles(at_most_ms),
-        lag_distribution=distribution(at_most_ms),
+        **percentiles(ages),
+        lag_distribution=distribution(ages),
         processing_lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
         processing_lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
         processing_lag_max_ms=float(series.lag_ms.max()),
@@ -376,20 +376,50 @@ def decide(
     look, by default LOOKS_S[0] seconds after the rate was set. A run passes the end of its sampling
     window as `first_ms`.
     """
-    curves = trusted(curves)
+    return decide_together([curves], rate_set_ms, now_ms, requested_per_s, first_ms)[0]
+
+
+def decide_together(
+    recorded: Sequence[Curves],
+    rate_set_ms: float,
+    now_ms: float,
+    requested_per_s: float | None = None,
+    first_ms: float | None = None,
+) -> list[Verdict]:
+    """Return the verdicts of one look on several curves: on an engine's count, which comes first,
+    and on its views. All are on the same window, which begins when the last of them is steady. The
+    look is the first at which all are decided, or one fell behind; otherwise as in `decide`.
+
+    `requested_per_s` is the rate of the count.
+    """
+    recorded = [trusted(each) for each in recorded]
     if first_ms is None:
         first_ms = rate_set_ms + 1000 * LOOKS_S[0]
-    verdict = None
+
+    def verdicts(at_ms: float) -> list[Verdict]:
+        from_ms = max(_steady_from_ms(each, rate_set_ms, at_ms) for each in recorded)
+        rates = [requested_per_s, *[None] * (len(recorded) - 1)]
+        return [
+            look(each, rate_set_ms, at_ms, rate, from_ms)
+            for each, rate in zip(recorded, rates, strict=True)
+        ]
+
+    last = None
     for at_ms in looks_ms(rate_set_ms, first_ms, now_ms):
-        verdict = look(curves, rate_set_ms, at_ms, requested_per_s)
-        if verdict.kind is not VerdictKind.UNDECIDED:
-            return verdict
-    if verdict is None:
-        early = look(curves, rate_set_ms, now_ms, requested_per_s)
+        last = verdicts(at_ms)
+        if are_decided([verdict.kind for verdict in last]):
+            return last
+    if last is None:
         first_s = (first_ms - rate_set_ms) / 1000
         why = f"Undecided: too early; the first look is {first_s:g} s after the rate was set"
-        verdict = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
-    return verdict
+        early = {"kind": VerdictKind.UNDECIDED, "reason": why}
+        last = [verdict.model_copy(update=early) for verdict in verdicts(now_ms)]
+    return last
+
+
+def are_decided(kinds: Sequence[VerdictKind]) -> bool:
+    """Return whether no later look can change the worst of these verdicts."""
+    return VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds
 
 
 def look(
@@ -397,14 +427,17 @@ def look(
     rate_set_ms: float,
     at_ms: float,
     requested_per_s: float | None = None,
+    from_ms: float | None = None,
 ) -> Verdict:
     """Return the verdict of the look at `at_ms` (epoch milliseconds).
 
-    `judge` is applied to the time after the initial transient. "Fell behind" and "kept up" need
-    further checks, so that a passing wave of lag does not decide. A lag that is low enough is "kept
-    up" even if its slope is undecided."""
-    steady = _steady_part(curves, rate_set_ms, at_ms)
-    found = judge(curves, steady.start_ms, at_ms, requested_per_s, PRECISION)
+    `judge` is applied to the time from `from_ms`, by default the end of the initial transient.
+    "Fell behind" and "kept up" need further checks, so that a passing wave of lag does not decide.
+    A lag that is low enough is "kept up" even if its slope is undecided."""
+    if from_ms is None:
+        from_ms = _steady_from_ms(curves, rate_set_ms, at_ms)
+    steady = _steady_part(curves, rate_set_ms, at_ms, from_ms)
+    found = judge(curves, from_ms, at_ms, requested_per_s, PRECISION)
     if found.measured is None:
         return found
     slope, by_slope = found.measured.slope, found.kind
@@ -450,7 +483,6 @@ class _SteadyPart:
     is the maximum in the last third of the time since the rate was set.
     """
 
-    start_ms: float
     window_s: float
     since_rate_s: float
     rise_ms: float
@@ -468,33 +500,48 @@ class _SteadyPart:
         return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * THRESHOLD_PCT
 
 
-def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _SteadyPart:
-    series = _known_series(curves, rate_set_ms, at_ms)
+def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float, from_ms: float) -> _SteadyPart:
+    series = _series_of_rate(curves, rate_set_ms, at_ms)
     since_rate_s = (series.end_ms - rate_set_ms) / 1000
-    if not len(series.at_ms) or not np.isfinite(series.lag_ms).all():
-        return _SteadyPart(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
+    window_s = (series.end_ms - from_ms) / 1000
+    if not _is_known(series):
+        return _SteadyPart(window_s, since_rate_s, 0.0, np.inf)
     times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
-    first = transient_length(times, lags)
-    # The steady part begins halfway between the last bin of the transient and the next bin.
-    since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
+    steady = times >= from_ms - series.start_ms
     return _SteadyPart(
-        start_ms=series.start_ms + since_ms,
-        window_s=(series.end_ms - series.start_ms - since_ms) / 1000,
+        window_s=window_s,
         since_rate_s=since_rate_s,
-        rise_ms=_rise(times[first:], lags[first:]),
+        rise_ms=_rise(times[steady], lags[steady]) if steady.any() else 0.0,
         recent_max_ms=float(lags[times >= times[0] + (times[-1] - times[0]) * 2 / 3].max()),
     )
 
 
-def _known_series(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
-    """Return the lag from the first update on after which it is always finite. An engine that has
-    just started may still process pageviews that were due before the recording began, which makes
-    the lag infinite. If the last lag is infinite, return the lag since the rate was set."""
+def _steady_from_ms(curves: Curves, rate_set_ms: float, at_ms: float) -> float:
+    """Return the end of the initial transient, as known at a look."""
+    series = _series_of_rate(curves, rate_set_ms, at_ms)
+    if not _is_known(series):
+        return rate_set_ms
+    times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
+    first = transient_length(times, lags)
+    # The steady part begins halfway between the last bin of the transient and the next bin.
+    return series.start_ms + (float(times[first - 1] + times[first]) / 2 if first else 0.0)
+
+
+def _is_known(series: LagSeries) -> bool:
+    return bool(len(series.at_ms) and np.isfinite(series.lag_ms).all())
+
+
+def _series_of_rate(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
+    """Return the lag from the first update on after which all uncounted pageviews were due since
+    the rate was set. Earlier updates show the backlog that arose while the engine loaded its demo.
+    If the engine has not caught up with it yet, return the lag since the rate was set."""
     series = lag_series(curves, rate_set_ms, at_ms)
-    unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
-    if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:
+    older = np.flatnonzero(series.at_ms - series.lag_ms < rate_set_ms)
+    if len(older) and older[-1] == len(series.at_ms) - 1:
         return series
-    return lag_series(curves, float(series.at_ms[unknown[-1] + 1]), at_ms)
+    first = older[-1] + 1 if len(older) else 0
+    began = series.at_ms[first:][~series.silent[first:]]
+    return lag_series(curves, float(began[0]), at_ms) if len(began) else series
 
 
 def _rise(times: Floats, lags: Floats) -> float:

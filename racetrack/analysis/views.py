@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from racetrack import poisson
 from racetrack.analysis.curves import Curve, Curves, Floats, times_of
-from racetrack.analysis.lag import over_time, percentiles, quantiles
+from racetrack.analysis.lag import age, percentiles, quantiles
 from racetrack.analysis.raw import complete_rows
 from racetrack.results.figures import (
     BOUND_BY_OTHERS,
@@ -172,8 +172,7 @@ def events_in_row(values: Floats, due: Curve, is_time: bool) -> Floats:
 def view_lag(
     view: TracedViewRecord, curves: Curves, verdict: Verdict, start_ms: float, end_ms: float
 ) -> ViewLag:
-    """Return a view's lag in the window of the run. The view's verdict is included, although it may
-    be based on a different window."""
+    """Return a view's lag in the window of the run, with the view's verdict."""
     return ViewLag(
         name=view.name,
         source=view.source,
@@ -181,7 +180,7 @@ def view_lag(
         updates=verdict.updates,
         kind=verdict.kind,
         reason=verdict.reason,
-        **percentiles(over_time(curves, start_ms, end_ms)),
+        **percentiles(age(curves, start_ms, end_ms)),
     )
 
 

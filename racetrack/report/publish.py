@@ -565,8 +565,8 @@ def _lag_in(path: Path, piece: Piece) -> tuple[LagAtMost, ...]:
     """Compute the distribution of the lag in the window of a piece from its raw data."""
     if not piece.window:
         return ()
-    at_most_ms = lag.over_time(curves.read(path), piece.window.start_ms, piece.window.end_ms)
-    return lag.distribution(at_most_ms)
+    window = piece.window
+    return lag.distribution(lag.age(curves.read(path), window.start_ms, window.end_ms))
 
 
 def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:

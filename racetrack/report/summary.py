@@ -17,12 +17,14 @@ from racetrack.results.figures import (
     Cost,
     Freshness,
     Lag,
+    LagOverTime,
     LoadEffect,
     MemoryMax,
     NoiseFigures,
     Recovery,
     Results,
     Spread,
+    StartLag,
     ViewLag,
     WindowWrites,
 )
@@ -40,6 +42,7 @@ from racetrack.results.verification import (
 from racetrack.workloads.contract import run_label, workload_of
 
 SHOWN_OF_AN_ERROR = 120
+MORE = "more than"
 NEXT = (
     "Stop other programs (`top` shows them) and run it again. On a machine that is always shared,"
     " set NOISE_GATE=false to accept such runs."
@@ -73,6 +76,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         _line("verdict", results.verdict.reason),
         *([_lag(lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
+        *([_start(results.start)] if results.start else []),
         *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
         *([_windows(results.window_writes)] if results.window_writes else []),
@@ -97,9 +101,35 @@ def _line(name: str, text: str) -> str:
 def _lag(lag: Lag) -> str:
     return _line(
         "lag",
-        f"median {_ms(lag.lag_p50_ms)}, 99 % of the time at most {_ms(lag.lag_p99_ms)}, max"
-        f" {_ms(lag.lag_max_ms)}; right after an update (processing lag): median"
+        f"{_over_time(lag)}; right after an update (processing lag): median"
         f" {_ms(lag.processing_lag_p50_ms)}",
+    )
+
+
+def _over_time(lag: LagOverTime) -> str:
+    """Format percentiles of a lag."""
+    median, p99, most = (
+        _lag_ms(getattr(lag, name), lag.more_than_ms.get(name))
+        for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms")
+    )
+    at_most = "" if p99.startswith(MORE) else "at most "
+    return f"median {median}, 99 % of the time {at_most}{p99}, max {most}"
+
+
+def _lag_ms(value: float, more_than_ms: float | None) -> str:
+    """Format a lag; if its beginning was not recorded, as the part that was."""
+    if math.isfinite(value):
+        return _ms(value)
+    return f"{MORE} {'was recorded' if more_than_ms is None else _ms(more_than_ms)}"
+
+
+def _start(start: StartLag) -> str:
+    """Return a line with the lag before the judged window."""
+    largest = _lag_ms(start.lag_max_ms, start.more_than_ms)
+    return _line(
+        "start",
+        f"not judged: in the first {start.seconds:.1f} s at this rate, the lag of"
+        f" {start.view or 'the count'} was up to {largest}",
     )
 
 
@@ -175,8 +205,7 @@ def _view(view: ViewLag) -> str:
     """Return a line with the lag of a view, the source of its tracer events, and its verdict."""
     return _line(
         "view lag",
-        f"{view.name}: median {_ms(view.lag_p50_ms)}, 99 % of the time at most"
-        f" {_ms(view.lag_p99_ms)}, max {_ms(view.lag_max_ms)}, by"
+        f"{view.name}: {_over_time(view)}, by"
         f" {_number(view.tracer_events_per_s, '{:g}')} {view.source} a second; {view.kind}",
     )
 
@@ -202,7 +231,7 @@ def _windows(writes: WindowWrites) -> str:
         "windows",
         f"{writes.windows} of {writes.length_ms / 1000:g} s: last written p50"
         f" {_ms(writes.after_end_p50_ms)}, max {_ms(writes.after_end_max_ms)} after the end; lag"
-        f" in this time up to {_ms(writes.lag_max_ms)}",
+        f" in this time up to {_lag_ms(writes.lag_max_ms, writes.more_than_ms)}",
     )
 
 

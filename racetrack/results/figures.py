@@ -38,7 +38,22 @@ class LagAtMost(StrictModel):
     )
 
 
-class Lag(StrictModel):
+class LagOverTime(StrictModel):
+    """Percentiles of a lag over the window's time. A percentile is null if the oldest event was due
+    before the recording began."""
+
+    lag_p50_ms: InfinityAsNull = Field(description="Median lag over the window's time.")
+    lag_p90_ms: InfinityAsNull = Field(description="Lag not exceeded in 90 % of the time.")
+    lag_p99_ms: InfinityAsNull = Field(description="Lag not exceeded in 99 % of the time.")
+    lag_max_ms: InfinityAsNull = Field(description="Largest lag.")
+    more_than_ms: dict[str, int] = Field(
+        default_factory=dict,
+        description="Lower bounds of those percentiles that are null, by name: the part of the lag"
+        " that was recorded.",
+    )
+
+
+class Lag(LagOverTime):
     """The lag on which a verdict is based, in milliseconds; null stands for infinity.
 
     Lag is the age of the oldest pageview that is due but not counted. It is defined at every
@@ -48,10 +63,6 @@ class Lag(StrictModel):
     """
 
     slope: Slope = Field(description="Growth of the processing lag.")
-    lag_p50_ms: InfinityAsNull = Field(description="Median lag over the window's time.")
-    lag_p90_ms: InfinityAsNull = Field(description="Lag not exceeded in 90 % of the time.")
-    lag_p99_ms: InfinityAsNull = Field(description="Lag not exceeded in 99 % of the time.")
-    lag_max_ms: InfinityAsNull = Field(description="Largest lag.")
     lag_distribution: tuple[LagAtMost, ...] = Field(description="Points in order of `share`.")
     processing_lag_p50_ms: InfinityAsNull = Field(description="Median processing lag.")
     processing_lag_p99_ms: InfinityAsNull = Field(
@@ -329,7 +340,7 @@ class LittlesLaw(StrictModel):
     holds: bool = Field(description="Whether the difference is within the tolerance.")
 
 
-class ViewLag(StrictModel):
+class ViewLag(LagOverTime):
     """View lag: the age of the oldest tracer event that is due but not in the view, at every
     instant of the window, in milliseconds; null stands for infinity. See docs/views.md."""
 
@@ -339,10 +350,6 @@ class ViewLag(StrictModel):
     updates: int = Field(description="Observed changes of the view's tracer rows.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
     reason: str = Field(description="The reason, with numbers.")
-    lag_p50_ms: InfinityAsNull = Field(description="Median lag over the window's time.")
-    lag_p90_ms: InfinityAsNull = Field(description="Lag not exceeded in 90 % of the time.")
-    lag_p99_ms: InfinityAsNull = Field(description="Lag not exceeded in 99 % of the time.")
-    lag_max_ms: InfinityAsNull = Field(description="Largest lag.")
 
 
 class Quantiles(StrictModel):
@@ -405,7 +412,24 @@ class WindowWrites(StrictModel):
     after_end_max_ms: InfinityAsNull = Field(description="Maximum of the same time.")
     lag_max_ms: InfinityAsNull = Field(
         description="Maximum lag from the start of the judged window until the last of these"
-        " event-time windows was written."
+        " event-time windows was written; null if its beginning was not recorded."
+    )
+    more_than_ms: int | None = Field(
+        default=None, description="Lower bound of lag_max_ms if that is null."
+    )
+
+
+class StartLag(StrictModel):
+    """Largest lag from when the rate was set until the judged window begins: mostly the backlog
+    that arose while the engine loaded its demo."""
+
+    seconds: float = Field(description="Length of this time.")
+    view: str | None = Field(description="The view with this lag; null for the engine's count.")
+    lag_max_ms: InfinityAsNull = Field(
+        description="The lag, milliseconds; null if its beginning was not recorded."
+    )
+    more_than_ms: int | None = Field(
+        default=None, description="Lower bound of lag_max_ms if that is null."
     )
 
 
@@ -419,6 +443,9 @@ class Results(StrictModel):
         description="Pageviews counted by the engine by the end of the run."
     )
     verdict: Verdict
+    start: StartLag | None = Field(
+        default=None, description="null unless its lag is larger than those in the judged window."
+    )
     views: tuple[ViewLag, ...] = Field(
         default=(), description="One per traced view; empty without tracer events."
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from racetrack import engines, terminal
 from racetrack.analysis import curves, figures, outcome, views
-from racetrack.analysis.verdict import decide, looks_ms
+from racetrack.analysis.verdict import are_decided, decide_together, looks_ms
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
@@ -256,7 +256,7 @@ def watch_until_decided(
             _kinds(folder, rate_set_ms, at_ms, requested_per_s=requested_per_s, first_ms=first_ms)
             for folder in folders
         ]
-        if all(map(_is_decided, kinds)):
+        if all(map(are_decided, kinds)):
             break
         most_s = (looks[-1] - at_ms) / 1000
         what = f"undecided, watching on for {most_s:.0f} s at most; next look"
@@ -269,14 +269,9 @@ def _kinds(
     """Return the verdicts at a time, epoch milliseconds, on an engine's count and on each of its
     traced views."""
     count = curves.read(folder)
-    found = [decide(count, rate_set_ms, at_ms, requested_per_s, first_ms=first_ms).kind]
-    for _, view in views.traced_curves(folder, count.partitions):
-        found.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
-    return found
-
-
-def _is_decided(kinds: Sequence[VerdictKind]) -> bool:
-    return VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds
+    recorded = [count, *(view for _, view in views.traced_curves(folder, count.partitions))]
+    found = decide_together(recorded, rate_set_ms, at_ms, requested_per_s, first_ms)
+    return [verdict.kind for verdict in found]
 
 
 def run_once(

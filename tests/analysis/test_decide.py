@@ -3,6 +3,7 @@ during a run and afterwards."""
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from racetrack.analysis import verdict as verdicts
 from racetrack.analysis.curves import NAMES, Curve, Curves
-from racetrack.analysis.verdict import decide, looks_ms
+from racetrack.analysis.verdict import decide, decide_together, looks_ms
 from racetrack.results.figures import Verdict, VerdictKind
 from simulations import synthetic, waves
 from simulations import verdicts as kinds
@@ -90,6 +91,40 @@ def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_k
     assert found.from_ms >= begun_ms + run.delay_ms
 
 
+def backlog_of_a_start(caught_up_ms: float) -> Curves:
+    """Return the curves of an engine that updates every 5 s, has counted nothing before
+    `caught_up_ms` after the rate was set, and whose recording began half a second before that."""
+    run = SyntheticRun(window_s=120, cycle_ms=5_000, delay_ms=40, noise_ms=5, warm_up_ms=60_000)
+    measured = synthetic.curves(run, RNG(5))
+
+    def since(begun_ms: float) -> Callable[[Curve], Curve]:
+        def cut(curve: Curve) -> Curve:
+            there = curve.at_ms >= begun_ms
+            return Curve(curve.at_ms[there], curve.count[there])
+
+        return cut
+
+    measured = synthetic.changed(measured, since(START_MS - 500), "due", "handed_over", "published")
+    return synthetic.changed(measured, since(START_MS + caught_up_ms), "processed")
+
+
+def test_the_backlog_of_the_start_is_in_no_figure_of_the_judged_window() -> None:
+    found = decide(backlog_of_a_start(4_000), START_MS, START_MS + 120_000)
+    assert found.kind is VerdictKind.KEPT_UP
+    assert found.measured and found.measured.lag_max_ms < 6_000
+    assert found.from_ms >= START_MS + 4_000
+
+
+def test_the_count_and_the_views_are_judged_over_one_window() -> None:
+    count = synthetic.curves(SyntheticRun(window_s=120, cycle_ms=100, delay_ms=20), RNG(1))
+    view = backlog_of_a_start(11_000)
+    until_ms = START_MS + 120_000
+    together = decide_together([count, view], START_MS, until_ms)
+    assert {verdict.kind for verdict in together} == {VerdictKind.KEPT_UP}
+    assert len({(verdict.from_ms, verdict.until_ms) for verdict in together}) == 1
+    assert together[0].from_ms >= START_MS + 11_000 > decide(count, START_MS, until_ms).from_ms
+
+
 def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
     found = verdict(SyntheticRun(delay_ms=20_000, warm_up_ms=30_000))
     assert found.kind is VerdictKind.KEPT_UP
@@ -153,14 +188,14 @@ def recorded_until(recorded: Curves, at_ms: float) -> Curves:
 
 @pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])
 def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
-    """A run in progress is judged as soon as the rows up to that time are written; here, a second
-    later."""
+    """A run in progress is judged as soon as the rows up to that time are written; here, after the
+    next update."""
     rng = RNG(3)
     for _ in range(3):
         _, found = KINDS[name].make(rng)
         afterwards = decide(found, START_MS, END_MS, RATE_PER_S)
         for at_ms in looks_ms(START_MS, START_MS + 10_000, END_MS):
-            live = decide(recorded_until(found, at_ms + 1_000), START_MS, at_ms, RATE_PER_S)
+            live = decide(recorded_until(found, at_ms + 1_100), START_MS, at_ms, RATE_PER_S)
             if live.kind is not VerdictKind.UNDECIDED:
                 break
         # Only the next update may differ: during the run, it may not have come yet.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from racetrack.analysis import curves
 from racetrack.analysis.curves import Curve, Curves, Floats
-from racetrack.analysis.lag import Age, age, lag_series, quantile_ms, window_writes
+from racetrack.analysis.lag import Age, age, lag_series, percentiles, quantile_ms, window_writes
 from racetrack.results.figures import WindowWrites
 from simulations import synthetic
 from simulations.synthetic import START_MS, SyntheticRun
@@ -71,6 +71,17 @@ def test_without_updates_lag_is_the_age_of_the_first_pageview() -> None:
     series = lag_series(one_partition(curve()), 0, 9_000)
     assert series.silent.all()
     assert series.lag_ms == pytest.approx(series.at_ms, abs=2)
+
+
+def test_a_lag_whose_beginning_was_not_recorded_is_known_to_be_longer() -> None:
+    """At 3,000, the engine has counted up to 500; the recording begins with number 1,001."""
+    recorded = one_partition(curve((3_000, 500), (4_000, 4_000)))
+    due = Curve(recorded.due[0].at_ms[10:], recorded.due[0].count[10:])
+    found = percentiles(age(replace(recorded, due=(due,)), 3_000, 5_000))
+    assert found["lag_p50_ms"] == pytest.approx(1_000, abs=1)
+    assert found["lag_p99_ms"] == found["lag_max_ms"] == np.inf
+    assert found["more_than_ms"]["lag_max_ms"] == 3_000
+    assert set(found["more_than_ms"]) == {"lag_p90_ms", "lag_p99_ms", "lag_max_ms"}
 
 
 def test_a_long_update_interval_is_not_silence() -> None:

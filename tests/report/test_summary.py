@@ -23,6 +23,7 @@ VERDICT: dict[str, Any] = {
         "lag_p50_ms": 612.4,
         "lag_p99_ms": 1012.4,
         "lag_max_ms": None,
+        "more_than_ms": {"lag_max_ms": 5_012},
         "processing_lag_p50_ms": 92.4,
     },
     "warnings": ["the window is short"],
@@ -112,7 +113,7 @@ def test_the_summary_is_at_most_twelve_lines() -> None:
     assert lines[-1] == "  logs        logs/x"
     parts = {
         "verdict": REASON,
-        "lag": "median 612 ms, 99 % of the time at most 1,012 ms, max infinite; right after",
+        "lag": "median 612 ms, 99 % of the time at most 1,012 ms, max more than 5,012 ms; right",
         "delay": "dt_ms median 600, mean 612, max 1,100 over 10 updates",
         "rate": "5,003 of 5,000 pageviews/s; in the whole run 123,456 published, 123,400 counted",
         "steady": "CPU 60.0 % of a core (123 CPU-s per million pageviews); memory max 2.33 GiB",
@@ -163,10 +164,14 @@ def test_the_summary_is_at_most_twelve_lines() -> None:
         ),
         (
             {"views": [VIEW]},
-            ["item_summary.orders: median 430 ms", "max infinite", "fell behind"],
+            ["item_summary.orders: median 430 ms", "max more than was recorded", "fell behind"],
+        ),
+        (
+            {"start": {"seconds": 4.0, "view": None, "lag_max_ms": None, "more_than_ms": 23_889}},
+            ["start ", "first 4.0 s", "more than 23,889 ms"],
         ),
     ],
-    ids=["warnings", "no update", "reads", "cdc", "windows", "views"],
+    ids=["warnings", "no update", "reads", "cdc", "windows", "views", "start"],
 )
 def test_optional_results_have_lines(results: dict[str, Any], parts: list[str]) -> None:
     shown = "\n".join(summary({**RESULTS, **results}))
