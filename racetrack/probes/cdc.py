@@ -90,15 +90,44 @@ SCHEMAS_EVERY_S = 5.0
 Types = Mapping[str, str]
 
 
+def newest_types(stack: Stack) -> dict[str, Types]:
+    """Return the types of the columns of each table now, by CDC topic; without tables that have no
+    schema yet."""
+    workload, found = find_workload(stack.settings.workload), {}
+    for topic in map(workload.cdc_topic, workload.tables):
+        with contextlib.suppress(NotReady):
+            found[topic] = _newest_types(stack, topic)
+    return found
+
+
+def _newest_types(stack: Stack, topic: str) -> Types:
+    subject = f"{stack.endpoints.kafka.topic(topic)}-value"
+    return _types(stack.endpoints.registry, f"subjects/{subject}/versions/latest")
+
+
+def _types(registry: str, path: str) -> Types:
+    found: Any = net.get_json(f"{registry}/{path}")
+    return column_types(found["schema"])
+
+
 class SchemasProbe(Probe):
     """Fails once the type of a table's column changes, such as the scale of a decimal. Used for
-    engines that keep decoding by the first schema and would read wrong numbers."""
+    engines that keep decoding by the first schema and would read wrong numbers.
+
+    `first` contains the types that the engine saw when it loaded its demo, by topic. Of a topic
+    that is missing there, the types at the first look are used."""
 
     failure_kind = EngineFailed
 
-    def __init__(self, engine: Engine, stack: Stack, every_s: float = SCHEMAS_EVERY_S) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        stack: Stack,
+        first: Mapping[str, Types],
+        every_s: float = SCHEMAS_EVERY_S,
+    ) -> None:
         super().__init__()
-        self._every_s = every_s
+        self._stack, self._first, self._every_s = stack, dict(first), every_s
         self.name = f"The input of {engine.title} from MySQL's tables"
         workload = find_workload(stack.settings.workload)
         self._topics = [workload.cdc_topic(table) for table in workload.tables]
@@ -106,13 +135,11 @@ class SchemasProbe(Probe):
 
     def run(self) -> None:
         """Compare each topic's newest schema with its first."""
-        first: dict[str, Types] = {}
+        first = self._first
         while not self.stopping.wait(self._every_s):
             for topic in self._topics:
                 try:
-                    newest = self._types(
-                        f"subjects/{self._kafka.topic(topic)}-value/versions/latest"
-                    )
+                    newest = _newest_types(self._stack, topic)
                     if changed := changed_field(first.setdefault(topic, newest), newest):
                         self._fail(topic, first[topic], changed)
                 except NotReady:
@@ -124,7 +151,7 @@ class SchemasProbe(Probe):
         types: dict[int, Types] = {}
         for message in KafkaInput(self._kafka).since(topic, {}):
             if (number := id_of(message.value)) not in types:
-                types[number] = self._types(f"schemas/ids/{number}")
+                types[number] = _types(self._registry, f"schemas/ids/{number}")
             if types[number].get(field, first[field]) != first[field]:
                 # `refused_input` parses this line.
                 raise RacetrackError(
@@ -132,10 +159,6 @@ class SchemasProbe(Probe):
                     f" offset={message.offset}, field={field},"
                     f" reason=its type is now {types[number][field]}, and was {first[field]}"
                 )
-
-    def _types(self, path: str) -> Types:
-        found: Any = net.get_json(f"{self._registry}/{path}")
-        return column_types(found["schema"])
 
 
 def column_types(envelope: str) -> Types:

@@ -3,7 +3,7 @@ and the settings require."""
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +12,7 @@ from racetrack.engines.contract import DemoError, Engine
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes import refused_input
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
-from racetrack.probes.cdc import PurchasesProbe, SchemasProbe
+from racetrack.probes.cdc import PurchasesProbe, SchemasProbe, Types, newest_types
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.nodes import NodesProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
@@ -61,6 +61,8 @@ class EngineRun:
         self.probes: list[Probe] = []  # the probes that have been started
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
         self._loaded: Future[float] | None = None
+        # Types of the tables' columns when the demo was loaded, see `SchemasProbe`.
+        self.first_types: dict[str, Types] = {}
 
     def on_ready(self) -> OnReady:
         """Return a function for `Stack.start` that begins to load the demo as soon as all services
@@ -79,9 +81,16 @@ class EngineRun:
         return self._loaded
 
     def _load_demo(self) -> float:
+        before = self._newest_types()
         began = time.monotonic()
         self.engine.load_demo(self._stack)
-        return time.monotonic() - began
+        took_s = time.monotonic() - began
+        # The script may itself wait for the tables' schemas.
+        self.first_types = {**self._newest_types(), **before}
+        return took_s
+
+    def _newest_types(self) -> dict[str, Types]:
+        return newest_types(self._stack) if self.engine.keeps_first_schemas else {}
 
     @property
     def counted(self) -> int:
@@ -195,16 +204,21 @@ def usage_probes(
 
 
 def engine_probes(
-    engine: Engine, stack: Stack, folder: RunFolder, had_outage: HadOutage
+    engine: Engine,
+    stack: Stack,
+    folder: RunFolder,
+    had_outage: HadOutage,
+    first_types: Mapping[str, Types],
 ) -> Iterator[Probe]:
-    """Yield the probes of one engine that the settings enable."""
+    """Yield the probes of one engine that the settings enable. `first_types` are the types of the
+    tables' columns when its demo was loaded."""
     settings = stack.settings
     if settings.tracer_events_per_second:
         yield ViewsProbe(engine, stack, folder, had_outage)
     if settings.reads_per_second:
         yield ReadsProbe(engine, stack, folder, settings.reads_per_second)
     if engine.keeps_first_schemas:
-        yield SchemasProbe(engine, stack)
+        yield SchemasProbe(engine, stack, first_types)
 
 
 def changes_probe(

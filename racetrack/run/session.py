@@ -189,7 +189,11 @@ class Session:
         for run in self._runs:
             run.wait_for_first_update(self._first_update_within_s, self.check)
             of_engine = engine_run.engine_probes(
-                run.engine, self._stack, run.folder, self._outage_of(*run.services)
+                run.engine,
+                self._stack,
+                run.folder,
+                self._outage_of(*run.services),
+                run.first_types,
             )
             for probe in of_engine:
                 self.begin(probe, run.probes)

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from racetrack.errors import EngineFailed
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.probes.cdc import SchemasProbe, changed_field, column_types
+from racetrack.probes.cdc import SchemasProbe, changed_field, column_types, newest_types
 from tests.fake_server import JsonHandler, serving
 from tests.run.fakes import FakeEngine, FakeStack
 
@@ -59,7 +59,10 @@ def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> Non
     assert changed_field(first, column_types(envelope(4))) == "price"
 
 
-def test_the_first_message_of_another_type_is_named(registry: str) -> None:
+@pytest.mark.parametrize("is_before_the_first_look", [False, True])
+def test_the_first_message_of_another_type_is_named(
+    registry: str, is_before_the_first_look: bool
+) -> None:
     # librdkafka has a mock broker for tests, which lives as long as this producer.
     producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
     (broker,) = producer.list_topics(timeout=10).brokers.values()
@@ -71,12 +74,16 @@ def test_the_first_message_of_another_type_is_named(registry: str) -> None:
     stack = FakeStack()
     kafka = KafkaEndpoint(f"{broker.host}:{broker.port}")
     stack.endpoints = replace(stack.endpoints, kafka=kafka, registry=registry)
-    probe = SchemasProbe(FakeEngine(), stack.as_stack(), 0.01)
+    seen = newest_types(stack.as_stack()) if is_before_the_first_look else {}
+    probe = SchemasProbe(FakeEngine(), stack.as_stack(), seen, 0.01)
+    if is_before_the_first_look:
+        FakeRegistry.schemas.append(envelope(4))
     probe.start()
     try:
-        for _ in range(3):  # the first look at each of three tables
-            assert FakeRegistry.answered.acquire(timeout=10)
-        FakeRegistry.schemas.append(envelope(4))
+        if not is_before_the_first_look:
+            for _ in range(3):  # the first look at each of three tables
+                assert FakeRegistry.answered.acquire(timeout=10)
+            FakeRegistry.schemas.append(envelope(4))
         with pytest.raises(EngineFailed) as failed:
             for _ in range(1_000):
                 probe.check()

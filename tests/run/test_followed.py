@@ -32,7 +32,7 @@ def names(
     changes = engine_run.changes_probe(
         engine, stack, run, cast(ArrivalsProbe, None), no_outage, has_faults=has_faults
     )
-    found = [*engine_run.engine_probes(engine, stack, run, no_outage), changes]
+    found = [*engine_run.engine_probes(engine, stack, run, no_outage, {}), changes]
     return [type(probe).__name__ for probe in found if probe]
 
 
