@@ -314,6 +314,18 @@ class FaultInjector(Probe):
         self.began_ms = now_ms()
         super().start()
 
+    def check(self) -> None:
+        """Raise the error that ended the injection, with the fault after which it happened.
+
+        Raises:
+            RacetrackError: a service could not be brought back, for example.
+        """
+        if self._failure and self._done:
+            raise RacetrackError(
+                f"After {self._done[-1].fault}: {self._failure}"
+            ) from self._failure
+        super().check()
+
     def stop(self) -> None:
         """Ask the thread to end, without waiting for it: while it restarts a service, it may only
         end after the stack has been stopped."""

@@ -24,8 +24,13 @@ from racetrack.workloads.contract import Workload, find_workload
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
 KAFKA_VARIABLE = "KAFKA_PROPERTY_"
+# Messages of a task whose position in MySQL's binary log is gone: of Debezium when it starts, of
+# MySQL while Debezium reads.
+LOST_BINLOG = ("no longer available on the server", "Error code: 1236")
+_BINLOG_FILE = re.compile(r"(?:currentBinlogFilename=|file=|from ')([\w.-]+\.\d{6,})")
 # Of a stack trace, show at most so many lines, and characters of each line. Only its first line and
-# the lines that begin with "Caused by" are shown, because they contain the reason.
+# the lines that begin with "Caused by" are shown, because they contain the reason. A long line may
+# have it at the end.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
 
 
@@ -42,6 +47,8 @@ class ConnectorStatus:
         """Reason why no more changes will be delivered; None if the connector has not failed."""
         for kind, state in (("connector", self.connector), ("task", self.task)):
             if state == "FAILED":
+                if any(message in self.trace for message in LOST_BINLOG):
+                    return _lost_binlog(self.trace)
                 return f"Debezium's {kind} failed:\n{_shortened(self.trace)}"
             if state in ("PAUSED", "STOPPED"):
                 return f"Debezium's {kind} is {state}. It was stopped from outside."
@@ -66,10 +73,23 @@ def connector_status(connect_url: str, connector: str) -> ConnectorStatus | None
     return ConnectorStatus(own.get("state", ""), task["state"], trace)
 
 
+def _lost_binlog(trace: str) -> str:
+    """Describe in one line that MySQL has deleted a binary log that Debezium has still to read."""
+    file = _BINLOG_FILE.search(trace)
+    which = file[1] if file else "in which Debezium was reading"
+    return (
+        f"MySQL no longer has the binary log {which}: it was purged or reset before Debezium had"
+        " read it, so changes of tables are lost. Run it again, without PURGE or RESET BINARY LOGS,"
+        " and with binlog_expire_logs_seconds longer than a run."
+    )
+
+
 def _shortened(trace: str) -> str:
     lines = [line.strip() for line in trace.splitlines() if not re.match(r"\s+(at |\.\.\.)", line)]
     return "\n".join(
-        line if len(line) <= TRACE_LINE_CHARS else f"{line[:TRACE_LINE_CHARS]}…"
+        line
+        if len(line) <= TRACE_LINE_CHARS
+        else f"{line[: TRACE_LINE_CHARS // 2]} … {line[-TRACE_LINE_CHARS // 2 :]}"
         for line in list(filter(None, lines))[:TRACE_LINES]
     )
 
