@@ -7,6 +7,7 @@ import io
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # With Rich's default of 12.5 redraws per second, drawing takes 1 % of a core.
 REDRAWS_PER_S = 1
+# Lines of progress where there is no terminal.
+PROGRESS_EVERY_S = 10.0
 REMARK = "  remark: "
 # Python drops an exception raised in a finalizer or a library's callback. If that happens to an
 # Interrupted, its signal is sent again after this time.
@@ -94,6 +97,34 @@ class Screen:
         """Show a status line inside the context; no effect unless output is a terminal."""
         with self._console.status(text, refresh_per_second=REDRAWS_PER_S) as status:
             yield status
+
+
+Progress = Callable[[int, int], None]  # is called with what is done, and with the total
+
+
+def no_progress(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def showing_progress(
+    console: "Console", what: str, now_s: Callable[[], float] = time.monotonic
+) -> Iterator[Progress]:
+    """Show how much of some work is done, and how long the rest will take: in a status line on a
+    terminal, otherwise in a line every PROGRESS_EVERY_S."""
+    began_s = shown_s = now_s()
+    with console.status(what, refresh_per_second=REDRAWS_PER_S) as status:
+
+        def show(done: int, total: int) -> None:
+            nonlocal shown_s
+            left_s = (now_s() - began_s) * (total - done) / max(done, 1)
+            text = f"{what}: {done:,} of {total:,}, about {left_s:,.0f} s left"
+            status.update(text)
+            if not console.is_terminal and now_s() - shown_s >= PROGRESS_EVERY_S:
+                shown_s = now_s()
+                console.print(text, markup=False)
+
+        yield show
 
 
 class Interrupted(BaseException):

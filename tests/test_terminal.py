@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+from rich.console import Console
 
 from racetrack import terminal
-from racetrack.terminal import Screen, patient_console
+from racetrack.terminal import Screen, patient_console, showing_progress
 
 
 @pytest.fixture
@@ -121,3 +122,15 @@ def test_nohup_stays_nohup() -> None:
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_progress_without_a_terminal_has_a_line_now_and_then_with_the_time_left() -> None:
+    text, clock_s = io.StringIO(), 0.0
+    console = Console(file=text, width=100)
+    with showing_progress(console, "drawing", lambda: clock_s) as progress:
+        for done in range(100):
+            progress(done, 100)
+            clock_s += 1.0
+    lines = text.getvalue().splitlines()
+    assert 8 <= len(lines) <= 10
+    assert lines[0] == "drawing: 10 of 100, about 90 s left"

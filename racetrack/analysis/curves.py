@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from racetrack.errors import RacetrackError
+from racetrack.analysis.raw import require_near
+from racetrack.errors import RacetrackError, UnreadableFile
 from racetrack.results.figures import Throughput
 from racetrack.results.folder import shared_file
 
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 Rows = Mapping[tuple[str, int], NDArray[np.int64] | Floats]
 FILE = "curves.csv"
 HEADER = ["at_ms", "curve", "partition", "count"]
+FIRST_LINE = 2  # of the rows
 SAMPLED = ("due", "handed_over", "published")
 NAMES = (*SAMPLED, "processed")
 # Times may go back by less than this, because two threads write the file. That changes the slope in
@@ -43,7 +45,7 @@ RATE_OVER_MS = 2_000
 
 
 class CurvesError(RacetrackError):
-    """`curves.csv` is missing or invalid."""
+    """A run recorded no curves, or not all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,8 @@ def read(folder: Path) -> Curves:
     engines share the curves of generator and broker, these are read from the folder of the run.
 
     Raises:
-        CurvesError: the file or a curve is missing, or the file is damaged.
+        CurvesError: the file or a curve is missing.
+        UnreadableFile: the file is damaged.
     """
     own, shared = folder / FILE, shared_file(folder, FILE)
     rows = {key: of for path in {own, shared} for key, of in _rows(path).items()}
@@ -99,6 +102,8 @@ def _rows(path: Path) -> Rows:
         raise CurvesError(
             f"{path} is missing: this run recorded no curves. Run it again."
         ) from error
+    except OSError as error:
+        raise UnreadableFile(path, error.strerror) from error
     return _parse(path, content[: content.rfind(b"\n") + 1])
 
 
@@ -108,8 +113,10 @@ def _parse(path: Path, content: bytes) -> Rows:
     import pyarrow as pa
     from pyarrow import csv
 
+    if not content:
+        raise CurvesError(f"{path} is empty: this run recorded no curves. Run it again.")
     if content.partition(b"\n")[0] != ",".join(HEADER).encode():
-        raise CurvesError(f"{path} does not start with {','.join(HEADER)!r}: it has no curves.")
+        raise UnreadableFile(path, f"it does not start with {','.join(HEADER)!r}", 1)
     whole = pa.int64()
     types = {"at_ms": whole, "curve": pa.string(), "partition": whole, "count": whole}
     try:
@@ -119,9 +126,13 @@ def _parse(path: Path, content: bytes) -> Rows:
             convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
-        raise CurvesError(f"{path} is damaged: {error}. Copy the original again.") from error
-    if any(column.null_count for column in table.columns):
-        raise CurvesError(f"{path} is damaged: a value is missing. Copy the original again.")
+        raise UnreadableFile(path, error) from error
+    for column in table.columns:
+        if column.null_count:
+            line = column.is_null().to_pylist().index(True) + FIRST_LINE
+            raise UnreadableFile(path, "a value is missing", line)
+    times_ms = table["at_ms"].to_numpy()
+    require_near(path, times_ms, range(FIRST_LINE, len(times_ms) + FIRST_LINE))
     names = table["curve"].combine_chunks().dictionary_encode()
     partitions = table["partition"].to_numpy()
     pairs = np.column_stack((table["at_ms"].to_numpy(), table["count"].to_numpy()))
@@ -136,10 +147,7 @@ def _parse(path: Path, content: bytes) -> Rows:
 def _assemble(path: Path, rows: Rows) -> Curves:
     unknown = sorted({name for name, _ in rows} - set(NAMES))
     if unknown:
-        raise CurvesError(
-            f"{path} has curves that this version can't read: {unknown}. Use the"
-            " version that wrote it."
-        )
+        raise UnreadableFile(path, f"it has curves that this version can't read: {unknown}")
     partitions = tuple(sorted({partition for _, partition in rows}))
     missing = [f"{name}/{p}" for name in SAMPLED for p in partitions if (name, p) not in rows]
     if missing or not partitions:

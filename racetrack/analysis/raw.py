@@ -7,13 +7,21 @@ import csv
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from racetrack.results.folder import shared_file
+from racetrack.errors import UnreadableFile
+from racetrack.results.folder import finite_number, shared_file, text_of
+
+Parsed = TypeVar("Parsed")
+Ints = NDArray[np.int64]
+AT_MS = "at_ms"
+RUN_AT_MOST_MS = 7 * 24 * 3_600_000
 
 _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
@@ -128,30 +136,35 @@ def increase(
 
 def arrivals(folder: Path) -> list[Arrival]:
     """Return the rows of `arrivals.csv`."""
-    with shared_file(folder, "arrivals.csv").open(newline="") as file:
-        return [
-            Arrival(int(row["at_ms"]), int(row["due"]), int(row["handed_over"]))
-            for row in csv.DictReader(file)
-        ]
+    return rows_of(
+        required(shared_file(folder, "arrivals.csv")),
+        lambda row: Arrival(int(row["at_ms"]), int(row["due"]), int(row["handed_over"])),
+    )
 
 
 def delays(folder: Path, engine: str) -> list[Delay]:
     """Return the lines of `<engine>_sample_dt.log`."""
-    text = (folder / f"{engine}_sample_dt.log").read_text()
-    return [
-        Delay(int(at), int(total), int(newest), float(dt))
-        for at, total, newest, dt in _DT_LINE.findall(text)
-    ]
+    path = folder / f"{engine}_sample_dt.log"
+    found, lines = [], []
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
+        if match := _DT_LINE.search(line):
+            at, total, newest, dt = match.groups()
+            found.append(Delay(int(at), int(total), int(newest), float(dt)))
+            lines.append(number)
+    require_near(path, [delay.timestamp_ms for delay in found], lines)
+    return found
 
 
 def usage(folder: Path) -> dict[str, list[Reading]]:
     """Return the rows of `usage.csv`, by service; readings of pods are summed by service."""
     found: dict[str, dict[str, list[Reading]]] = {}
-    with shared_file(folder, "usage.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            numbers = (float(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib"))
-            pods = found.setdefault(row["service"], {})
-            pods.setdefault(row.get("pod", ""), []).append(Reading(int(row["at_ms"]), *numbers))
+
+    def take(row: Mapping[str, str]) -> None:
+        numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib")]
+        reading = Reading(int(row["at_ms"]), *numbers)
+        found.setdefault(row["service"], {}).setdefault(row.get("pod", ""), []).append(reading)
+
+    rows_of(required(shared_file(folder, "usage.csv")), take)
     if all(list(pods) == [""] for pods in found.values()):
         return {service: pods[""] for service, pods in found.items()}
     return summed_pods(found)
@@ -198,11 +211,14 @@ def noise(folder: Path) -> list[NoiseRow]:
     one machine, it has one series of rows, with the CPU time of services and harness summed over
     these nodes. Nodes on the harness's machine are added to the rows of `noise.csv` in the same
     way."""
-    here = [noise_row(row) for row in complete_rows(shared_file(folder, "noise.csv"))]
+    here = rows_of(shared_file(folder, "noise.csv"), noise_row)
     machines: dict[str, dict[str, list[NoiseRow]]] = {"": {"": here}}
-    for row in complete_rows(shared_file(folder, "noise_nodes.csv")):
+
+    def take(row: Mapping[str, str]) -> None:
         nodes = machines.setdefault(row["machine"], {})
         nodes.setdefault(row["node"], []).append(noise_row(row))
+
+    rows_of(shared_file(folder, "noise_nodes.csv"), take)
     return [
         replace(row, machine=machine)
         for machine, nodes in machines.items()
@@ -233,13 +249,13 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
     """Parse a row of `noise.csv`."""
     return NoiseRow(
         at_ms=int(row["at_ms"]),
-        machine_s=float(row["machine_s"]),
-        busy_s=float(row["busy_s"]),
-        steal_s=float(row["steal_s"]),
+        machine_s=finite_number(row["machine_s"]),
+        busy_s=finite_number(row["busy_s"]),
+        steal_s=finite_number(row["steal_s"]),
         programs_s=_optional(row["programs_s"]),
         services_s=_optional(row["services_s"]),
-        harness_s=float(row["harness_s"]),
-        load_1_min=float(row["load_1_min"]),
+        harness_s=finite_number(row["harness_s"]),
+        load_1_min=finite_number(row["load_1_min"]),
         mhz=_optional(row["mhz"]),
         waited_s={name: _optional(row[f"waited_for_{name}_s"]) for name in RESOURCES},
         core_mib_per_s=_optional(row["core_mib_per_s"]),
@@ -249,20 +265,26 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """Return the rows of `memory.csv`, by service."""
     found: dict[str, list[MemoryReading]] = {}
-    for row in complete_rows(shared_file(folder, "memory.csv")):
+
+    def take(row: Mapping[str, str]) -> None:
         pss_gib, tmpfs_gib = (_optional(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
+
+    rows_of(shared_file(folder, "memory.csv"), take)
     return found
 
 
 def throttling(folder: Path) -> dict[str, dict[str, list[CpuPeriods]]]:
     """Return the rows of `throttling.csv`, by service and pod; none outside of Kubernetes."""
     found: dict[str, dict[str, list[CpuPeriods]]] = {}
-    for row in complete_rows(shared_file(folder, "throttling.csv")):
-        numbers = (int(row[name]) for name in ("at_ms", "periods", "throttled"))
+
+    def take(row: Mapping[str, str]) -> None:
+        numbers = [int(row[name]) for name in ("at_ms", "periods", "throttled")]
         pods = found.setdefault(row["service"], {})
         pods.setdefault(row["pod"], []).append(CpuPeriods(*numbers))
+
+    rows_of(shared_file(folder, "throttling.csv"), take)
     return found
 
 
@@ -270,18 +292,21 @@ def live_heaps(folder: Path) -> dict[str, float | None]:
     """Return the live heap of each service in GiB, summed over its JVMs, from `live_heap.csv`. None
     if the live heap of any of the service's JVMs is unknown."""
     found: dict[str, float | None] = {}
-    for row in complete_rows(shared_file(folder, "live_heap.csv")):
+
+    def take(row: Mapping[str, str]) -> None:
         before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
+
+    rows_of(shared_file(folder, "live_heap.csv"), take)
     return found
 
 
 def actions(folder: Path) -> list[DoneAction]:
     """Return the rows of `actions.csv` of a live session; an empty list for other runs."""
-    return [
-        DoneAction(int(row["at_ms"]), row["action"], _values(row["arguments"]))
-        for row in complete_rows(shared_file(folder, "actions.csv"))
-    ]
+    return rows_of(
+        shared_file(folder, "actions.csv"),
+        lambda row: DoneAction(int(row["at_ms"]), row["action"], _values(row["arguments"])),
+    )
 
 
 def _values(arguments: str) -> str:
@@ -289,23 +314,71 @@ def _values(arguments: str) -> str:
 
 
 def _optional(value: str) -> float | None:
-    return float(value) if value else None
+    return finite_number(value) if value else None
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:
     """Return the samples of `top_samples.log`, by service; none if the file is missing."""
     found: dict[str, TopSamples] = {}
     file = shared_file(folder, "top_samples.log")
-    text = file.read_text() if file.exists() else ""
+    text = text_of(file) if file.exists() else ""
     for name, cpu_pct, rss_gib in _TOP_LINE.findall(text):
         samples = found.setdefault(name, TopSamples([], []))
-        samples.cpu_pct.append(float(cpu_pct))
-        samples.rss_gib.append(float(rss_gib))
+        try:
+            samples.cpu_pct.append(finite_number(cpu_pct))
+            samples.rss_gib.append(finite_number(rss_gib))
+        except ValueError as error:
+            raise UnreadableFile(file, error) from error
     return found
 
 
-def complete_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file as dictionaries, without an incomplete last line; an empty list
-    if the file is missing."""
-    text = path.read_text() if path.exists() else ""
-    return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
+def required(path: Path) -> Path:
+    """Return the path of a file that every run has.
+
+    Raises:
+        UnreadableFile: it is missing.
+    """
+    if not path.is_file():
+        raise UnreadableFile(path, "it is missing")
+    return path
+
+
+def rows_of(path: Path, parse: Callable[[Mapping[str, str]], Parsed]) -> list[Parsed]:
+    """Return the rows of a CSV file as parsed by `parse`, without an incomplete last line; an empty
+    list if the file is missing.
+
+    Raises:
+        UnreadableFile: a row can't be parsed, or its time is far from those of the others.
+    """
+    text = text_of(path) if path.exists() else ""
+    reader = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
+    found, times_ms = [], []
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise ValueError(f"it does not have {len(reader.fieldnames or ())} values")
+            found.append(parse(row))
+            if AT_MS in row:
+                times_ms.append(int(row[AT_MS]))
+    except KeyError as error:
+        raise UnreadableFile(path, f"there is no column {error}", reader.line_num) from error
+    except (ValueError, TypeError, AttributeError, csv.Error) as error:
+        raise UnreadableFile(path, error, reader.line_num) from error
+    require_near(path, times_ms, range(2, len(times_ms) + 2))
+    return found
+
+
+def require_near(path: Path, times_ms: Sequence[int] | Ints, lines: Sequence[int]) -> None:
+    """Check that the times in some lines of a file are those of one run: with a time of 1970, its
+    charts would have billions of points.
+
+    Raises:
+        UnreadableFile: a time is more than a week from the median.
+    """
+    if not len(times_ms):
+        return
+    far = np.abs(np.array(times_ms, dtype=np.float64) - np.median(times_ms)) > RUN_AT_MOST_MS
+    if far.any():
+        row = int(np.argmax(far))
+        why = f"its time {times_ms[row]} ms is more than a week from those of other lines"
+        raise UnreadableFile(path, why, lines[row])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from racetrack import poisson
 from racetrack.analysis.curves import Curve, Curves, Floats, times_of
 from racetrack.analysis.lag import age, percentiles, quantiles
-from racetrack.analysis.raw import complete_rows
+from racetrack.analysis.raw import rows_of
 from racetrack.results.figures import (
     BOUND_BY_OTHERS,
     Answers,
@@ -27,7 +27,7 @@ from racetrack.results.figures import (
     VerdictKind,
     ViewLag,
 )
-from racetrack.results.folder import read_run, shared_file
+from racetrack.results.folder import finite_number, read_run, shared_file
 from racetrack.results.run import TracedViewRecord, Window
 
 TRACER_EVENTS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
@@ -66,15 +66,21 @@ class TracerEvents:
 
 def read_tracer_events(folder: Path) -> TracerEvents | None:
     """Return the tracer events of a run folder; None if the run had none."""
-    rows = complete_rows(shared_file(folder, TRACER_EVENTS_FILE))
+    columns = ("at_ms", "newest", "due_ms")
+    rows = rows_of(
+        shared_file(folder, TRACER_EVENTS_FILE),
+        lambda row: [finite_number(row[name]) for name in columns],
+    )
     if not rows:
         return None
-    columns = ("at_ms", "newest", "due_ms")
-    table = np.array([[row[name] for name in columns] for row in rows], dtype=np.float64)
+    table = np.array(rows, dtype=np.float64)
     view_rows: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for row in complete_rows(folder / VIEWS_FILE):
+
+    def take(row: Mapping[str, str]) -> None:
         key = row["view"], int(row["partition"])
         view_rows[key].append((int(row["at_ms"]), int(row["value"])))
+
+    rows_of(folder / VIEWS_FILE, take)
     return TracerEvents(table[:, 0], table[:, 1], table[:, 2], dict(view_rows))
 
 
@@ -214,8 +220,9 @@ class Read:
 
 def read_reads(folder: Path) -> list[Read]:
     """Return the reads of a run folder in order; an empty list if the run had no view reader."""
-    return [
-        Read(
+    return rows_of(
+        folder / READS_FILE,
+        lambda row: Read(
             due_ms=int(row["due_ms"]),
             sent_ms=int(row["sent_ms"]),
             answered_ms=int(row["answered_ms"]),
@@ -223,9 +230,8 @@ def read_reads(folder: Path) -> list[Read]:
             rows=int(row["rows"] or 0),
             tracer_values=tuple(map(int, filter(None, row["tracer_values"].split(SEPARATOR)))),
             error=row["error"],
-        )
-        for row in complete_rows(folder / READS_FILE)
-    ]
+        ),
+    )
 
 
 def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
@@ -320,10 +326,14 @@ class Inserts:
 
 def read_inserts(folder: Path) -> Inserts | None:
     """Return the inserts of a run folder; None if the run did not record them."""
-    rows = complete_rows(shared_file(folder, INSERTS_FILE))
+    names = ("at_ms", "due", "refused", "done", "captured", "sent_ms")
+    rows = rows_of(
+        shared_file(folder, INSERTS_FILE),
+        lambda row: [finite_number(row[name]) for name in names],
+    )
     if not rows:
         return None
-    columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    columns = dict(zip(names, np.array(rows).T, strict=True))
     due = columns["due"] - columns["refused"]
     # The topic contains inserts from before the run. Their number is unknown, so subtract the least
     # number for which `captured` never exceeds `due`.

@@ -11,6 +11,7 @@ from racetrack import plugins
 from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import FOLDER, Command, errors_to_exit_codes
 from racetrack.errors import UsageError
+from racetrack.terminal import showing_progress
 
 RESULTS, DOCS = plugins.REPO / "results", plugins.REPO / "docs"
 
@@ -49,12 +50,13 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
     with errors_to_exit_codes():
         where = out or _where(folders)
         _require_writable(where)
-        collection = collect(folders)
-        made = tables(collection.runs)
         screen = console(sys.stderr if output.uses_stdout else None)
+        with showing_progress(screen, "reading folders") as progress:
+            collection = collect(folders, progress)
+        made = tables(collection.runs)
         show(screen, collection, made)
-        with screen.status("writing"):
-            write(where, collection, made)
+        with showing_progress(screen, "making charts") as progress:
+            write(where, collection, made, progress)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
         runs = [flat_record(run) for run in collection.runs]
         searches = [flat_search(limit) for limit in collection.limits]
@@ -139,7 +141,10 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> 
                 engine.name: publishing.EngineName(engine.title, engine.version_part)
                 for engine in engines.all_engines()
             }
-            for path in publishing.publish(folders, root, names, variant):
+            written = publishing.publish(
+                folders, root, names, variant, lambda line: click.echo(line, err=True)
+            )
+            for path in written:
                 click.echo(shown(path))
         for page in ranking.write(root, docs):
             click.echo(shown(page))

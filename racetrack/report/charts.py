@@ -15,6 +15,7 @@ from racetrack.report.chart_data import Chart, Floats, Line, Mark, thinned
 from racetrack.report.collect import Collection, Group, Limit, Run, Table
 from racetrack.report.figures import BY_KEY
 from racetrack.results.folder import shared_file
+from racetrack.terminal import Progress, no_progress
 
 FIGURES_BY_RATE = (
     "cpu_mean_pct",
@@ -43,7 +44,7 @@ CURVES = {
 
 
 def all_charts(
-    collection: Collection, tables: Sequence[Table]
+    collection: Collection, tables: Sequence[Table], progress: Progress = no_progress
 ) -> tuple[dict[str, list[Chart]], dict[str, list[str]]]:
     """Return all charts by run tag, `table<number>`, `limits<number>` or
     `scale<number>`; and, by run tag, the reasons why charts are missing."""
@@ -60,7 +61,8 @@ def all_charts(
     for number, each in enumerate(collection.scales, start=1):
         one = scaling.chart(scale_of(each.record))
         charts[f"scale{number}"] = [one] if one else []
-    for run in collection.runs:
+    for done, run in enumerate(collection.runs):
+        progress(done, len(collection.runs))
         own, gaps[run.tag] = run_charts(run)
         session = replayed_session(run, collection.runs)
         charts[run.tag] = [*(laid_over(session, run) if session else ()), *own]

@@ -2,12 +2,14 @@
 means and ratios."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from racetrack import config as settings
+from racetrack.analysis import curves, raw
 from racetrack.analysis.intervals import CostLine, Ratio, Summary, fit_cost, means, ratio
 from racetrack.errors import UsageError
 from racetrack.report.figures import (
@@ -21,6 +23,7 @@ from racetrack.report.figures import (
 from racetrack.results.base import Scalar
 from racetrack.results.figures import NOT_SUSTAINED
 from racetrack.results.folder import (
+    RUN_JSON,
     engine_folders,
     read_record,
     read_run,
@@ -32,6 +35,7 @@ from racetrack.results.repeats import COMPARISON_FILE, SCALE_FILE, ComparisonRec
 from racetrack.results.run import RunRecord
 from racetrack.results.search import LimitRecord
 from racetrack.results.sweep import Sweep
+from racetrack.terminal import Progress, no_progress
 from racetrack.workloads.contract import run_label, workload_of
 
 # Names of settings that do not affect results, or ends of such names (addresses, ports, secrets).
@@ -238,50 +242,74 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, folder: Path) -> bool:
-        """Add the folder of a run, a sweep, a search, a scaling measurement or a comparison; return
-        False if it is none of these."""
-        if (folder / "sweep.json").is_file():
-            sweep = read_record(folder / "sweep.json", Sweep)
-            varied_in, absent = _of_sweep(folder, sweep)
-            self.runs |= {path: _run(path, varied) for path, varied in varied_in.items()}
-            self.missing += absent
-            self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
-        elif (folder / "limit.json").is_file():
-            self._take_limit(folder)
-        elif (folder / SCALE_FILE).is_file():
-            scaled = read_record(folder / SCALE_FILE, ScaleRecord)
-            self.scales[folder] = ScaleFolder(folder, scaled)
-        elif (folder / COMPARISON_FILE).is_file():
-            compared = read_record(folder / COMPARISON_FILE, ComparisonRecord)
-            self.comparisons[folder] = ComparisonFolder(folder, compared)
-        elif (folder / "run.json").is_file():
-            for path in engine_folders(folder):
-                if path not in self.runs:
-                    self.runs[path] = _run(path, {})
-        else:
-            # Folders of reports and verifications have no figures of their own.
-            return any((folder / name).is_file() for name in ("report.json", "verified.json"))
+        """Add the folder of a run, a sweep, a search, a scaling measurement or a comparison, or
+        name it as left out if it can't be read; return False if it is none of these."""
+        with self._leaving_out():
+            if (folder / "sweep.json").is_file():
+                self._take_sweep(folder)
+            elif (folder / "limit.json").is_file():
+                self._take_limit(folder)
+            elif (folder / SCALE_FILE).is_file():
+                scaled = read_record(folder / SCALE_FILE, ScaleRecord)
+                self.scales[folder] = ScaleFolder(folder, scaled)
+            elif (folder / COMPARISON_FILE).is_file():
+                compared = read_record(folder / COMPARISON_FILE, ComparisonRecord)
+                self._require_runs(folder, [piece.tag for piece in compared.pieces])
+                self.comparisons[folder] = ComparisonFolder(folder, compared)
+            elif (folder / RUN_JSON).is_file():
+                for path in engine_folders(folder):
+                    if path not in self.runs:
+                        self._take_run(path, {})
+            else:
+                # Folders of reports and verifications have no figures of their own.
+                return any((folder / name).is_file() for name in ("report.json", "verified.json"))
         return True
+
+    @contextmanager
+    def _leaving_out(self) -> Iterator[None]:
+        try:
+            yield
+        except UsageError as error:
+            self.left_out.append(str(error))
+
+    def _take_run(self, path: Path, varied: Mapping[str, str]) -> None:
+        with self._leaving_out():
+            self.runs[path] = _run(path, varied)
+
+    def _take_sweep(self, folder: Path) -> None:
+        sweep = read_record(folder / "sweep.json", Sweep)
+        varied_in, absent = _of_sweep(folder, sweep)
+        for path, varied in varied_in.items():
+            self._take_run(path, varied)
+        self.missing += absent
+        self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
 
     def _take_limit(self, folder: Path) -> None:
         """Add the folder of a search, unless it is a copy of another (its record is the same)."""
         record = read_record(folder / "limit.json", LimitRecord)
+        self._require_runs(folder, [run.tag for run in record.runs])
         for first, limit in self.limits.items():
             if folder != first and record.runs and record == limit.record:
                 self.left_out.append(f"{folder} is a copy of {first}: one search counts once.")
                 return
         self.limits[folder] = Limit(folder, record)
 
-    def take_all_in(self, folder: Path) -> bool:
-        """Add all results in the subfolders of a folder, except unreadable ones. Return False if
-        there are none."""
-        taken = False
-        for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
-            try:
-                taken |= self.take(inside)
-            except UsageError as error:
-                self.left_out.append(str(error))
-                taken = True
+    def _require_runs(self, folder: Path, tags: Iterable[str]) -> None:
+        """Check that the runs of a search or comparison can be read, as far as they are there.
+
+        Raises:
+            UsageError: one can't.
+        """
+        for path in {path for tag in tags if (path := run_beside(folder, tag))}:
+            if path not in self.runs:
+                _require_readable(path, read_run(path))
+
+    def take_all_in(self, folder: Path, progress: Progress) -> bool:
+        """Add all results in the subfolders of a folder. Return False if there are none."""
+        taken, inside = False, sorted(path for path in folder.iterdir() if path.is_dir())
+        for done, path in enumerate(inside):
+            progress(done, len(inside))
+            taken |= self.take(path)
         return taken
 
     def unique_runs(self) -> tuple[Run, ...]:
@@ -294,20 +322,25 @@ class _Found:
         return tuple(first.values())
 
 
-def collect(folders: Sequence[Path]) -> Collection:
+def collect(folders: Sequence[Path], progress: Progress = no_progress) -> Collection:
     """Read folders of runs, sweeps and searches, or folders such as `logs` that contain them.
     Copies of a run are ignored.
 
+    Folders that can't be read, or were written by another version, are left out.
+
     Raises:
-        UsageError: a folder is none of these, or was written by another version.
+        UsageError: a folder is none of these, or nothing could be read.
     """
     found = _Found()
-    for folder in map(Path.resolve, folders):
-        if not (found.take(folder) or found.take_all_in(folder)):
+    for done, folder in enumerate(map(Path.resolve, folders)):
+        progress(done, len(folders))
+        if not (found.take(folder) or found.take_all_in(folder, progress)):
             raise UsageError(
                 f"{folder} has no run.json, sweep.json, limit.json or scale.json, and no folder"
                 " with one. Name folders of results, or the folder that contains them."
             )
+    if found.left_out and not (found.runs or found.limits or found.scales or found.comparisons):
+        raise UsageError("\n".join(found.left_out))
     return Collection(
         runs=found.unique_runs(),
         limits=tuple(found.limits.values()),
@@ -337,6 +370,7 @@ def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], l
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
     run = read_run(path)
+    _require_readable(path, run)
     applicable = {key: str(value) for key, value in settings_of(run).items()}
     versions = {
         f"{key} version": value
@@ -347,6 +381,21 @@ def _run(path: Path, varied: Mapping[str, str]) -> Run:
     graded = {grade: tuple(of) for grade, of in warnings_of(run).items()}
     graded[Grade.WRONG] += tuple(missing_files(path, run))
     return Run(path, run, figures_of(run), graded, config)
+
+
+def _require_readable(folder: Path, run: RunRecord) -> None:
+    """Check the raw files of which a report draws charts, so that no chart fails later.
+
+    Raises:
+        UnreadableFile: one is damaged.
+    """
+    with suppress(curves.CurvesError):  # it recorded none, which its charts say
+        curves.read(folder)
+    if shared_file(folder, "usage.csv").is_file():
+        raw.usage(folder)
+    if (folder / f"{run.engine}_sample_dt.log").is_file():
+        raw.delays(folder, run.engine)
+    raw.actions(folder)
 
 
 def missing_files(folder: Path, run: RunRecord) -> list[str]:

@@ -34,6 +34,7 @@ from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Quantiles
 from racetrack.results.repeats import ScaleRecord
 from racetrack.results.verification import Verified, WrongRow
+from racetrack.terminal import Progress, no_progress
 
 MOST_STEPS = 5  # between two ticks of an axis
 SIGNS = {
@@ -49,10 +50,15 @@ SIGNS = {
 }
 
 
-def write(out: Path, collection: Collection, tables: Sequence[Table]) -> None:
+def write(
+    out: Path,
+    collection: Collection,
+    tables: Sequence[Table],
+    progress: Progress = no_progress,
+) -> None:
     """Write all files of the report into the folder `out`, which is created if it is missing."""
     out.mkdir(parents=True, exist_ok=True)
-    charts, gaps = all_charts(collection, tables)
+    charts, gaps = all_charts(collection, tables, progress)
     created_at = utc_now()
     text = page(collection, tables, charts, gaps, created_at)
     (out / "report.html").write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ import hashlib
 import shlex
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from racetrack.config import heaps_of_engine
 from racetrack.errors import UsageError
 from racetrack.report.collect import (
     DERIVED,
+    Collection,
     Limit,
     Run,
     changed_settings,
@@ -138,15 +139,19 @@ def publish(
     root: Path,
     engines: Mapping[str, EngineName],
     variant: str = "",
+    say: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write a result file below `root` for each engine, runtime and machine in the folders. Return
-    the paths of the files.
+    the paths of the files. `say` is called with each folder that can't be read.
 
     Raises:
         UsageError: there is nothing to publish, raw data is missing, or runs of the same engine
             differ in settings or versions.
     """
-    made = [result_of(each, engines, variant) for each in gather(folders)]
+    collection = collect(folders)
+    for reason in collection.left_out:
+        say(f"left out: {reason}")
+    made = [result_of(each, engines, variant) for each in gather(collection)]
     if not made:
         raise UsageError(
             "There is nothing to publish: no run ended ok with a rate above 0, and no search found"
@@ -449,14 +454,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def gather(folders: Sequence[Path]) -> list[Material]:
-    """Return the usable measurements in these folders, for each runtime, machine and engine.
+def gather(collection: Collection) -> list[Material]:
+    """Return the usable measurements, for each runtime, machine and engine.
 
     Raises:
-        UsageError: a folder has no results, was written by another version, or lacks the runs of a
-            search or comparison.
+        UsageError: the runs of a search or comparison are missing.
     """
-    collection = collect(folders)
     found: dict[Key, Material] = {}
     tags = {run.tag for each in collection.limits for run in each.record.runs}
     tags |= {piece.tag for each in collection.comparisons for piece in each.record.pieces}

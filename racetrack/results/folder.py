@@ -1,6 +1,7 @@
 """Creates, writes and reads the run folder `logs/<tag>/`."""
 
 import json
+import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any, TextIO, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from racetrack.clock import utc_now
-from racetrack.errors import UsageError
+from racetrack.errors import UnreadableFile, UsageError
 from racetrack.plugins import JOIN
 from racetrack.results.json_file import write_json, write_whole
 from racetrack.results.run import SCHEMA_VERSION, EngineResult, RunRecord, Step
@@ -199,7 +200,7 @@ def read_run(path: Path) -> RunRecord:
     """Read `run.json` of a run folder.
 
     Raises:
-        UsageError: the file has another version, or is not valid.
+        UsageError: the file is damaged, or has another version.
     """
     return read_record(path / RUN_JSON, RunRecord)
 
@@ -208,19 +209,66 @@ def read_record(file: Path, model: type[Record]) -> Record:
     """Read a JSON file into a model of the same schema version. Unknown keys are ignored.
 
     Raises:
-        UsageError: the file has another version, or is not valid.
+        UnreadableFile: the file is damaged.
+        UsageError: the file has another version.
     """
+    content = json_object(file)
+    (version,) = get_args(model.model_fields["schema_version"].annotation)
+    _check_version(file, content, version)
     try:
-        content = json.loads(file.read_text())
-        (version,) = get_args(model.model_fields["schema_version"].annotation)
-        _check_version(file, content, version)
         return model.model_validate(content, extra="ignore")
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{file} is not JSON ({error}): leave it out.") from error
-    except ValidationError as error:
+    except (ValidationError, ArithmeticError) as error:
+        if not isinstance(error, ValidationError):
+            raise UnreadableFile(file, error) from error
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file} can't be read: {where}: {first['msg']}. Leave it out.") from error
+        raise UnreadableFile(file, f"{where}: {first['msg']}") from error
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """Read a JSON file that contains an object.
+
+    Raises:
+        UnreadableFile: it does not, or can't be read.
+    """
+    try:
+        content = json.loads(text_of(file), parse_float=finite_number, parse_constant=finite_number)
+    except json.JSONDecodeError as error:
+        raise UnreadableFile(file, f"it is not JSON ({error.msg})", error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(file, f"it is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise UnreadableFile(file, "it contains no JSON object")
+    return content
+
+
+def text_of(file: Path) -> str:
+    """Read a text file.
+
+    Raises:
+        UnreadableFile: it is not UTF-8, or can't be read.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(file, error.strerror) from error
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UnreadableFile(file, "it is not text in UTF-8", line) from error
+
+
+def finite_number(text: str) -> float:
+    """Parse a number.
+
+    Raises:
+        ValueError: it is not a number, or not finite.
+    """
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
 
 
 def read_plan(folder: Path, model: type[Record]) -> Record:
@@ -230,12 +278,10 @@ def read_plan(folder: Path, model: type[Record]) -> Record:
         UsageError: the folder has no such plan, or it can't be read.
     """
     kind = model.model_fields["kind"].default
-    try:
-        return read_record(folder / f"{kind}.json", model)
-    except FileNotFoundError:
-        raise UsageError(
-            f"{folder} has no {kind}.json: it is not the folder of a {kind}."
-        ) from None
+    file = folder / f"{kind}.json"
+    if not file.is_file():
+        raise UsageError(f"{folder} has no {kind}.json: it is not the folder of a {kind}.")
+    return read_record(file, model)
 
 
 def write_record(file: Path, record: BaseModel) -> None:

@@ -9,6 +9,7 @@ import pytest
 from racetrack.analysis import curves
 from racetrack.analysis.curves import throughput, trusted
 from racetrack.analysis.lag import lag_series
+from racetrack.errors import UnreadableFile
 from racetrack.results.figures import Throughput
 from simulations import synthetic
 from simulations.synthetic import START_MS
@@ -73,9 +74,11 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         (None, "recorded no curves"),
-        ("", "does not start with"),
+        ("", "recorded no curves"),
         ("at_ms,due\n", "does not start with"),
         (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "Row #5.* 'zero'"),
+        (f"at_ms,curve,partition,count\n{ROWS}2,due,,1\n", "line 5"),
+        (f"at_ms,curve,partition,count\n{ROWS}{10**12},due,0,1\n", "line 5"),
         (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
         ("at_ms,curve,partition,count\n", "lacks any row"),
         (f"at_ms,curve,partition,count\n{ROWS}1,due,1,1\n", "lacks handed_over/1, published/1"),
@@ -84,7 +87,7 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
 def test_an_invalid_file_is_rejected(tmp_path: Path, text: str | None, expected: str) -> None:
     if text is not None:
         (tmp_path / "curves.csv").write_text(text)
-    with pytest.raises(curves.CurvesError, match=expected):
+    with pytest.raises((curves.CurvesError, UnreadableFile), match=expected):
         curves.read(tmp_path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import curves, raw
-from racetrack.analysis.raw import complete_rows as rows_of
+from racetrack.analysis.raw import rows_of
 from racetrack.engines import find_engine
 from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
@@ -71,7 +71,7 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
 
 
 def test_who_reads_gets_answers_again(folder: Path, run: dict[str, Any]) -> None:
-    reads = rows_of(folder / "reads.csv")
+    reads = rows_of(folder / "reads.csv", dict)
     failed = [int(row["answered_ms"]) for row in reads if row["error"]]
     killed = run["faults"]["done"][3]
     assert failed and min(failed) >= killed["at_ms"]

@@ -193,5 +193,5 @@ def test_on_other_machines_programs_of_kubernetes_are_services(tmp_path: Path) -
     probe.start()
     wait_until(lambda: len(lines(folder, "noise_nodes.csv")) == 3, "samples")
     probe.stop()
-    rows = raw.complete_rows(folder.path / "noise_nodes.csv")
+    rows = raw.rows_of(folder.path / "noise_nodes.csv", dict)
     assert {row["node"]: row["services_s"] for row in rows} == {"far": "1.250", "near": "1.000"}

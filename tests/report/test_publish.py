@@ -364,7 +364,7 @@ def test_a_capacity_is_a_lower_bound_if_that_of_any_repeat_is(tmp_path: Path) ->
 def test_faults_changing_loads_and_idle_runs_do_not_count(tmp_path: Path) -> None:
     run(tmp_path, RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
     run(tmp_path, RunSpec(arguments={"load": "spike 4k 8k 5s"}))
-    assert gather([tmp_path]) == []
+    assert gather(collect([tmp_path])) == []
     with pytest.raises(UsageError, match="nothing to publish"):
         publish([tmp_path], tmp_path / "results", ENGINES)
 

@@ -240,7 +240,7 @@ def test_engines_that_shared_the_machine_have_a_table_of_their_own(tmp_path: Pat
     assert {engine for engine, _ in groups} == {
         *("steady", "swift", "steady beside swift", "swift beside steady")
     }
-    used = [run.tag for of in gather([tmp_path]) for run in of.runs]
+    used = [run.tag for of in gather(collect([tmp_path])) for run in of.runs]
     assert used == [run.tag for run in collection.runs if not run.record.beside]
 
 

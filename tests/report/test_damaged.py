@@ -1,0 +1,206 @@
+"""Tests of damaged files: a report names them, with the line, and shows the rest."""
+
+import io
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from racetrack.errors import RacetrackError
+from racetrack.report.charts import laid_over, replayed_session, run_charts
+from racetrack.report.collect import collect, tables
+from racetrack.report.html import page
+from racetrack.report.publish import EngineName, publish
+from racetrack.report.tables import show
+from tests.analysis.test_scaling import record as scaled
+from tests.cli.conftest import invoke
+from tests.records import verified
+from tests.report import folders
+from tests.report.folders import RIGHT, WRONG, RunSpec
+from tests.report.test_publish import compared
+from tests.run_json import read_run
+
+pytestmark = pytest.mark.slow
+
+MUTATIONS, SEED = 300, 7
+SESSION = "2026.03.22.05.00.00_UTC_steady_live"
+SHORT: dict[str, Any] = {"window_s": 10.0}
+ODD = (None, [], {}, "", "x", 0, -1, 1.5, 10**30, 1e300, True, ["x"], {"x": 1})
+
+
+def folders_of_all_kinds(logs: Path) -> None:
+    """Write a run with all that a run can have, and the folders of every plan, search and
+    session."""
+    check = verified(users=RIGHT, items=WRONG)
+    spec = RunSpec(**SHORT, view_delay_ms=300, read_ms=20, verified=check, foreign_pct=1.0)
+    folders.run(logs, spec, "a_run")
+    folders.run(logs, RunSpec(**SHORT, arguments={"faults": ("kill:debezium@10s+5s",)}), "a_fault")
+    plan: dict[str, Any] = {"schema_version": 1, "kind": "sweep", "vary": "UPDATES_PER_SECOND"}
+    runs = []
+    for value in ("500", "1000"):
+        swept = RunSpec(**SHORT, settings={"UPDATES_PER_SECOND": value})
+        tag = folders.run(logs, swept, f"swept_{value}").name
+        planned = {"engine": "steady", "pageviews_per_s": 4_000, "repeat": 1}
+        runs.append({**planned, "value": value, "tag": tag})
+    (logs / "a_sweep").mkdir()
+    (logs / "a_sweep" / "sweep.json").write_text(json.dumps({**plan, "runs": runs}))
+    folders.search(logs, "steady", 50_000)
+    compared(logs)
+    (logs / "a_scale").mkdir()
+    steps = {1: [10_000.0, 10_100.0], 2: [19_000.0, 19_500.0]}
+    (logs / "a_scale" / "scale.json").write_text(scaled(steps, {1: ["kept up"]}).model_dump_json())
+    for tag, of in ((SESSION, None), ("2026.03.22.06.00.00_UTC_steady_live", SESSION)):
+        path = folders.run(logs, RunSpec(**SHORT), tag)
+        from_ms = read_run(path)["measured"]["window"]["start_ms"]
+        folders.edit(path, live={"from_ms": from_ms, "replay_of": of})
+        row = f'{from_ms + 2000},1,rate,"{{""per_s"": 5000}}",user'
+        (path / "actions.csv").write_text(f"at_ms,segment,action,arguments,by\n{row}\n")
+
+
+def cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content))]
+
+
+def garbled(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 5, 50))):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def shuffled_digits(content: bytes, rng: random.Random) -> bytes:
+    digits = [place for place, byte in enumerate(content) if chr(byte).isdigit()]
+    changed = bytearray(content)
+    for place in rng.sample(digits, min(3, len(digits))):
+        changed[place] = ord(rng.choice("0123456789-.,e"))
+    return bytes(changed)
+
+
+def without_a_line(content: bytes, rng: random.Random) -> bytes:
+    lines = content.splitlines(keepends=True)
+    del lines[rng.randrange(len(lines))]
+    return b"".join(lines)
+
+
+def other(content: bytes, rng: random.Random) -> bytes:
+    return rng.choice((b"[]", b"null", b"", b"\n", b"caf\xe9\n", b"[" * 10_000, b'{"a":NaN}'))
+
+
+def odd_value(content: bytes, rng: random.Random) -> bytes:
+    """Replace a value anywhere in a JSON file by one of another type or size."""
+    try:
+        whole = json.loads(content)
+    except ValueError:
+        return shuffled_digits(content, rng)
+    places: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        inside = value if isinstance(value, dict) else dict(enumerate(value))
+        for key, of in inside.items():
+            places.append((value, key))
+            if isinstance(of, dict | list):
+                walk(of)
+
+    walk(whole)
+    value, key = rng.choice(places)
+    value[key] = rng.choice(ODD)
+    return json.dumps(whole).encode()
+
+
+DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
+    cut,
+    garbled,
+    shuffled_digits,
+    without_a_line,
+    other,
+    odd_value,
+    odd_value,
+    odd_value,
+)
+
+
+def report_on(logs: Path) -> None:
+    """Make all of a report but the pictures."""
+    collection = collect([logs])
+    made = tables(collection.runs)
+    show(Console(file=io.StringIO()), collection, made)
+    for run in collection.runs:
+        run_charts(run)
+        if session := replayed_session(run, collection.runs):
+            laid_over(session, run)
+    page(collection, made, {}, {}, "2026-03-22T05:00:00.000Z")
+
+
+def mutations(logs: Path) -> Iterator[str]:
+    """Damage one file after the other, and mend it again."""
+    rng = random.Random(SEED)  # noqa: S311
+    files = [path for path in sorted(logs.rglob("*")) if path.is_file() and path.suffix != ".txt"]
+    records = [path for path in files if path.suffix == ".json"]
+    for _ in range(MUTATIONS):
+        file, damage = rng.choice(rng.choice((files, records))), rng.choice(DAMAGES)
+        content = file.read_bytes()
+        if content:
+            file.write_bytes(damage(content, rng))
+            yield f"{file.relative_to(logs)}, {damage.__name__}"
+            file.write_bytes(content)
+
+
+def test_no_damage_ends_with_a_traceback(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    folders_of_all_kinds(logs)
+    engines = {"steady": EngineName("Steady Stream", "racetrack")}
+    failed: list[str] = []
+    for what in mutations(logs):
+        for use in (report_on, lambda logs: publish([logs], tmp_path / "results", engines)):
+            try:
+                use(logs)
+            except RacetrackError:
+                pass
+            except Exception as error:  # noqa: BLE001
+                failed.append(f"{what}: {error!r}")
+    assert not failed, "\n".join(failed)
+
+
+def cut_line(text: str) -> str:
+    """Cut the third line in half."""
+    lines = text.splitlines(keepends=True)
+    return "".join([*lines[:2], lines[2][: len(lines[2]) // 2] + "\n", *lines[3:]])
+
+
+def time_zero(text: str) -> str:
+    """Set the time of the third line to 0."""
+    lines = text.splitlines(keepends=True)
+    return "".join([*lines[:2], f"0,{lines[2].partition(',')[2]}", *lines[3:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "line"),
+    [
+        ("usage.csv", cut_line, 3),
+        ("curves.csv", time_zero, 3),
+        ("run.json", lambda _: "[]", None),
+        ("run.json", lambda _: "null", None),
+        ("run.json", lambda text: text[:100], 5),
+        ("run.json", lambda text: text.replace('"engine"', '"\xe9ngine"'), 5),
+    ],
+)
+def test_a_damaged_folder_is_left_out_with_file_and_line_and_the_rest_is_shown(
+    tmp_path: Path, name: str, damage: Callable[[str], str], line: int | None
+) -> None:
+    logs = tmp_path / "logs"
+    folders.run(logs, RunSpec(**SHORT), "intact")
+    file = folders.run(logs, RunSpec(**SHORT), "damaged") / name
+    file.write_text(damage(file.read_text()), encoding="latin-1", errors="replace")
+    for named in ("logs", "logs/intact logs/damaged"):
+        paths = " ".join(str(tmp_path / part) for part in named.split())
+        result = invoke(f"report {paths} --out {tmp_path / 'out'}")
+        assert result.exit_code == 0, result.output
+        where = f"{file}, line {line}:" if line else f"{file}:"
+        assert f"left out: {where}" in result.output.replace("\n", "")
+        assert "intact" in (tmp_path / "out" / "report.csv").read_text()
+    alone = invoke(f"report {file.parent} --out {tmp_path / 'out'}")
+    assert alone.exit_code == 2 and where in alone.output.replace("\n", "")
