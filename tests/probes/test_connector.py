@@ -84,8 +84,8 @@ LOST_AT_START = (
     "io.debezium.DebeziumException: The connector is trying to read change stream starting at"
     f" MySqlOffsetContext [{'sourceInfoSchema=Schema{}, ' * 30}sourceInfo=SourceInfo"
     " [currentGtid=null, currentBinlogFilename=binlog.000002, currentBinlogPosition=4711]], but"
-    " this is no longer available on the server. Reconfigure the connector to use a snapshot mode when"
-    " needed.\n\tat io.debezium.connector.common.BaseSourceTask.start(BaseSourceTask.java:300)"
+    " this is no longer available on the server. Reconfigure the connector to use a snapshot mode"
+    " when needed.\n\tat io.debezium.connector.common.BaseSourceTask.start(BaseSourceTask.java:300)"
 )
 LOST_WHILE_READING = (
     "org.apache.kafka.connect.errors.ConnectException: An exception occurred in the change event"

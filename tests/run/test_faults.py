@@ -148,7 +148,7 @@ def test_faults_are_done_in_the_order_of_their_times() -> None:
 def test_a_service_that_does_not_come_back_ends_the_run() -> None:
     bench = Bench("kill:mysql@0s")
     bench.stack.refuses = True
-    with pytest.raises(RacetrackError, match="^After kill:mysql@0s: mysql did not start"):
+    with pytest.raises(RacetrackError, match=r"^After kill:mysql@0s: mysql did not start"):
         bench.run()
     assert bench.faults.record().done[0].until_ms is None
 
