@@ -135,6 +135,12 @@ def report_on(logs: Path) -> None:
     page(collection, made, {}, {}, "2026-03-22T05:00:00.000Z")
 
 
+def publish_all(logs: Path) -> None:
+    """Publish all but the sweep, whose runs differ in a setting."""
+    named = [path for path in sorted(logs.iterdir()) if "sw" not in path.name]
+    publish(named, logs.parent / "results", {"steady": EngineName("Steady Stream", "racetrack")})
+
+
 def mutations(logs: Path) -> Iterator[str]:
     """Damage one file after the other, and mend it again."""
     rng = random.Random(SEED)  # noqa: S311
@@ -152,10 +158,9 @@ def mutations(logs: Path) -> Iterator[str]:
 def test_no_damage_ends_with_a_traceback(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     folders_of_all_kinds(logs)
-    engines = {"steady": EngineName("Steady Stream", "racetrack")}
     failed: list[str] = []
     for what in mutations(logs):
-        for use in (report_on, lambda logs: publish([logs], tmp_path / "results", engines)):
+        for use in (report_on, publish_all):
             try:
                 use(logs)
             except RacetrackError:
