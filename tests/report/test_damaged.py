@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 MUTATIONS, SEED = 300, 7
 SESSION = "2026.03.22.05.00.00_UTC_steady_live"
 SHORT: dict[str, Any] = {"window_s": 10.0}
-ODD = (None, [], {}, "", "x", 0, -1, 1.5, 10**30, 1e300, True, ["x"], {"x": 1})
+ODD: tuple[Any, ...] = (None, [], {}, "", "x", 0, -1, 1.5, 10**30, 1e300, True, ["x"], {"x": 1})
 
 
 def folders_of_all_kinds(logs: Path) -> None:
