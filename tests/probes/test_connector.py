@@ -82,8 +82,9 @@ def test_a_failed_task_is_reported_with_its_reason_cut(connect: Connect) -> None
 
 LOST_AT_START = (
     "io.debezium.DebeziumException: The connector is trying to read change stream starting at"
-    f" MySqlOffsetContext [{'sourceInfoSchema=Schema{}, ' * 30}sourceInfo=SourceInfo"
-    " [currentGtid=null, currentBinlogFilename=binlog.000002, currentBinlogPosition=4711]], but"
+    " BinlogOffsetContext{sourceInfo=BinlogSourceInfo{currentGtid='null',"
+    f" currentBinlogFilename='binlog.000001'}}, {'tableIds=[], ' * 50}"
+    "restartBinlogFilename='binlog.000002', restartBinlogPosition=649125}, but"
     " this is no longer available on the server. Reconfigure the connector to use a snapshot mode"
     " when needed.\n\tat io.debezium.connector.common.BaseSourceTask.start(BaseSourceTask.java:300)"
 )

@@ -27,7 +27,7 @@ KAFKA_VARIABLE = "KAFKA_PROPERTY_"
 # Messages of a task whose position in MySQL's binary log is gone: of Debezium when it starts, of
 # MySQL while Debezium reads.
 LOST_BINLOG = ("no longer available on the server", "Error code: 1236")
-_BINLOG_FILE = re.compile(r"(?:currentBinlogFilename=|file=|from ')([\w.-]+\.\d{6,})")
+_BINLOG_FILE = re.compile(r"restartBinlogFilename='?([\w.-]+)")
 # Of a stack trace, show at most so many lines, and characters of each line. Only its first line and
 # the lines that begin with "Caused by" are shown, because they contain the reason. A long line may
 # have it at the end.
