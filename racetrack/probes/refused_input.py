@@ -18,7 +18,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 from racetrack.stack.service import NotReady
-from racetrack.workloads.contract import Workload, fault_of
+from racetrack.workloads.contract import Workload
+from racetrack.workloads.message import fault_of
 
 # Only the last bytes of a log are searched.
 LOG_BYTES = 2 << 20
@@ -215,14 +216,16 @@ class _Search:
         return replace(named, field=field, reason=reason)
 
     def in_main_topic(self, counted: Mapping[int, int]) -> Refusal | None:
-        """Return the invalid message with the earliest timestamp; None if all are valid."""
-        found: dict[int, tuple[int, Refusal]] = {}
+        """Return the invalid message with the earliest timestamp; None if all are valid. A message
+        that the engine has counted is only returned if there is no other."""
+        first: tuple[tuple[bool, int], Refusal] | None = None
         for message in self._topics.since(self._main.name, counted):
-            if message.partition in found or not (fault := fault_of(message.value, self._main)):
-                continue
-            refusal = self._refusal(message, fault.field, fault.reason)
-            found[message.partition] = message.timestamp_ms, refusal
-        return min(found.values(), key=lambda each: each[0])[1] if found else None
+            if fault := fault_of(message.value, self._main):
+                is_counted = message.offset < counted.get(message.partition, 0)
+                place = is_counted, message.timestamp_ms
+                if not first or place < first[0]:
+                    first = place, self._refusal(message, fault.field, fault.reason)
+        return first[1] if first else None
 
     def in_changes(self) -> Refusal | None:
         """Return the first change event that can't be decoded or contains the value that the

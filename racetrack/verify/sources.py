@@ -2,21 +2,23 @@
 # ruff: noqa: S608 - the SQL contains names of the workload only
 
 import json
+import secrets
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import confluent_kafka
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from racetrack import environment
 from racetrack.errors import RacetrackError, SetupError
@@ -25,7 +27,8 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.broker import TopicOffsets
 from racetrack.verify import compare
 from racetrack.verify.compare import short
-from racetrack.workloads.contract import ColumnType, SourceTopic, View, Workload, fault_of
+from racetrack.workloads.contract import ColumnType, SourceTopic, View, Workload
+from racetrack.workloads.message import TEXT_BYTES, fault_of
 
 # DuckDB's memory limit. Larger data spills to disk.
 MEMORY = "2GB"
@@ -173,9 +176,21 @@ END_WITHIN_S = 2.0
 ONE_WITHIN_S = 10.0
 # Limit of kcat's read-ahead, which is 64 MB by default.
 _FETCH = ("-X", "queued.max.messages.kbytes=16384")
-# Largest numbers of invalid messages that are read again, and that are described; the rest is only
-# counted.
-LOOKED_AT, NAMED = 200, 5
+# Largest number of invalid messages that are described; the rest is only counted.
+NAMED = 5
+# Messages that are skipped rather than sought; and that are inserted together.
+SKIPPED, TOGETHER = 10_000, 10_000
+# kcat's output: a random mark, partition, offset, number of bytes, and the message. Valid messages
+# contain no separator, because JSON escapes it. DuckDB skips lines that are not such a row, for
+# example parts of a message with line breaks; the mark prevents that such a part looks like a row.
+_SEPARATOR = "\x1f"
+_LINE = _SEPARATOR.join(("{mark}", "%p", "%o", "%S", "%s")) + "\n"
+_LINES = f"""
+read_csv($pipes, auto_detect = false, header = false, delim = '{_SEPARATOR}', new_line = '\\n',
+    quote = '', escape = '', strict_mode = false, ignore_errors = true, columns = {{
+    mark: 'VARCHAR', "partition": 'INTEGER', "offset": 'BIGINT', bytes: 'BIGINT', value: 'VARCHAR'
+}})
+"""
 
 
 @dataclass
@@ -214,26 +229,19 @@ def take_topic(
     """Fill the topic's table with all messages from the beginning to these end offsets. Invalid
     messages are left out and returned.
 
-    For speed, kcat writes each message as a line of JSON into a pipe, and DuckDB reads the pipes;
-    only invalid messages become Python objects.
+    For speed, kcat writes each message as a line into a pipe, and DuckDB reads the pipe; only
+    messages that do not look as usual become Python objects.
 
     Raises:
         RacetrackError: the topic could not be read, or the broker has deleted its first messages.
     """
     _must_be_whole(kafka.open_offsets(where, topic.name), topic.name)
-    for partition, end in enumerate(ends):
-        if end:
-            _take(db, where, topic, partition, end, kafka.read_within_s)
     unfit = Unfit()
-    if topic.invalid_if:
-        table = f"source.{topic.table}"
-        db.execute(f'DELETE FROM {table} WHERE "partition" IS NULL OR {topic.invalid_if}')
-        counts = f'SELECT "partition", count(*) FROM {table} GROUP BY "partition"'
-        fit = dict(db.execute(counts).fetchall())
-        for partition, end in enumerate(ends):
-            if fit.get(partition, 0) != end:
-                with closing(kafka.open_consumer(_settings(where))) as consumer:
-                    _sort_out(db, consumer, where, topic, partition, end, unfit)
+    for partition, end in enumerate(ends):
+        if end and (others := _take_usual(db, where, topic, partition, end, kafka.read_within_s)):
+            with closing(kafka.open_consumer(_settings(where))) as consumer:
+                values = _values(consumer, where.topic(topic.name), partition, others)
+                _take_others(db, topic, partition, values, unfit)
     return unfit
 
 
@@ -254,81 +262,95 @@ def _settings(where: KafkaEndpoint) -> dict[str, Any]:
     )
 
 
-def _take(
+def _take_usual(
     db: duckdb.DuckDBPyConnection,
     where: KafkaEndpoint,
     topic: SourceTopic,
     partition: int,
     end: int,
     within_s: float,
-) -> None:
-    name = where.topic(topic.name)
-    which = ["-t", name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-    with _kcat(where, [*which, *topic.kcat_args], within_s) as pipe:
-        pipes = [f"/dev/fd/{pipe.fileno()}"]
-        taken = db.execute(topic.insert_sql, {"pipes": pipes}).fetchall()[0][0]
-    # `taken` may exceed `end`, because a message with line breaks counts as several lines.
-    if taken < end:
-        raise RacetrackError(
-            f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
+) -> list[int]:
+    """Insert the messages that match `SourceTopic.usual`; return the offsets of the others, unless
+    these are to be ignored."""
+    columns = {name: type_ for name, type_ in _columns(db, topic).items() if name in topic.fields}
+    row = f"unnest(json_transform_strict(value, '{json.dumps(columns)}'))" if columns else "value"
+    before = f'partition, "offset", {row}' if columns else row
+    mark = secrets.token_hex(8)
+    which = ["-t", where.topic(topic.name), "-p", str(partition), "-o", "beginning"]
+    form = ["-c", str(end), "-f", _LINE.format(mark=mark)]
+    with _kcat(where, [*which, *form], within_s) as pipe:
+        db.execute(
+            f"""INSERT INTO source.{topic.table} SELECT {before} FROM {_LINES}
+                WHERE mark = $mark AND strlen(value) = bytes AND bytes <= {TEXT_BYTES}
+                AND regexp_full_match(value, $usual)""",
+            {"pipes": [f"/dev/fd/{pipe.fileno()}"], "usual": topic.usual, "mark": mark},
         )
+    if not topic.fields:
+        return []
+    rows = db.execute(
+        f"""SELECT n FROM range({end}) AS all_of(n) ANTI JOIN
+            (SELECT "offset" AS n FROM source.{topic.table} WHERE "partition" = {partition})
+            USING (n) ORDER BY n"""
+    ).fetchall()
+    return [n for (n,) in rows]
 
 
-def _sort_out(
+def _columns(db: duckdb.DuckDBPyConnection, topic: SourceTopic) -> dict[str, str]:
+    """Return the columns of a topic's table, with their types."""
+    rows = db.execute(f"DESCRIBE source.{topic.table}").fetchall()
+    return {name: type_ for name, type_, *_ in rows}
+
+
+def _take_others(
     db: duckdb.DuckDBPyConnection,
-    consumer: Consumer,
-    where: KafkaEndpoint,
     topic: SourceTopic,
     partition: int,
-    end: int,
+    values: Iterator[tuple[int, bytes | None]],
     unfit: Unfit,
 ) -> None:
-    """Read again the messages that DuckDB did not accept: the first LOOKED_AT of them; the rest is
-    only counted. Insert those that are valid but have line breaks in their JSON; add the others to
+    """Insert messages that are valid, though they do not look as usual; add the others to
     `unfit`."""
-    table = f"source.{topic.table}"
-    offsets = [
-        row[0]
-        for row in db.execute(
-            f"""SELECT n FROM range({end}) AS all_of(n) ANTI JOIN
-                (SELECT "offset" AS n FROM {table} WHERE "partition" = {partition}) USING (n)
-                ORDER BY n"""
-        ).fetchall()
-    ]
-    unfit.count += len(offsets[LOOKED_AT:])
-    for offset, value in _values(consumer, where.topic(topic.name), partition, offsets[:LOOKED_AT]):
-        if fault := fault_of(value, topic):
-            what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
-            unfit.add(f"partition {partition}, offset {offset}", what)
-        else:
-            _put_back(db, topic, partition, offset, value or b"")
-
-
-def _put_back(
-    db: duckdb.DuckDBPyConnection, topic: SourceTopic, partition: int, offset: int, value: bytes
-) -> None:
-    line = {"partition": partition, "offset": offset, "value": json.loads(value)}
-    with TemporaryDirectory(prefix="racetrack-verify-") as folder:
-        file = Path(folder) / "line.json"
-        file.write_text(json.dumps(line) + "\n")
-        db.execute(topic.insert_sql, {"pipes": [str(file)]})
+    columns = _columns(db, topic)
+    while batch := list(islice(values, TOGETHER)):
+        rows = []
+        for offset, value in batch:
+            if fault := fault_of(value, topic):
+                what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
+                unfit.add(f"partition {partition}, offset {offset}", what)
+            else:
+                rows.append({**json.loads(value or b""), "partition": partition, "offset": offset})
+        if rows:
+            taken = pa.table({name: [row[name] for row in rows] for name in columns})
+            db.register("taken", taken)
+            db.execute(f"INSERT INTO source.{topic.table} SELECT * FROM taken")
+            db.unregister("taken")
 
 
 def _values(
     consumer: Consumer, topic: str, partition: int, offsets: Sequence[int]
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the messages at these offsets, one by one."""
+    """Yield the messages at these offsets, which are in ascending order."""
+    at = -1 - SKIPPED
     for offset in offsets:
-        consumer.assign([TopicPartition(topic, partition, offset)])
-        message = consumer.poll(ONE_WITHIN_S)
-        while message and (error := message.error()) and is_retriable(error):
-            message = consumer.poll(ONE_WITHIN_S)
+        if offset - at > SKIPPED:
+            consumer.assign([TopicPartition(topic, partition, offset)])
+        message = _next(consumer)
+        while message and not message.error() and int(message.offset() or 0) < offset:
+            message = _next(consumer)
         if message is None or message.error() or message.offset() != offset:
             raise RacetrackError(
                 f"The message at partition {partition}, offset {offset} of {topic!r} can't be"
                 f" read: {message.error() if message else 'no answer'}."
             )
+        at = offset + 1
         yield offset, message.value()
+
+
+def _next(consumer: Consumer) -> Message | None:
+    message = consumer.poll(ONE_WITHIN_S)
+    while message and (error := message.error()) and is_retriable(error):
+        message = consumer.poll(ONE_WITHIN_S)
+    return message
 
 
 def _must_be_whole(offsets: TopicOffsets, topic: str) -> None:

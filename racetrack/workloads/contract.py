@@ -8,7 +8,6 @@ Other columns and the order of rows are ignored. Column types may differ from th
 information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 text. The function
 `columns` in `racetrack/verify/compare.py` lists the rules."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,8 +22,6 @@ from racetrack.errors import UsageError
 CDC_PREFIX = "mysql"
 # Bytes of a stored record in addition to its value: key, lengths, and offset and time in the batch.
 RECORD_BYTES = 15
-# Longer values are truncated in messages about faults.
-SHOWN_CHARACTERS = 60
 
 
 class ColumnType(Enum):
@@ -73,36 +70,26 @@ class View:
 
 @dataclass(frozen=True)
 class SourceTopic:
-    """A topic that is a source of views, and how its messages become rows of `source.<table>` in
-    DuckDB.
+    """A topic that is a source of views. Its messages become rows of `source.<table>` in DuckDB.
 
-    - `kcat_args`: arguments with which kcat prints each message as a line of JSON.
-    - `insert_sql`: SQL that inserts the lines read from `$pipes`.
     - `event`: name of a message, for texts.
-    - `invalid_if`: SQL condition that is true for rows of invalid messages; empty if there is no
-      such check. With a condition, the table must have the columns `partition` and `offset`.
-    - `due_field`: field with the due time of a message, in epoch milliseconds; its value may be up
-      to `ahead_ms` too late. Only the main topic has such a field.
+    - `usual`: regular expression, of Python and of DuckDB, that matches messages as the generator
+      writes them. They are valid without further examination, which saves time.
     - `fields`: required fields of the JSON messages, with their types: `int`, `str`, or a pattern
-      that the whole text must match."""
+      that the whole text must match. `fault_of` in `message.py` decides which messages are valid.
+      The table has columns for the fields that views use, and the columns `partition` and `offset`.
+      Without fields, the table has one column, which contains the messages that match `usual`; all
+      others are ignored.
+    - `due_field`: field with the due time of a message, in epoch milliseconds; its value may be up
+      to `ahead_ms` too late. Only the main topic has such a field."""
 
     name: str
     table: str
-    kcat_args: tuple[str, ...]
-    insert_sql: str
     event: str
-    invalid_if: str = ""
+    usual: str
+    fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
     due_field: str = ""
     ahead_ms: int = 0
-    fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Reason why a message is invalid. `field` is empty if the whole message is invalid."""
-
-    field: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -223,41 +210,6 @@ class Workload:
     def cdc_topic(self, table: str) -> str:
         """Return the name of the topic with a table's change events."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
-
-
-def fault_of(value: bytes | None, topic: SourceTopic) -> Fault | None:
-    """Return why a message of this topic is invalid; None if it has all required fields."""
-    if value is None:
-        return Fault("", "no value (a tombstone)")
-    try:
-        message = json.loads(value)
-    except ValueError:
-        return Fault("", f"not JSON: {_shown(value.decode(errors='backslashreplace'))}")
-    if not isinstance(message, dict):
-        return Fault("", f"not a JSON object: {_shown(message)}")
-    for name, wanted in topic.fields.items():
-        if name not in message:
-            return Fault(name, "missing")
-        if reason := _mismatch(message[name], wanted):
-            return Fault(name, f"{reason}: {_shown(message[name])}")
-    return None
-
-
-def _mismatch(value: object, wanted: type[int] | type[str] | re.Pattern[str]) -> str:
-    """Return why a value does not match; empty if it does."""
-    if wanted is int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            return "not an integer"
-        return "" if -(2**63) <= value < 2**63 else "not an integer of 64 bits"
-    if not isinstance(value, str):
-        return "not a text"
-    is_fit = not isinstance(wanted, re.Pattern) or wanted.fullmatch(value)
-    return "" if is_fit else "not in the expected format"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
 def run_label(runtime: str, workload: str) -> str:

@@ -3,27 +3,17 @@
 from pathlib import Path
 
 from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
+from racetrack.workloads.message import USUAL_TEXT, USUAL_TIME, usual_json
 
-# Format in which kcat prints an event. kcat's option -J is not used: it embeds the message as text
-# in JSON, so the message would have to be parsed twice. Only the fields that views use are read.
-_EVENT_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
+_TEXTS = dict.fromkeys(("user_id", "page_id", "ad_id", "ad_type", "event_type"), USUAL_TEXT)
 EVENTS = SourceTopic(
     name="ad-events",
     table="ad_events",
-    kcat_args=("-f", _EVENT_LINE),
-    insert_sql="""
-INSERT INTO source.ad_events
-SELECT "partition", "offset", value.*
-FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
-    "partition": 'INTEGER',
-    "offset": 'BIGINT',
-    value: 'STRUCT(ad_id VARCHAR, event_type VARCHAR, event_time BIGINT)'
-})
-""",
     event="ad event",
-    invalid_if="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
-    due_field="event_time",
+    usual=usual_json(**_TEXTS, event_time=USUAL_TIME, ip_address=USUAL_TEXT),
+    # Only the fields that views use.
     fields={"ad_id": str, "event_type": str, "event_time": int},
+    due_field="event_time",
     ahead_ms=50,  # with ADS_WITH_SKEW, an event's time may be this much after its due time
 )
 _CREATE = """

@@ -4,46 +4,30 @@ import re
 from pathlib import Path
 
 from racetrack.workloads.contract import SourceTopic, Workload
+from racetrack.workloads.message import USUAL_INTEGER, USUAL_TEXT, USUAL_TIME, usual_json
 from racetrack.workloads.shop.catalogue import QUERIES, TRACED_VIEWS, VIEWS
 
 # Pattern of valid urls: the url of a product or a profile ends with a number; other urls may be any
 # text.
 _URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
-# Format in which kcat prints a pageview. kcat's option -J is not used: it embeds the message as
-# text in JSON, so the message would have to be parsed twice.
-_PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 PAGEVIEWS = SourceTopic(
     name="pageviews",
     table="pageviews",
-    kcat_args=("-f", _PAGEVIEW_LINE),
-    insert_sql="""
-INSERT INTO source.pageviews
-SELECT "partition", "offset", value.*
-FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
-    "partition": 'INTEGER',
-    "offset": 'BIGINT',
-    value: 'STRUCT(user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT)'
-})
-""",
     event="pageview",
-    invalid_if="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL"
-    " OR ((starts_with(url, '/products/') OR starts_with(url, '/profiles/'))"
-    " AND NOT regexp_full_match(url[11:], '[0-9]{1,18}'))",
-    due_field="received_at",
+    usual=usual_json(
+        user_id=USUAL_INTEGER,
+        url='"/(?:products|profiles)/[0-9]{1,18}"',
+        channel=USUAL_TEXT,
+        received_at=USUAL_TIME,
+    ),
     fields={"user_id": int, "url": _URL, "channel": str, "received_at": int},
+    due_field="received_at",
 )
 FLAGGED = SourceTopic(
     name="dd_flagged_profiles",
     table="dd_flagged_profiles",
-    kcat_args=("-J",),
-    insert_sql="""
-INSERT INTO source.dd_flagged_profiles
-SELECT payload
-FROM read_json(
-    $pipes, format = 'newline_delimited', ignore_errors = true, columns = {payload: 'VARCHAR'}
-)
-""",
     event="flag",
+    usual='"?[0-9]{1,18}"?',
 )
 # SQL that creates tables for the topics, and a view of pageviews with parsed urls. Times are epoch
 # milliseconds.

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -120,23 +119,3 @@ def test_a_window_in_the_wrong_place_is_one_too_few_and_one_too_many(
     rows[0]["window_start_ms"] += 1
     compared = judged(db, "campaign_windows", rows)
     assert (compared.missing, compared.extra) == (1, 1)
-
-
-def test_a_message_is_taken_by_the_fields_that_views_need(
-    db: duckdb.DuckDBPyConnection, tmp_path: Path
-) -> None:
-    line = '{"partition":1,"offset":7,"value":%s}\n'
-    event = (
-        '{"user_id": "u", "page_id": "p", "ad_id": "a", "ad_type": "mail", "event_type": "view",'
-        ' "event_time": 1774155868000, "ip_address": "1.2.3.4"}'
-    )
-    pipe = tmp_path / "lines"
-    pipe.write_text(line % event + line % '{"user_id": "u"}')
-    with sources.open_database(WORKLOAD, tmp_path / "spill") as empty:
-        taken = empty.execute(WORKLOAD.topic.insert_sql, {"pipes": [str(pipe)]}).fetchall()
-        assert taken == [(2,)]
-        select = f"SELECT ad_id FROM source.ad_events WHERE {WORKLOAD.topic.invalid_if}"  # noqa: S608
-        assert empty.execute(select).fetchall() == [(None,)]
-        assert empty.execute("SELECT * FROM source.ad_events LIMIT 1").fetchall() == [
-            (1, 7, "a", "view", START_MS)
-        ]
