@@ -15,13 +15,16 @@ def run_outcome(run: RunRecord) -> str:
     """Return `ok`, or the first reason why the figures of a finished run can't be trusted."""
     if not (run.arguments and run.measured and run.results):
         return "unfinished"
+    verified = run.verified
     reasons = (
+        # Unfit messages may be the cause of what follows.
+        wrong_views(verified) if verified and verified.unfit else None,
         _lost(run.measured),
         _refused(run.measured),
         # At rate 0 the engine has nothing to report.
         _silent(run.results) if run.arguments.pageviews_per_s else None,
         _overcounted(run.results),
-        wrong_views(run.verified) if run.verified else None,
+        wrong_views(verified) if verified else None,
         # Noise is checked before the rate: it may be why the rate was missed, and then repeating
         # the run may help.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings)),

@@ -51,7 +51,8 @@ class ViewFinding(StrictModel):
 
     `right`: the view's rows are the expected rows. `wrong`: they are not. `absent`: the engine's
     demo does not create the view. `unreadable`: the view could not be read or compared. `not
-    compared`: the verifier can't compute the expected rows."""
+    compared`: the verifier can't compute the expected rows, or the view differs and reads a topic
+    with messages that engines read differently."""
 
     status: ViewStatus = Field(description="Result.")
     reason: str = Field(

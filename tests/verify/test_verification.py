@@ -79,8 +79,14 @@ def rows_of(made: Shop) -> dict[str, Any]:
     return {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
 
 
+UNFIT = sources.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
+
+
 def inputs(
-    made: Shop, in_mysql: dict[str, Any] | None, delivered: "Delivered | None"
+    made: Shop,
+    in_mysql: dict[str, Any] | None,
+    delivered: "Delivered | None",
+    unfit: sources.Unfit,
 ) -> verification.Inputs:
     """Return the inputs of a verification from this shop."""
 
@@ -88,7 +94,7 @@ def inputs(
         db: duckdb.DuckDBPyConnection, where: object, topic: object, ends: object
     ) -> sources.Unfit:
         conftest.load_topics(db, made)
-        return sources.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
+        return unfit
 
     return verification.Inputs(
         read_tables=lambda *_: in_mysql or rows_of(made),
@@ -130,9 +136,11 @@ def verification_of(
     patience_s: float = 60.0,
     delivered: Delivered | None = None,
     in_mysql: dict[str, Any] | None = None,
+    unfit: sources.Unfit | None = None,
 ) -> Verification:
     """Return a verification. `patience_s` is the time for a view to become right. `delivered` are
-    the topics of CDC; without them the engine uses no CDC. `in_mysql` replaces the tables' rows."""
+    the topics of CDC; without them the engine uses no CDC. `in_mysql` replaces the tables' rows.
+    `unfit` are pageviews that were left out."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     needs = ("debezium",) if delivered else ()
@@ -144,7 +152,7 @@ def verification_of(
         paused,
         folder,
         lambda _: None,
-        inputs(truth, in_mysql, delivered),
+        inputs(truth, in_mysql, delivered, unfit or sources.Unfit()),
         verification.Limits(patience_s, patience_s, min(patience_s, 0.5), look_every_s=0.01),
     )
 
@@ -259,6 +267,22 @@ def test_what_was_counted_twice_is_reported_in_events_by_an_engine_that_has_drai
     assert "miscounted" not in found["views"]["users"]
 
 
+def test_an_engine_is_not_blamed_if_messages_are_unfit(truth: Shop, tmp_path: Path) -> None:
+    rows = counting(truth, 1)
+    for view in ("purchases", "top_viewed_items"):
+        rows[view] = pa.concat_tables([rows[view], rows[view].slice(0, 1)])
+    folder = tmp_path / "verify"
+    found = verify(truth, folder, rows.__getitem__, patience_s=0.5, unfit=UNFIT)
+    wrong = {name: status for name, status in statuses(found).items() if status != "right"}
+    assert wrong == {
+        "pageviews_progress": "not compared",
+        "pageviews_summary": "not compared",
+        "top_viewed_items": "not compared",
+        "purchases": "wrong",  # has no pageviews
+    }
+    assert "pageviews" in found["views"]["pageviews_summary"]["reason"]
+
+
 def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> None:
     rows = counting(truth, -7)
     found = verify(truth, tmp_path / "verify", rows.__getitem__, patience_s=0.5)
@@ -349,7 +373,12 @@ def test_what_cdc_delivers_wrong_is_not_the_engine_s_fault(truth: Shop, tmp_path
     content = shop.views(given)
     topics_of = Delivered(truth, altered=null_as_default)
     found = verify(
-        truth, tmp_path / "verify", content.__getitem__, patience_s=2.0, delivered=topics_of
+        truth,
+        tmp_path / "verify",
+        content.__getitem__,
+        patience_s=2.0,
+        delivered=topics_of,
+        unfit=UNFIT,
     )
     table = found["cdc"]["tables"]["purchases"]
     assert (table["status"], table["different"]) == ("wrong", 20)
