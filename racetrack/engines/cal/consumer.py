@@ -218,7 +218,7 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
         partition = int(message.partition() or 0)
         try:
             due = due_ms(message.value() or b"", field)
-        except (ValueError, TypeError, KeyError) as wrong:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as wrong:
             place = f"topic={message.topic()}, partition={partition}, offset={message.offset()}"
             # racetrack/probes/refused_input.py parses this line.
             raise SystemExit(f"RACETRACK refused {place}, field=, reason={wrong!r}") from wrong

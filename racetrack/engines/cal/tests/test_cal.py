@@ -30,6 +30,7 @@ from racetrack.engines.shared.python_program import READY_FILE
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import calibration
 from racetrack.stack.service import Context
+from tests.json_messages import VALID, Row
 from tests.stack.conftest import context, settings
 
 __all__ = ["context", "settings"]  # fixtures
@@ -179,13 +180,28 @@ def test_when_a_message_was_due_is_found_wherever_it_stands(value: bytes) -> Non
     assert due_ms(value, "received_at") == NOW_MS
 
 
+@pytest.mark.parametrize("row", VALID, ids=lambda row: row.name)
+def test_a_valid_message_is_read_as_by_all_engines(row: Row) -> None:
+    assert due_ms(row.value, "received_at") == row.due_ms
+
+
 def test_a_batch_is_taken_apart_in_order() -> None:
     batch = [pageview(1, NOW_MS), pageview(0, NOW_MS + 1), pageview(1, NOW_MS + 2)]
     assert by_partition(batch, "received_at") == {1: [NOW_MS, NOW_MS + 2], 0: [NOW_MS + 1]}
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, b"hello", b"[]", b"{}", b'{"received_at": {}}', b'{"received_at": "soon"}']
+    "wrong",
+    [
+        None,
+        b"hello",
+        b"[]",
+        b"{}",
+        b'{"received_at": {}}',
+        b'{"received_at": "soon"}',
+        b'{"received_at": Infinity}',
+        100_000 * b"[",
+    ],
 )
 def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: bytes | None) -> None:
     place = "RACETRACK refused topic=pageviews, partition=3, offset=812, field=, reason=.*Error"

@@ -97,9 +97,15 @@ def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
     Raises:
         ValueError: an event is not JSON, or a field has another type.
     """
+    values = [message.value() or b"" for message in messages]
+    # pyarrow crashes if the first row is `null`, and skips empty messages.
+    if not all(value.lstrip().startswith(b"{") for value in values):
+        raise ValueError("JSON parse error: empty, or no object")
+    lines = b"\n".join(values)
     parsed = pyarrow.json.read_json(
-        io.BytesIO(b"\n".join(message.value() or b"" for message in messages)),
-        pyarrow.json.ReadOptions(use_threads=False),
+        io.BytesIO(lines),
+        # One block, because blocks would end at line breaks, also at those in a message.
+        pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         pyarrow.json.ParseOptions(
             explicit_schema=target.fields, unexpected_field_behavior="ignore"
         ),

@@ -32,6 +32,7 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
+from tests.json_messages import VALID
 from tests.run.fakes import MakeReady, ready, refusal_of
 
 pytestmark = pytest.mark.slow
@@ -108,11 +109,25 @@ def test_pageviews_are_counted_with_the_batch_that_brings_them(
     assert feed.wait_for_tables(loaded) == {("pageviews", 0): 3, ("pageviews", 4): 2}
 
 
+def test_valid_messages_are_read_as_by_all_engines(loaded: "psycopg.Connection[Any]") -> None:
+    read = [(row.user_id, row.text, row.due_ms) for row in VALID]
+    values = [row.value for row in VALID]
+    # Together with the longest text, these exceed the blocks in which pyarrow reads.
+    messages = [Message("pageviews", 0, n, value=value) for n, value in enumerate(20 * values)]
+    bring(loaded, *messages)
+    rows = loaded.execute(
+        "SELECT user_id, channel, 1000 * extract(epoch FROM received_at) FROM pageviews"
+        ' ORDER BY "offset"'
+    ).fetchall()
+    assert [(user, text, int(due_ms)) for user, text, due_ms in rows] == 20 * read
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
         (b"no json", "JSON parse error"),
         (None, "2 messages hold 1 pageviews|1 messages hold 0 pageviews|[Ee]mpty"),
+        (b"null", "no object"),
         (b'{"user_id": 1, "url": "/", "channel": "c", "received_at": "later"}', "received_at"),
         (b'{"user_id": 1, "url": "/", "channel": "c", "received_at": 1.5}', "parse:1.5"),
         (b'{"user_id": 1, "url": "/", "received_at": 1}', "channel"),

@@ -3,6 +3,7 @@ installed program, without Kafka. Tests of programs that write to Redis use a re
 
 import os
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from racetrack import install
 from racetrack.engines.shared.tests.programs import ENGINES, recipe_of, service_of
 from racetrack.install.central import COMPILER, FLAGS
 from racetrack.stack import jvm
+from racetrack.workloads.contract import find_workload
+from tests.json_messages import VALID, Row
 from tests.redis_server import Server, running_redis
 
 
@@ -25,7 +28,8 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
     """Use one JVM for all classes, because Spark is slow to start."""
-    recipe, classes = recipe_of(engine), tmp_path / "classes"
+    recipe, classes, messages = recipe_of(engine), tmp_path / "classes", tmp_path / "messages"
+    messages.write_text("".join(map(_as_line, VALID)))
     shared = (source.parent / "tests" for source in recipe.shared)
     folders = [recipe.tests / "src", *(folder for folder in shared if folder.is_dir())]
     tested = [file.relative_to(folder) for folder in folders for file in folder.rglob("*Test.java")]
@@ -52,6 +56,17 @@ def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
         "--disable-ansi-colors",
         "--fail-if-no-tests",
         REDIS_PORT=str(redis.port),
+        JSON_MESSAGES=str(messages),
+    )
+
+
+def _as_line(row: Row) -> str:
+    """Return a message as pageview and as ad event, its text, each in Base64, its due time
+    and user id."""
+    topics = (find_workload(name).topic for name in ("shop", "ads"))
+    values = (*(row.of(topic) for topic in topics), row.text.encode())
+    return " ".join(
+        (*(b64encode(value).decode() for value in values), f"{row.due_ms} {row.user_id}\n")
     )
 
 

@@ -9,8 +9,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import racetrack.program.Refused;
 
-/** A message of the topic, without its padding. One that is not JSON with these fields ends the program. */
-@JsonIgnoreProperties("padding")
+/**
+ * A message of the topic, without additional fields such as padding. One that is not JSON with these
+ * fields ends the program.
+ */
+@JsonIgnoreProperties(ignoreUnknown = true)
 public record AdEvent(
     @JsonProperty("user_id") String userId,
     @JsonProperty("page_id") String pageId,

@@ -22,8 +22,8 @@ class AdEventTest {
   }
 
   @Test
-  void paddingIsIgnored() {
-    String padded = EVENT.replace("}", ", \"padding\": \"abc\"}");
+  void additionalFieldsAreIgnored() {
+    String padded = EVENT.replace("}", ", \"padding\": \"abc\", \"x\": 1}");
     assertEquals("a", AdEvent.parse(padded.getBytes(StandardCharsets.UTF_8)).adId());
   }
 

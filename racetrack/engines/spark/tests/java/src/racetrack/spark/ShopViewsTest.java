@@ -6,10 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.Set;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.StreamingQueryException;
 import org.junit.jupiter.api.AfterEach;
@@ -149,6 +154,25 @@ class ShopViewsTest {
       assertTrue(
           error.getMessage().contains("topic=pageviews, partition=3, offset="), error::getMessage);
     }
+  }
+
+  @Test
+  void validMessagesAreReadAsByAllEngines() throws Exception {
+    List<String[]> lines =
+        Files.readAllLines(Path.of(System.getenv("JSON_MESSAGES"))).stream()
+            .map(line -> line.split(" ", -1))
+            .toList();
+    List<Row> rows = world.pageviews(lines.stream().map(line -> decoded(line[0])).toList());
+    for (int n = 0; n < lines.size(); n++) {
+      String text = new String(decoded(lines.get(n)[2]), StandardCharsets.UTF_8);
+      assertEquals(text, rows.get(n).getAs("channel"));
+      assertEquals(Long.parseLong(lines.get(n)[3]), rows.get(n).<Long>getAs("received_at"));
+      assertEquals(Long.parseLong(lines.get(n)[4]), rows.get(n).<Long>getAs("user_id"));
+    }
+  }
+
+  private static byte[] decoded(String text) {
+    return Base64.getDecoder().decode(text);
   }
 
   private static List<Long> numbers(JsonNode row, String... columns) {

@@ -94,6 +94,14 @@ final class World implements AutoCloseable {
     return spark.sql(AdsViews.CAMPAIGNS).collectAsList();
   }
 
+  /** The rows of pageviews, if these are the topic's messages. */
+  List<Row> pageviews(List<byte[]> values) {
+    List<Row> messages = new ArrayList<>();
+    values.forEach(v -> messages.add(RowFactory.create("pageviews", 0, offset++, null, v)));
+    spark.createDataFrame(messages, MESSAGE).createOrReplaceTempView("pageviews");
+    return spark.sql(ShopViews.PAGEVIEWS_STG).orderBy("offset").collectAsList();
+  }
+
   /** Keeps what a query makes, from where one of this name ended. */
   StreamingQuery keep(String name, String sql) throws Exception {
     return keep(name, sql, "update");
