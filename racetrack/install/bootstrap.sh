@@ -72,12 +72,15 @@ forget_the_shell() {
 install_what_is_missing() {
     local rows=()
     missing_packages rows
-    if ((${#rows[@]})); then
-        with_set_up_lock install_packages "${rows[@]}"
-    fi
+    ((${#rows[@]})) || return 0
+    with_set_up_lock install_packages "${rows[@]}"
     find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
         "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
-        "Debian 12 or Ubuntu 24.04, or Docker."
+        "Debian 12 or 13, Ubuntu 24.04, or Docker."
+    rows=()
+    missing_packages rows
+    ((${#rows[@]} == 0)) || fail "apt installed everything, but these are still not found:" "${rows[@]/#/- }" \
+        "Check PATH and call again; or use Docker."
 }
 
 require_python_on_a_mac() {
@@ -181,7 +184,7 @@ install_packages() {
     for row in "$@"; do say "    $(package_names "$row"): ${row#* }"; done
     # Configure packages that a killed set-up left unpacked: apt refuses to work before that.
     "${as_root[@]}" dpkg --configure -a >>"$CACHE/apt.log" 2>&1 || apt_failed "$command" "$@"
-    run_apt install --yes --no-install-recommends "${packages[@]}" || apt_failed "$command" "$@"
+    run_apt install --yes --no-install-recommends --no-upgrade "${packages[@]}" || apt_failed "$command" "$@"
     rm "$APT_UNFINISHED"
     hash -r
 }
@@ -210,7 +213,8 @@ package_names() {
         row=${row%% *}
         choice=${row%%|*}
         for name in ${row//|/ }; do
-            if apt-cache show --no-all-versions "$name" >/dev/null 2>&1; then
+            # `apt-cache show` also knows packages of which there is only the name.
+            if [[ $(apt-cache policy "$name" 2>/dev/null) == *"Candidate: "[^\(]* ]]; then
                 choice=$name
                 break
             fi

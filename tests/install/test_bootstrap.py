@@ -24,6 +24,8 @@ BASICS = [
     "tail",
     "tee",
 ]
+# Stands for apt-cache where there is no package `a`.
+CANDIDATES = '[[ $2 = a ]] && echo "  Candidate: (none)" || echo "  Candidate: 1.0"'
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_installs_the_alternative_that_there_is(path: Path, uid: int, prefix: st
     calls = path.parent / "calls"
     add(path, "sudo", f'[[ $* = "-n true" ]] && exit; echo -n "sudo " >> {calls}; "$@"')
     add(path, "apt-get", f"echo apt-get $DEBIAN_FRONTEND $* >> {calls}")
-    add(path, "apt-cache", '[[ $* != *" a" ]]')
+    add(path, "apt-cache", CANDIDATES)
     add(path, "dpkg", f"echo dpkg $* >> {calls}")
     done = call(
         path, as_user(uid) + "with_set_up_lock install_packages 'pypy3 to run' 'a|b to try'"
@@ -95,9 +97,30 @@ def test_installs_the_alternative_that_there_is(path: Path, uid: int, prefix: st
     assert update.startswith(f"{prefix}apt-get noninteractive")
     assert update.endswith(" update")
     assert configure == f"{prefix}dpkg --configure -a"
-    assert install.endswith("install --yes --no-install-recommends pypy3 b")
+    assert install.endswith("install --yes --no-install-recommends --no-upgrade pypy3 b")
     assert done.stderr.index("b: to try") < done.stderr.index("apt-get install")
     assert not (path.parent / "cache" / "apt-unfinished").exists()
+
+
+def test_a_package_of_which_there_is_only_the_name_is_no_alternative(path: Path) -> None:
+    apt_cache = shutil.which("apt-cache")
+    if not apt_cache:
+        pytest.skip("there is no apt here")
+    (path / "apt-cache").symlink_to(apt_cache)
+    chosen = call(path, "package_names 'mail-transport-agent|bash to try'")
+    assert chosen.stdout == "bash\n"
+
+
+def test_what_apt_can_not_bring_is_not_asked_of_it_again_and_again(path: Path) -> None:
+    add(path, "apt-get", "exit 0")
+    add(path, "apt-cache", CANDIDATES)
+    add(path, "dpkg", "exit 0")
+    wanted = path.parent / "wanted.txt"
+    wanted.write_text("pypy3  command:pypy3  to run\n")
+    script = f"APT_PACKAGES=({wanted}); find_python() {{ :; }}; install_what_is_missing"
+    done = call(path, as_user(0) + script)
+    assert done.returncode == 3
+    assert "pypy3 to run" in done.stderr
 
 
 def test_a_failure_of_apt_is_reported_and_resumed(path: Path) -> None:
