@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # Installs what the harness needs on a bare Debian or Ubuntu; sourced by the entry points.
 #
-# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH. It installs missing system packages with apt:
-# those in apt-packages.txt, in the engines' apt-packages.txt, and in lists that an entry point adds
-# to APT_PACKAGES. Everything else goes into the cache folder. `bootstrap` needs only bash and what
+# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH, and puts the Java that it chooses first on PATH,
+# where all programs look for it. It installs missing system packages with apt: those in
+# apt-packages.txt, in the engines' apt-packages.txt, and in lists that an entry point adds to
+# APT_PACKAGES. Everything else goes into the cache folder. `bootstrap` needs only bash and what
 # every Debian has. If nothing is missing, it takes a few hundredths of a second.
 #
 # On a Mac the stack runs in Docker only. There `bootstrap` needs a Python and must work with bash
@@ -17,6 +18,10 @@ APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engin
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
 # This file exists while apt runs, so that the next call continues a set-up that was killed in apt.
 APT_UNFINISHED="$CACHE/apt-unfinished"
+# Versions of Java on which all parts run: Hadoop, in Apex, fails on 23 and newer.
+JAVA_OLDEST=17 JAVA_NEWEST=21
+JAVAS=/usr/lib/jvm
+SYSTEM_JAVA=
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
 import glob, importlib.util, os, sys
@@ -71,12 +76,14 @@ forget_the_shell() {
 
 install_what_is_missing() {
     local rows=()
+    find_java || true
     missing_packages rows
     ((${#rows[@]})) || return 0
     with_set_up_lock install_packages "${rows[@]}"
     find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
         "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
         "Debian 12 or 13, Ubuntu 24.04, or Docker."
+    find_java || true
     rows=()
     missing_packages rows
     ((${#rows[@]} == 0)) || fail "apt installed everything, but these are still not found:" "${rows[@]/#/- }" \
@@ -130,21 +137,43 @@ is_present() {
         python) [[ -n $SYSTEM_PYTHON ]] ;;
         command:*) type -P "${1#*:}" >/dev/null ;;
         file:*) compgen -G "${1#*:}" >/dev/null ;;
-        java:*) (($(java_major) >= ${1#*:})) ;;
+        java) [[ -n $SYSTEM_JAVA ]] ;;
         *) fail "apt-packages.txt: no such check: $1" ;;
     esac
 }
 
-# Prints the major version of the Java on PATH, 0 if there is none. Reads Java's release file,
-# because starting Java takes ten times as long.
-java_major() {
-    local java release version=0
-    if java=$(type -P java); then
-        release="$(dirname "$(readlink -f "$java")")/../release"
-        [[ -r $release ]] || release=<(java -XshowSettings:properties -version 2>&1)
-        version=$(sed -nE 's/^ *(JAVA_VERSION="|java.version = )(1\.)?([0-9]+).*/\3/p' "$release")
+# Sets SYSTEM_JAVA to the first Java that fits, and puts it first on PATH. Candidates are the Java
+# of JAVA_HOME, those on PATH, and the other installed ones.
+find_java() {
+    local candidate candidates
+    mapfile -t candidates < <(type -aP java; compgen -G "$JAVAS/*/bin/java")
+    for candidate in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "${candidates[@]}"; do
+        if SYSTEM_JAVA=$(resolved_java "$candidate") && java_fits "$SYSTEM_JAVA"; then
+            PATH=${SYSTEM_JAVA%/java}:$PATH
+            return
+        fi
+    done
+    SYSTEM_JAVA=
+    return 1
+}
+
+# Prints the path of the program that $1 links to or, if it is a script, starts.
+resolved_java() {
+    local java
+    [[ -x $1 ]] || return 1
+    java=$(readlink -f "$1")
+    if [[ ! -r ${java%/bin/java}/release ]]; then
+        java=$("$java" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.home = //p')/bin/java
     fi
-    echo "${version:-0}"
+    echo "$java"
+}
+
+# Returns whether a Java is neither too old nor too new. Reads its release file, because starting
+# Java takes ten times as long.
+java_fits() {
+    local major
+    major=$(sed -nE 's/^JAVA_VERSION="(1\.)?([0-9]+).*/\2/p' "${1%/bin/java}/release" 2>/dev/null) || return 1
+    ((major >= JAVA_OLDEST && major <= JAVA_NEWEST))
 }
 
 # Runs a command while holding the lock of the cache folder, so that one set-up runs at a time.

@@ -125,8 +125,11 @@ class Runner:
             "LC_ALL": "C.UTF-8",
             "TMPDIR": str(self._scratch),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            # The user's virtual environment must not affect the environments made here.
-            **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")),
+            # The user's virtual environment must not affect the environments made here, and Maven
+            # must use the Java on PATH, which all other programs use.
+            **dict.fromkeys(
+                ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME")
+            ),
             **env,
         }
         environ = {name: value for name, value in wanted.items() if value is not None}

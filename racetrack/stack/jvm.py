@@ -17,14 +17,14 @@ LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
 
 
 def java() -> Path:
-    """Return the path of the `java` on PATH, with links resolved.
+    """Return the path of the `java` on PATH, with links resolved. bootstrap.sh put it there.
 
     Raises:
         SetupError: there is no `java` on PATH.
     """
     found = shutil.which("java")
     if found is None:
-        raise SetupError("No `java` on PATH. Install openjdk-17-jre-headless, then try again.")
+        raise SetupError("No `java` on PATH. Install Java 17 or 21, then try again.")
     return Path(found).resolve()
 
 
@@ -34,7 +34,7 @@ def java_version() -> str:
     for line in release.read_text().splitlines():
         if line.startswith("JAVA_VERSION="):
             return line.split("=", 1)[1].strip('"')
-    raise SetupError(f"{release} names no JAVA_VERSION. Install openjdk-17-jre-headless.")
+    raise SetupError(f"{release} names no JAVA_VERSION. Install Java 17 or 21.")
 
 
 def for_every_jvm(settings: Settings) -> list[str]:

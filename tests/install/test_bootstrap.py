@@ -135,16 +135,52 @@ def test_a_failure_of_apt_is_reported_and_resumed(path: Path) -> None:
     assert present.stdout == "missing\n"
 
 
-def test_a_java_that_is_too_old_does_not_count(path: Path) -> None:
-    home = path.parent / "jdk"
-    (home / "bin").mkdir(parents=True)
-    add(home / "bin", "java", "exit 99")
-    (path / "java").symlink_to(home / "bin" / "java")
-    for version, major in [("1.8.0_412", "8"), ("11.0.2", "11"), ("17.0.15", "17"), ("25", "25")]:
-        (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
-        assert call(path, "java_major").stdout == f"{major}\n"
-    (home / "release").write_text('JAVA_VERSION="11.0.2"\n')
-    assert call(path, "is_present java:17 && echo there || echo old").stdout == "old\n"
+def add_java(folder: Path, version: str) -> Path:
+    """Make a Java of this version, which fails when it is started; return its program."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    add(program.parent, "java", "exit 99")
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return program
+
+
+def chosen_java(path: Path, **environ: str) -> str:
+    """Return the `java` on PATH after Java was looked for; an empty string if none fits."""
+    script = f"JAVAS={path.parent}/jvm; find_java && type -P java"
+    return call(path, script, **environ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("1.8.0_412", False), ("11.0.2", False), ("17.0.15", True), ("21", True), ("25", False)],
+)
+def test_java_must_be_neither_too_old_nor_too_new(path: Path, version: str, fits: bool) -> None:
+    java = add_java(path.parent / "jdk", version)
+    (path / "java").symlink_to(java)
+    assert chosen_java(path) == (str(java) if fits else "")
+
+
+def test_a_java_that_fits_is_found_behind_others(path: Path) -> None:
+    (path / "java").symlink_to(add_java(path.parent / "jdk", "11.0.2"))
+    java = add_java(path.parent / "jvm" / "java-17-openjdk", "17.0.15")
+    assert chosen_java(path, JAVA_HOME="/nowhere") == str(java)
+    present = call(path, f"JAVAS={path.parent}/jvm; find_java; is_present java && echo there")
+    assert present.stdout == "there\n"
+
+
+def test_the_java_of_java_home_is_preferred(path: Path) -> None:
+    (path / "java").symlink_to(add_java(path.parent / "jdk", "17.0.15"))
+    home = path.parent / "my jdk"
+    assert chosen_java(path, JAVA_HOME=str(home)) == str(path.parent / "jdk/bin/java")
+    java = add_java(home, "21.0.1")
+    assert chosen_java(path, JAVA_HOME=str(home)) == str(java)
+
+
+def test_a_java_that_a_script_starts_is_asked_for_its_home(path: Path) -> None:
+    home = path.parent / "elsewhere"
+    java = add_java(home, "17.0.15")
+    add(path, "java", f'echo "    java.home = {home}" >&2')
+    assert chosen_java(path) == str(java)
 
 
 def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:

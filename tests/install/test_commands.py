@@ -44,12 +44,13 @@ def test_the_callers_environment_does_not_leak(
     site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setenv("UNWANTED", "set")
     done = site.run(
         "bash",
         "-c",
-        'echo "$PYTHONPATH,$UNWANTED,$WANTED,$TMPDIR"',
+        'echo "$PYTHONPATH,$JAVA_HOME,$UNWANTED,$WANTED,$TMPDIR"',
         doing="echo",
         env={"UNWANTED": None, "WANTED": "yes"},
     )
-    assert done == f",,yes,{site.scratch}\n"
+    assert done == f",,,yes,{site.scratch}\n"
