@@ -25,6 +25,8 @@ OPTIONS = [
     "--upgrade",
     "--no-config",
     "--universal",
+    "--fork-strategy",  # the same versions of packages on every Python
+    "fewest",
     "--generate-hashes",
 ]
 _BROUGHT = [module.INSTALLS for module in plugins.of_all("recipe").values()]
