@@ -133,7 +133,7 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
     else:
         raise SetupError(
             f"{wanted.part}: the archive of {wanted.suite} has none of {', '.join(wanted.either)}. "
-            "Use Docker, or Debian 12, or a current Ubuntu."
+            "Use Docker, or Debian 12 or 13, or a current Ubuntu."
         )
     resolved = site.run(
         "apt-get",
