@@ -29,8 +29,8 @@ def test_a_port_that_was_just_given_up_is_free() -> None:
     [
         (
             "127.0.0.1",
-            [{"KAFKA_PORT": 9}, {"MYSQL_PORT": 9}],
-            "MYSQL_PORT and KAFKA_PORT are both 9",
+            [{"KAFKA_PORT": 19098}, {"MYSQL_PORT": 19098}],
+            "MYSQL_PORT and KAFKA_PORT are both 19098",
         ),
         ("192.0.2.1", [{"KAFKA_PORT": 19099}], "BIND_ADDRESS"),  # no address of this machine
     ],

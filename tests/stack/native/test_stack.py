@@ -17,6 +17,7 @@ from typing import cast
 import psutil
 import pytest
 
+from racetrack import environment
 from racetrack.config import Settings, load
 from racetrack.errors import SetupError
 from racetrack.stack import processes, resources
@@ -206,6 +207,7 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
 def test_data_on_disk_is_said_and_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    environment.settle()  # the user's shell may allow fewer open files than a stack needs
     monkeypatch.setattr(processes, "SHM", tmp_path / "missing")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stack = NativeStack(load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}"}))
