@@ -12,6 +12,7 @@ from pathlib import Path
 
 from racetrack import environment
 from racetrack.errors import SetupError
+from racetrack.install import maven_user
 from racetrack.install.recipe import MavenPart, Recipe, Site
 
 MAVEN = Path(__file__).with_name("maven")
@@ -101,12 +102,14 @@ def recipe(
 
 def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) -> None:
     """Let Maven copy the dependencies in the part's pom to a folder, and verify their checksums."""
-    own = environment.of_download().get("MAVEN_OPTS", "")
+    environ = environment.of_download()
+    options = [MAVEN_OPTS, *maven_user.jvm_options(environ)]
     site.run(
         "mvn",
         "--batch-mode",
         "--strict-checksums",
         "--no-transfer-progress",
+        *maven_user.arguments(environ, site.scratch),
         "--file",
         part.pom,
         COPY,
@@ -116,7 +119,12 @@ def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) 
         "-DincludeScope=runtime",
         *(f"-D{name}={v}" for name, v in versions.items()),
         doing="fetching from Maven Central",
-        env={"MAVEN_OPTS": f"{MAVEN_OPTS} {own}".strip()},
+        env={
+            "MAVEN_OPTS": " ".join(options),
+            # Otherwise Maven's launcher reads ~/.mavenrc, and .mvn in any folder above the pom.
+            "MAVEN_SKIP_RC": "true",
+            "MAVEN_BASEDIR": str(site.scratch),
+        },
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from racetrack import environment
 from racetrack.errors import SetupError
+from racetrack.install import maven_user
 
 Say = Callable[[str], None]
 BACKOFF_S = (2.0, 8.0)
@@ -120,28 +121,33 @@ class Runner:
     def _once(
         self, argv: list[str], cwd: Path | None, env: Mapping[str, str | None]
     ) -> tuple[int, str, str]:
+        users = environment.of_download()
         wanted = {
-            **environment.of_download(),
+            **users,
+            **dict.fromkeys(name for name in users if name.startswith("PYTHON")),
+            **dict.fromkeys(maven_user.VARIABLES),
             "LC_ALL": "C.UTF-8",
             "TMPDIR": str(self._scratch),
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             # The user's virtual environment must not affect the environments made here, and Maven
             # must use the Java on PATH, which all other programs use.
-            **dict.fromkeys(
-                ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME")
-            ),
+            **dict.fromkeys(("VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME")),
             **env,
         }
         environ = {name: value for name, value in wanted.items() if value is not None}
-        child = self._children.start(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=environ,
-            pass_fds=self._keep_open,
-        )
+        try:
+            child = self._children.start(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env=environ,
+                pass_fds=self._keep_open,
+            )
+        except OSError as error:
+            raise SetupError(
+                f"{self._part}: {argv[0]} can't be started: {error.strerror}"
+            ) from None
         try:
             out, err = child.communicate()
         finally:

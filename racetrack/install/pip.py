@@ -6,6 +6,7 @@ to image builds. Standard library only.
 
 import ast
 import importlib.util
+import os
 import subprocess
 import sys
 import sysconfig
@@ -17,7 +18,30 @@ from urllib.request import url2pathname
 from racetrack import environment
 from racetrack.errors import SetupError
 
+# Variables that pip reads, by precedence.
+CERTIFICATES_OF = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+# pip's keyring providers → uv's. uv can't import the user's keyring, only call its command.
+KEYRINGS = {"subprocess": "subprocess", "import": "subprocess", "disabled": "disabled"}
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+# Options that affect only how packages are downloaded. Others would change what is installed or
+# where, or make pip refuse (`require-virtualenv`).
+NETWORK = (
+    "index-url",
+    "extra-index-url",
+    "no-index",
+    "find-links",
+    "trusted-host",
+    "cert",
+    "client-cert",
+    "use-feature",  # `truststore`: the system's certificates
+    "proxy",
+    "timeout",
+    "default-timeout",
+    "retries",
+    "keyring-provider",
+)
+# Options for other commands than `config`, which has options of the same names, or less output.
+IN_THE_WAY = ("user", "global", "site", "isolated", "quiet", "verbose")
 # Options that contain no paths and so are valid on another machine.
 PORTABLE = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -35,7 +59,6 @@ UV_NETWORK = (
     "UV_HTTP_TIMEOUT",
     "UV_HTTP_RETRIES",
     "UV_KEYRING_PROVIDER",
-    "UV_OFFLINE",
     "UV_CONCURRENT_DOWNLOADS",
     "UV_COMPILE_BYTECODE",
 )
@@ -74,29 +97,55 @@ def command() -> list[str | Path]:
 
 
 def settings() -> dict[str, str]:
-    """Return the options that pip uses, from its files and (with precedence) the environment."""
-    listed = subprocess.run(
+    """Return pip's NETWORK options, from its files and (with precedence) the environment.
+
+    Raises:
+        SetupError: pip can't read its configuration.
+    """
+    harmless = {_variable(option): "0" for option in IN_THE_WAY}
+    done = subprocess.run(
         [*command(), "config", "list"],
-        env=environment.of_download(),
+        env=environment.of_download() | harmless | {"PIP_PYTHON": str(base_python())},
         capture_output=True,
         text=True,
-        check=True,
-    ).stdout
-    return parse(listed)
+        check=False,
+    )
+    if done.returncode:
+        raise SetupError(
+            f"pip can't read its configuration; correct the file or PIP_… variable:\n"
+            f"    {done.stderr.strip()[-500:]}"
+        )
+    return parse(done.stdout)
 
 
 def parse(listed: str) -> dict[str, str]:
     """Return the options in the output of `pip config list`, lines such as
-    `global.index-url='https://…'`. Options for other commands than `install` are left out."""
+    `global.index-url='https://…'`. Only NETWORK options that concern `install` are included."""
     ranks = {"global": 0, "install": 1, ":env:": 2}
     found: dict[str, tuple[int, str]] = {}
     for line in listed.splitlines():
         name, _, value = line.partition("=")
         section, _, option = name.partition(".")
         rank = ranks.get(section)
-        if rank is not None and rank >= found.get(option, (0, ""))[0]:
+        if option in NETWORK and rank is not None and rank >= found.get(option, (0, ""))[0]:
             found[option] = rank, str(ast.literal_eval(value))
     return {option: value for option, (_, value) in found.items()}
+
+
+def install_environment(
+    settings: Mapping[str, str], environ: Mapping[str, str] | None = None
+) -> dict[str, str | None]:
+    """Return environment variables with which `pip install` uses `settings` and no other
+    configuration of the user. The value of variables to be removed is None."""
+    environ = environment.of_download() if environ is None else environ
+    features = settings.get("use-feature", "").split()
+    return {
+        **dict.fromkeys(name for name in environ if name.startswith("PIP_")),
+        **{_variable(option): value for option, value in settings.items()},
+        "PIP_USE_FEATURE": "truststore" if "truststore" in features else None,
+        "PIP_CONFIG_FILE": os.devnull,  # no configuration file at all
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
 
 
 def uv_environment(
@@ -110,7 +159,7 @@ def uv_environment(
     environ = environment.of_download() if environ is None else environ
     find_links = [_expanded(place) for place in settings.get("find-links", "").split()]
     extra = settings.get("extra-index-url", "").split()
-    certificates = settings.get("cert") or environ.get("SSL_CERT_FILE", "")
+    certificates = settings.get("cert") or next(filter(None, map(environ.get, CERTIFICATES_OF)), "")
     proxy = settings.get("proxy", "")
     made = {
         "UV_DEFAULT_INDEX": settings.get("index-url", ""),
@@ -126,7 +175,7 @@ def uv_environment(
         "SSL_CLIENT_CERT": settings.get("client-cert", ""),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout") or "60",
         "UV_HTTP_RETRIES": settings.get("retries") or "5",
-        "UV_KEYRING_PROVIDER": settings.get("keyring-provider", "").replace("auto", "disabled"),
+        "UV_KEYRING_PROVIDER": KEYRINGS.get(settings.get("keyring-provider", ""), ""),
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy),
     }
     of_uv = {name: value for name, value in environ.items() if name.startswith("UV_")}
@@ -158,6 +207,11 @@ def proxies() -> dict[str, str]:
     image."""
     environ = environment.of_download()
     return {name: environ[name] for name in PROXIES if environ.get(name)}
+
+
+def _variable(option: str) -> str:
+    """Return the environment variable of one of pip's options."""
+    return f"PIP_{option.upper().replace('-', '_')}"
 
 
 def _expanded(place: str) -> str:

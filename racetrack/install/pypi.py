@@ -48,6 +48,7 @@ def uv() -> Recipe:
             "-r",
             UV_LOCK,
             doing="installing uv",
+            env=pip.install_environment(pip_settings()),
         )
         return pinned(UV_LOCK, "uv")
 

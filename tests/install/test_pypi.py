@@ -160,6 +160,40 @@ def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
     }
 
 
+def test_pip_installs_whatever_else_the_user_has_configured(
+    python_site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "hostile.conf"
+    configuration.write_text(
+        "[global]\nuser = true\nrequire-virtualenv = true\ndry-run = true\nquiet = 2\n"
+        "python = /missing\nconstraint = /missing\n"
+        f"[install]\nno-binary = :all:\nprefix = /missing\nno-index = true\nfind-links = {shelf}\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
+    for option in ("USER", "REQUIRE_VIRTUALENV", "DRY_RUN"):
+        monkeypatch.setenv(f"PIP_{option}", "1")
+    python_site.run(
+        *pip.command(),
+        "install",
+        *pypi.PIP_OPTIONS,
+        "--target",
+        python_site.folder,
+        "tiny",
+        doing="installing tiny",
+        env=pip.install_environment(pip.settings()),
+    )
+    assert (python_site.folder / "tiny" / "__init__.py").exists()
+
+
+def test_a_configuration_that_pip_can_not_read_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pip.conf").write_text("no section\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    with pytest.raises(SetupError, match=r"pip\.conf"):
+        pip.settings()
+
+
 @pytest.mark.slow
 def test_pips_configuration_is_what_pip_itself_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
