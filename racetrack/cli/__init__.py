@@ -5,6 +5,7 @@ and modules import slow dependencies inside functions.
 """
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -115,11 +116,24 @@ def race() -> None:
     """
 
 
+def unset_empty_settings() -> None:
+    """Remove empty settings from the environment, so that their defaults apply. A setting whose
+    default is empty, or that has none, stays."""
+    if empty := [name for name, value in os.environ.items() if not value.strip()]:
+        from racetrack.install.versions import in_env_files
+
+        defaults = in_env_files()
+        for name in empty:
+            if defaults.get(name.upper()):
+                del os.environ[name]
+
+
 def main() -> None:
     """Run the command with which a shell script was called, or print completions for the shell."""
     # Until a command handles Ctrl-C itself. Click would exit with 1.
     signal.signal(signal.SIGINT, lambda number, _frame: sys.exit(128 + number))
     environment.settle()
+    unset_empty_settings()
     arguments = sys.argv[1:]
     if arguments[:1] == [POSITIONAL_FORM]:
         from racetrack.cli.run import run_experiment

@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.config import REPO
+from racetrack.config import REPO, defaults, load
 from tests.some_engines import EXAMPLE
 
+# Settings whose defaults are not empty, and one whose default is.
+EMPTY = {"RUNTIME": "", "kafka_heap": " ", "KAFKA_VERSION": "", "KAFKA_TOPIC_PREFIX": ""}
 COMMANDS = cli.race.list_commands(click.Context(cli.race))
 
 
@@ -134,3 +136,13 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
 )
 def test_bash_completes(typed: str, offers: list[str], tmp_path: Path) -> None:
     assert completed(typed, tmp_path) == offers
+
+
+def test_an_empty_setting_in_the_environment_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in EMPTY.items():
+        monkeypatch.setenv(name, value)
+    cli.unset_empty_settings()
+    loaded, usual = load(), defaults()
+    for name in map(str.lower, EMPTY):
+        assert getattr(loaded, name) == getattr(usual, name)
+    assert os.environ.keys() & EMPTY.keys() == {"KAFKA_TOPIC_PREFIX"}
