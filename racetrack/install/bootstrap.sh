@@ -10,8 +10,8 @@
 # On a Mac the stack runs in Docker only. There `bootstrap` needs a Python and must work with bash
 # 3.2, which lacks `local -n` and whose `set -u` rejects empty arrays.
 #
-# Exit codes: 2 if .env is invalid, 3 if something is missing and can't be installed, 130 if
-# interrupted.
+# Exit codes: 2 if .env or a path is invalid, 3 if something is missing and can't be installed, 130
+# if interrupted.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engines/*/apt-packages.txt)
@@ -22,6 +22,8 @@ APT_UNFINISHED="$CACHE/apt-unfinished"
 JAVA_OLDEST=17 JAVA_NEWEST=21
 JAVAS=/usr/lib/jvm
 SYSTEM_JAVA=
+# Characters that class paths, URLs or configuration files can't contain; as in cache.py.
+REFUSED='[]:,;"'"'"'`\$%#?*{}[<>|&!^[:cntrl:]]'
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
 import glob, importlib.util, os, sys
@@ -40,6 +42,7 @@ print(sys.executable)'
 
 bootstrap() {
     forget_the_shell
+    require_usable_paths
     find_python || true
     if [[ $OSTYPE == darwin* ]]; then
         require_python_on_a_mac
@@ -72,6 +75,17 @@ forget_the_shell() {
     # shellcheck disable=SC2086  # names have no blanks
     unset LANGUAGE $RACETRACK_UNSET
     export LC_ALL=C.UTF-8 PYTHONUTF8=1 RACETRACK_UNSET
+}
+
+require_usable_paths() {
+    local name
+    for name in REPO CACHE TMPDIR; do
+        if [[ ${!name-} =~ $REFUSED ]]; then
+            printf 'Error: %q contains %q. Services can not use such a path. %s\n' "${!name}" "${BASH_REMATCH[0]}" \
+                "Move this checkout, or name another folder in RACETRACK_CACHE or TMPDIR." >&2
+            exit 2
+        fi
+    done
 }
 
 install_what_is_missing() {

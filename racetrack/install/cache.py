@@ -3,16 +3,19 @@
 import fcntl
 import os
 import pwd
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from racetrack.errors import SetupError
+from racetrack.errors import SetupError, UsageError
 from racetrack.install.commands import Say
 
 UNFINISHED = ".tmp-"
 SCRATCH = "-scratch"
+# Characters that class paths, URLs or configuration files can't contain; as in bootstrap.sh.
+REFUSED = re.compile(r"""[]:,;"'`\\$%#?*{}[<>|&!^\x00-\x1f\x7f]""")
 
 
 def root() -> Path:
@@ -24,6 +27,19 @@ def root() -> Path:
     home = os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
     base = Path(xdg) if xdg.startswith("/") else Path(home) / ".cache"
     return base / "racetrack"
+
+
+def require_usable(folder: Path) -> None:
+    """Check that parts can be used in a folder with this path.
+
+    Raises:
+        UsageError: the path contains a character that services can't use.
+    """
+    if refused := REFUSED.search(str(folder)):
+        raise UsageError(
+            f"{str(folder)!r} contains {refused[0]!r}. Services can't use such a path. Name another"
+            " folder, or move this checkout."
+        )
 
 
 def packages() -> Path:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.errors import UsageError
+from racetrack.install import cache
 from racetrack.plugins import REPO
 
 BOOTSTRAP = REPO / "racetrack" / "install" / "bootstrap.sh"
@@ -199,6 +201,40 @@ def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("/bin/python3\n")
+
+
+def test_a_path_that_services_can_not_use_is_refused_before_anything_is_installed(
+    path: Path, tmp_path: Path
+) -> None:
+    add(path, "apt-get", "echo apt-get was called >&2; exit 99")
+    refused = call(path, "bootstrap", RACETRACK_CACHE=str(tmp_path / "c:x"))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "contains :" in refused.stderr
+    assert "apt-get was called" not in refused.stderr
+    assert not (tmp_path / "c:x").exists()
+
+
+def test_bash_and_python_refuse_the_same_characters(path: Path) -> None:
+    characters = [chr(code) for code in range(1, 128) if chr(code) not in "/~"] + ["é", "日"]
+    script = "for character; do [[ a${character}b =~ $REFUSED ]] && echo yes || echo no; done"
+    done = subprocess.run(
+        [path / "bash", "-c", f"source {BOOTSTRAP}; {script}", "bash", *characters],
+        env={"PATH": str(path), "HOME": "/", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    in_python = ["yes" if is_refused(Path(f"/a{each}b")) else "no" for each in characters]
+    assert done.stdout.split() == in_python
+    assert not is_refused(Path("/home/María/my copy (1)/a-b_c+d@e=f.g"))
+
+
+def is_refused(folder: Path) -> bool:
+    try:
+        cache.require_usable(folder)
+    except UsageError:
+        return True
+    return False
 
 
 @pytest.fixture
