@@ -70,14 +70,16 @@ def bring_up(
         require_usable,
         services_of,
     )
+    from racetrack.run.lifecycle import damage_explained
 
     require_usable(engine, stack)
     with machine_lock():
         make_ready(engine, stack, screen.say)
         try:
-            stack.start(services_of(engine, stack.settings), None, screen.say)
-            check_writes(stack, lambda: check_services(stack, engine))
-            engine.prepare_inputs(stack)
+            with damage_explained(stack):
+                stack.start(services_of(engine, stack.settings), None, screen.say)
+                check_writes(stack, lambda: check_services(stack, engine))
+                engine.prepare_inputs(stack)
             stack.leave_running(engine.name)
         except BaseException:
             guard.disarm()

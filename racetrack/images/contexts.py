@@ -17,6 +17,7 @@ RECIPES = (
     "racetrack/__init__.py",
     "racetrack/environment.py",
     "racetrack/errors.py",
+    "racetrack/integrity.py",
     "racetrack/plugins.py",
     "racetrack/install",
     "racetrack/engines/__init__.py",

@@ -5,7 +5,7 @@ of its own. The harness calls `ensure`, or `fetching` to use each part as soon a
 users run `python3 -m racetrack.install`. Standard library only.
 """
 
-from racetrack.install.ensure import ensure, fetching, folder_of, on_request, parts
+from racetrack.install.ensure import ensure, examine, fetching, folder_of, on_request, parts
 from racetrack.install.versions import read_versions
 
-__all__ = ["ensure", "fetching", "folder_of", "on_request", "parts", "read_versions"]
+__all__ = ["ensure", "examine", "fetching", "folder_of", "on_request", "parts", "read_versions"]

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache as cached
 from pathlib import Path
 
-from racetrack import plugins
+from racetrack import integrity, plugins
 from racetrack.errors import SetupError
 from racetrack.install import cache, central, debian, pypi
 from racetrack.install.commands import Children, Runner, Say, Stopped
@@ -77,9 +77,15 @@ def _of_engines() -> list[Installs]:
 
 
 def folder_of(part: str, versions: Mapping[str, str]) -> Path | None:
-    """Return the folder of a part, or None if it is not installed."""
+    """Return the folder of a part, or None if it is not installed or is damaged."""
     folder = cache.root() / "parts" / recipe(part, versions).folder_name
-    return folder if folder.is_dir() else None
+    return folder if integrity.is_usable(folder) else None
+
+
+def examine(parts: Sequence[str], versions: Mapping[str, str]) -> str:
+    """Compare installed parts with the hashes of their files. Return a message that names the
+    damaged parts, which the next call of `ensure` replaces; an empty string if there are none."""
+    return integrity.examine_all(filter(None, (folder_of(part, versions) for part in parts)))
 
 
 def ensure(
@@ -160,6 +166,7 @@ def fetching_recipes(
         missing = _missing(recipes, folders)
         needed = {tool.part: tool for r in missing for tool in r.tools}
         missing = [*_missing(list(needed.values()), folders), *missing]
+        _remove_damaged([folders[r.part] for r in missing], say)
         _require_programs(missing)
         installation = _Installation(missing, folders, say, lock)
         with contextmanager(installation.carried_out)() as coming:
@@ -169,7 +176,16 @@ def fetching_recipes(
 
 
 def _missing(recipes: Sequence[Recipe], folders: Mapping[str, Path]) -> list[Recipe]:
-    return [r for r in recipes if not folders[r.part].is_dir()]
+    return [r for r in recipes if not integrity.is_usable(folders[r.part])]
+
+
+def _remove_damaged(missing: Sequence[Path], say: Say) -> None:
+    for folder in filter(Path.is_dir, missing):
+        say(f"{folder.name} is damaged and is replaced")
+        # Renamed first, since a folder that is removed only in part may look complete.
+        shutil.rmtree(folder.rename(unfinished(folder)))
+        # Its files may be hard links to unpacked packages, which are damaged too then.
+        shutil.rmtree(cache.packages(), ignore_errors=True)
 
 
 def _there(folder: Path) -> Future[Path]:
@@ -229,7 +245,12 @@ class _Installation:
     def _bring(self, r: Recipe) -> Path:
         tools = {tool.part: self._coming[tool.part].result() for tool in r.tools}
         self._began[r.part] = time.monotonic()
-        _install(r, self._folders[r.part], tools, self._say, self._children, self._lock)
+        try:
+            _install(r, self._folders[r.part], tools, self._say, self._children, self._lock)
+        except SetupError as error:
+            if damage := integrity.examine_all(tools.values()):
+                raise SetupError(f"{damage}\n{error}") from error
+            raise
         return self._folders[r.part]
 
     def _report_progress(self) -> None:
@@ -291,6 +312,7 @@ def _install(
         )
         version = r.build(Site(making, folder, scratch, runner, say, tools))
         (making / "VERSION").write_text(f"{version}\n")
+        integrity.add_hashes(making, integrity.files_in(making))
         if children.stopped.is_set():
             raise Stopped
         making.rename(folder)

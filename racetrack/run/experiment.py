@@ -16,7 +16,7 @@ from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, engine_folders, read_run, shown
 from racetrack.results.run import Measured, RunArguments, Window
 from racetrack.run import checks, faults
-from racetrack.run.lifecycle import OpenSession, describe_run, recorded_run
+from racetrack.run.lifecycle import OpenSession, damage_explained, describe_run, recorded_run
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
@@ -80,7 +80,10 @@ class Experiment:
             self._announce()
             is_complete = False
             try:
-                with recorded_run(self._folder, guard, self._stop) as recorded:
+                with (
+                    recorded_run(self._folder, guard, self._stop) as recorded,
+                    damage_explained(self._stack),
+                ):
                     result = recorded.text = self._do_steps()
                     is_complete = True
             except SetupError:

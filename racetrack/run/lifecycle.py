@@ -2,14 +2,16 @@
 its description and outcome, clean-up, and repetition of void runs."""
 
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from racetrack import __version__, engines, host, terminal
+from racetrack import __version__, engines, host, integrity, terminal
 from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
+from racetrack.errors import BusyError, SetupError, UsageError
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord, is_void
 from racetrack.run.checks import caveats_of_elsewhere, make_ready, services_of
@@ -74,6 +76,24 @@ def recorded_run(
 
 
 @contextmanager
+def damage_explained(stack: Stack) -> Iterator[None]:
+    """After a failure, look for damaged files in the installed components that the run uses, and
+    report these instead of the failure.
+
+    Raises:
+        SetupError: a component is damaged.
+    """
+    try:
+        yield
+    except (UsageError, SetupError, BusyError):
+        raise
+    except Exception as error:
+        if damage := integrity.examine_all([Path(sys.prefix), *stack.component_folders()]):
+            raise SetupError(f"{damage}\n{error}") from error
+        raise
+
+
+@contextmanager
 def started_session(
     engine: Engine,
     stack: Stack,
@@ -92,7 +112,10 @@ def started_session(
     """
     describe_run(folder, engine, stack, arguments)
     session = open_session(engine, stack, folder, screen, 1.0)
-    with recorded_run(folder, guard, session.stop) as recorded:
+    with (
+        recorded_run(folder, guard, session.stop) as recorded,
+        damage_explained(stack),
+    ):
         session.start_stack()
         session.run_demo()
         yield session

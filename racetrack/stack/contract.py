@@ -370,6 +370,9 @@ class Stack(Protocol):
     def unprepared(self) -> tuple[str, ...]:
         """Services without the prebuilt files that speed up later starts (see prebuilt.py)."""
 
+    def component_folders(self) -> Sequence[Path]:
+        """Return the folders of the installed components of services on this machine."""
+
     def speed_up_next_start(self, say: Say) -> None:
         """Make missing prebuilt files that speed up later starts; call this after `stop`.
 

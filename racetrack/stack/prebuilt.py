@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 
+from racetrack import integrity
 from racetrack.clock import attempts
 from racetrack.stack import jvm, net
 from racetrack.stack.processes import mark
@@ -48,6 +49,8 @@ def keep(source: Path, target: Path) -> bool:
         # Write the copy to disk first: a JVM crashes on an archive that a power cut has truncated.
         os.sync()
         unfinished.rename(target)
+        made = [target] if target.is_file() else integrity.files_in(target)
+        integrity.add_hashes(target.parent.parent, made)
     except OSError:
         _remove(unfinished)
         # Another run may have made the file at the same time.

@@ -7,13 +7,16 @@ Those file systems are in their own mount namespace, which requires root.
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from racetrack import integrity
 from racetrack.config import Settings
+from racetrack.install import cache, folder_of, read_versions
 from racetrack.stack import processes
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
@@ -111,6 +114,39 @@ def test_too_low_a_limit_of_open_files_ends_it_before_anything_starts(
     run = door("/bin/bash", "-c", script)
     assert run.wait() == 3
     assert "needs 4,096 open files, and this shell allows 256" in run.output
+    nothing_left()
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a copy of Kafka, in a cache that shares all other parts."""
+    parts = tmp_path / "cache" / "parts"
+    parts.mkdir(parents=True)
+    for part in (cache.root() / "parts").iterdir():
+        if part.name.startswith("kafka-"):
+            shutil.copytree(part, parts / part.name, ignore=shutil.ignore_patterns("made"))
+        else:
+            (parts / part.name).symlink_to(part)
+    monkeypatch.setenv("RACETRACK_CACHE", str(parts.parent))
+    folder = folder_of("kafka", read_versions())
+    assert folder
+    if not (folder / integrity.HASHES).exists():  # installed by an earlier version
+        integrity.add_hashes(folder, integrity.files_in(folder))
+    return folder
+
+
+def test_a_damaged_jar_is_named_and_its_component_is_not_used_again(
+    own_kafka: Path, door: Callable[..., Door], nothing_left: NothingLeft
+) -> None:
+    (jar,) = own_kafka.glob("libs/kafka-clients-*.jar")
+    os.truncate(jar, jar.stat().st_size // 2)
+    run = door("./run_experiment.sh", CALIBRATION, "1000", "5", "3", "1.0")
+    assert run.wait() == 3
+    assert own_kafka.name in run.output
+    assert f"libs/{jar.name}" in run.output
+    assert "Traceback" not in run.output
+    assert read_run(run_folder(run.output))["outcome"] != "ok"
+    assert folder_of("kafka", read_versions()) is None  # so that the next call installs it
     nothing_left()
 
 

@@ -14,6 +14,7 @@ from racetrack.errors import SetupError
 from racetrack.install import cache
 from racetrack.install.ensure import ensure_recipes, fetching_recipes
 from racetrack.install.recipe import Recipe, Site
+from racetrack.integrity import HASHES
 from tests.install.conftest import small_recipe
 from tests.waiting import wait_until
 
@@ -117,7 +118,7 @@ def test_a_killed_set_up_is_mended_by_the_next(cache_root: Path) -> None:
     killed.wait()
     lines: list[str] = []
     folder = ensure_recipes([small_recipe(whole)], lines.append)["small"]
-    assert sorted(path.name for path in folder.iterdir()) == ["VERSION", "content"]
+    assert sorted(path.name for path in folder.iterdir()) == [HASHES, "VERSION", "content"]
     assert any("interrupted set-up" in line for line in lines), lines
     assert [path.name for path in folder.parent.iterdir()] == [name]
 

@@ -77,7 +77,7 @@ case_harness() {
     begin kstreams
     start_race kstreams &
     until kubectl --namespace racetrack get pod kstreams-0 >/dev/null 2>&1; do sleep "$POLL_S"; done
-    harness=$(pgrep --oldest --full "racetrack.cli run_experiment kstreams")
+    harness=$(pgrep --oldest --full "racetrack run_experiment kstreams")
     kill -KILL "$harness"
     gone_within_time
     "$RIG" down
@@ -182,7 +182,7 @@ case_jobs() {
     begin postgres pgfeed harness
     start_job "$logs" &
     until_engine_runs
-    runner=$(pgrep --oldest --full "racetrack.cli run_experiment pg")
+    runner=$(pgrep --oldest --full "racetrack run_experiment pg")
     kill -INT "$runner"
     code=0 && wait $! || code=$?
     ((code == 130)) || fail "Ctrl-C ended the Job with $code."

@@ -80,6 +80,9 @@ class FakeStack:
     def stop(self, say: Say) -> None:
         self.did.append(("stop", "all"))
 
+    def component_folders(self) -> list[Path]:
+        return []
+
     def speed_up_next_start(self, say: Say) -> None:
         self.did.append(("speed up", "next start"))
 

@@ -21,7 +21,13 @@ from racetrack.probes.heap import HeapProbe
 from racetrack.results.folder import RunFolder, shown
 from racetrack.results.run import DoneFault, FaultLog, LiveLog, Measured, RunArguments, Window
 from racetrack.run import checks
-from racetrack.run.lifecycle import OpenSession, describe_run, prepared, recorded_run
+from racetrack.run.lifecycle import (
+    OpenSession,
+    damage_explained,
+    describe_run,
+    prepared,
+    recorded_run,
+)
 from racetrack.run.live.figures import CollectionWatch, Figures, VerdictWatch
 from racetrack.run.live.load import ENDING, RUNNING, STARTING, LiveLoad, MemoryWatch, Now
 from racetrack.run.live.messages import READS, Messages
@@ -147,7 +153,10 @@ class Live:
         with self._screen.copied_to(self._folder.open_for_lines("start.log")):
             self._describe()
             try:
-                with recorded_run(self._folder, guard, self._stop) as recorded:
+                with (
+                    recorded_run(self._folder, guard, self._stop) as recorded,
+                    damage_explained(self._stack),
+                ):
                     self._start()
                     self._steer()
                     recorded.text = self._finish()

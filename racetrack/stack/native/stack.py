@@ -230,6 +230,10 @@ class NativeStack:
         programs = [self._parts[part] / "bin" / name for part in self._find(service).parts]
         return str(next(path for path in programs if path.exists()))
 
+    def component_folders(self) -> list[Path]:
+        """Return the folders of the installed parts that the services use."""
+        return list(self._parts.values())
+
     def died(self) -> Mapping[str, str]:
         """Return services that ended unexpectedly, with exit code and the end of the log."""
         return {

@@ -1,0 +1,121 @@
+"""Tests that damaged files of installed parts are found after a failure, named, and replaced."""
+
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from racetrack import integrity
+from racetrack.errors import SetupError
+from racetrack.install import cache
+from racetrack.install.ensure import ensure_recipes
+from racetrack.install.recipe import Recipe, Site
+from racetrack.plugins import REPO
+from tests.install.conftest import small_recipe
+
+JAR = "libs/first.jar"
+USE = """
+import os, pathlib, sys
+from racetrack import integrity
+with integrity.in_use(pathlib.Path(sys.argv[1])):
+    """
+
+
+def two_jars(site: Site) -> str:
+    (site.folder / "libs").mkdir()
+    for name in ("first", "second"):
+        (site.folder / "libs" / f"{name}.jar").write_text(name * 1000)
+    return "1.0"
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    return small_recipe(two_jars)
+
+
+@pytest.fixture
+def part(cache_root: Path, recipe: Recipe) -> Path:
+    """Return the folder of an installed part."""
+    return ensure_recipes([recipe], print)["small"]
+
+
+def test_a_part_as_installed_is_not_damaged(part: Path) -> None:
+    (part / "made-later").write_text("more")
+    assert integrity.examine(part) == ""
+    assert integrity.is_usable(part)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "missing"])
+def test_a_damaged_part_is_named_with_its_file_and_installed_again(
+    part: Path, recipe: Recipe, damage: str
+) -> None:
+    (cache.packages()).mkdir()
+    if damage == "missing":
+        (part / JAR).unlink()
+    else:
+        os.truncate(part / JAR, 0 if damage == "empty" else 2500)
+    message = integrity.examine(part)
+    assert part.name in message
+    assert JAR in message
+    assert "second.jar" not in message
+    lines: list[str] = []
+    assert ensure_recipes([recipe], lines.append)["small"] == part
+    assert any(part.name in line and "damaged" in line for line in lines)
+    assert (part / JAR).read_text() == "first" * 1000
+    assert integrity.examine(part) == ""
+    # Files of the part may have been hard links to these packages.
+    assert not cache.packages().exists()
+
+
+def test_a_compiled_module_that_lacks_its_end_is_damage(part: Path) -> None:
+    source = part / "module.py"
+    source.write_text("def answer():\n    return 42\n")
+    compiled = Path(py_compile.compile(str(source), doraise=True) or "")
+    assert integrity.examine(part) == ""
+    os.truncate(compiled, compiled.stat().st_size // 2)
+    assert compiled.name in integrity.examine(part)
+
+
+def test_files_that_are_made_after_the_installation_can_be_added(part: Path) -> None:
+    made = part / "made"
+    made.mkdir()
+    for content in ("first", "second"):  # the second replaces the first
+        (made / "archive").write_text(content)
+        integrity.add_hashes(part, [made / "archive"])
+    assert integrity.examine(part) == ""
+    os.truncate(made / "archive", 3)
+    assert "made/archive" in integrity.examine(part)
+
+
+def test_a_process_that_is_killed_leaves_a_mark(part: Path) -> None:
+    for end, is_killed in (("sys.exit(1)", False), ("os.kill(os.getpid(), 9)", True)):
+        subprocess.run([sys.executable, "-c", USE + end, part], cwd=REPO, check=False)
+        assert integrity.was_killed(part) is is_killed
+    assert not integrity.was_killed(part)
+
+
+@pytest.mark.parametrize("size", [0, 4096])
+def test_a_damaged_tool_is_named_when_it_fails(cache_root: Path, size: int) -> None:
+    def build(site: Site) -> str:
+        shutil.copy(sys.executable, site.folder / "program")
+        return "1.0"
+
+    tool = replace(small_recipe(build), part="tool")
+    folder = ensure_recipes([tool], print)["tool"]
+    os.truncate(folder / "program", size)
+
+    def use(site: Site) -> str:
+        return site.run(site.tools["tool"] / "program", "-c", "", doing="working")
+
+    with pytest.raises(SetupError, match=r"tool.* is damaged: program"):
+        ensure_recipes([replace(small_recipe(use, b"2"), tools=(tool,))], print)
+
+
+def test_the_command_examines_what_is_installed(cache_root: Path) -> None:
+    command = [sys.executable, "-m", "racetrack.install", "--examine", "redis"]
+    assert subprocess.run(command, cwd=REPO, check=False).returncode == 0
