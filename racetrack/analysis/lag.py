@@ -194,6 +194,19 @@ def _parts(
     return generator_ms, broker_ms
 
 
+def generator_late_ms(curves: Curves, start_ms: float, end_ms: float) -> float:
+    """Return the longest time in the window, in milliseconds, by which a pageview was handed over
+    after it was due. A pageview is handed over at the latest when a row includes it, so a generator
+    that stands still and reports nothing is late too."""
+    latest_ms = 0.0
+    for due, handed_over in zip(curves.due, curves.handed_over, strict=True):
+        at_ms, count = handed_over.at_ms[1:], handed_over.count[:-1]
+        within = (at_ms > start_ms) & (at_ms <= end_ms)
+        late_ms = at_ms[within] - times_of(due, count[within] + 1)
+        latest_ms = max(latest_ms, float(np.max(late_ms[np.isfinite(late_ms)], initial=0.0)))
+    return latest_ms
+
+
 @dataclass(frozen=True, eq=False)
 class Age:
     """Lag at every instant, as consecutive stretches between updates; arrays of equal length.

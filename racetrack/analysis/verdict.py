@@ -39,6 +39,7 @@ from racetrack.analysis.lag import (
     age,
     binned,
     distribution,
+    generator_late_ms,
     lag_series,
     percentiles,
     quantile_ms,
@@ -149,7 +150,7 @@ def judge(
     return Verdict(
         kind=judged.kind,
         reason=judged.reason,
-        warnings=_warnings(series, curves.step, end_ms, judged.kind, short),
+        warnings=_warnings(curves, series, end_ms, judged.kind, short),
         threshold_pct=THRESHOLD_PCT,
         from_ms=round(start_ms),
         until_ms=round(end_ms),
@@ -599,15 +600,23 @@ def _step(step: ClockStep) -> str:
 
 
 def _warnings(
-    series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: Shortfalls
+    curves: TrustedCurves, series: LagSeries, end_ms: float, kind: VerdictKind, short: Shortfalls
 ) -> tuple[str, ...]:
-    """Return the warnings of a verdict."""
+    """Return the warnings of a verdict. Those about the generator come before those about the
+    engine, which may be their consequence."""
     found = []
-    if step and step.to_ms < end_ms:
-        found.append(f"A clock was set back by {_step(step)}: only the time before is judged")
+    if curves.step and curves.step.to_ms < end_ms:
+        found.append(
+            f"A clock was set back by {_step(curves.step)}: only the time before is judged"
+        )
     elif end_ms - series.end_ms > BIN_MS:
         found.append(
             f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
+        )
+    late_ms = generator_late_ms(curves, series.start_ms, series.end_ms)
+    if late_ms >= LATE_MS:
+        found.append(
+            f"The generator was up to {late_ms / 1000:.1f} s late, which is part of the lag"
         )
     if kind is VerdictKind.FELL_BEHIND and short.generator:
         found.append(

@@ -216,6 +216,22 @@ def test_a_silent_engine_fell_behind_with_a_warning() -> None:
     assert any("longest gap between two updates" in warning for warning in found.warnings)
 
 
+def test_a_generator_that_stood_still_is_named_before_the_engine() -> None:
+    """All its processes stood still for 3 s, so it reported nothing and the engine got nothing."""
+    began_ms, ended_ms = START_MS + 10_000, START_MS + 13_000
+    recorded = synthetic.curves(SyntheticRun(), np.random.default_rng(SEED))
+
+    def stood_still(curve: Curve) -> Curve:
+        kept = (curve.at_ms <= began_ms) | (curve.at_ms >= ended_ms)
+        return Curve(curve.at_ms[kept], curve.count[kept])
+
+    names = ("due", "handed_over", "processed")
+    found = judge(synthetic.changed(recorded, stood_still, *names), *SyntheticRun().window)
+    generator, engine = found.warnings
+    assert re.search(r"generator was up to (2\.9|3\.\d) s late", generator)
+    assert "longest gap between two updates" in engine
+
+
 SILENT = SyntheticRun(
     warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=35_000, recorded_after_ms=15_000, noise_ms=1
 )
