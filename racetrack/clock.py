@@ -4,6 +4,9 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+# An event that was due this much after the current time has a wrong time: clocks agree better.
+AHEAD_MS = 100.0
+
 
 def now_ms() -> int:
     """Return epoch milliseconds."""

@@ -27,6 +27,8 @@ HEADER = ["at_ms", "curve", "partition", "count"]
 FIRST_LINE = 2  # of the rows
 SAMPLED = ("due", "handed_over", "published")
 NAMES = (*SAMPLED, "processed")
+# Start offsets of the broker. Written when they change, so most runs have no such row.
+DELETED = "deleted"
 # Times may go back by less than this, because two threads write the file. That changes the slope in
 # a window of 30 s by at most 0.1 % of real time (1.5 x step / window), a tenth of the threshold.
 CLOCK_STEP_MS = 20.0
@@ -62,9 +64,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The four counts of a run: a `Curve` for each partition, in the order of `partitions`.
+    """The counts of a run: a `Curve` for each partition, in the order of `partitions`.
 
-    A curve of `processed` is empty if the engine has counted nothing; all others are never empty.
+    A curve of `processed` is empty if the engine has counted nothing; those of `due`, `handed_over`
+    and `published` are never empty. `deleted` is empty if nothing is known of deleted messages.
     """
 
     partitions: tuple[int, ...]
@@ -72,6 +75,7 @@ class Curves:
     handed_over: tuple[Curve, ...]
     published: tuple[Curve, ...]
     processed: tuple[Curve, ...]
+    deleted: tuple[Curve, ...] = ()
 
 
 def read(folder: Path) -> Curves:
@@ -145,7 +149,7 @@ def _parse(path: Path, content: bytes) -> Rows:
 
 
 def _assemble(path: Path, rows: Rows) -> Curves:
-    unknown = sorted({name for name, _ in rows} - set(NAMES))
+    unknown = sorted({name for name, _ in rows} - {*NAMES, DELETED})
     if unknown:
         raise UnreadableFile(path, f"it has curves that this version can't read: {unknown}")
     partitions = tuple(sorted({partition for _, partition in rows}))
@@ -160,7 +164,8 @@ def _assemble(path: Path, rows: Rows) -> Curves:
         table = rows.get((name, partition), np.empty((0, 2))).astype(np.float64)
         return Curve(table[:, 0], table[:, 1])
 
-    return Curves(partitions, *(tuple(curve(name, p) for p in partitions) for name in NAMES))
+    names = (*NAMES, DELETED)
+    return Curves(partitions, *(tuple(curve(name, p) for p in partitions) for name in names))
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ class ClockStep:
 class TrustedCurves(Curves):
     """Curves whose times never decrease. If a clock was set back, they end before that `step`."""
 
-    step: ClockStep | None
+    step: ClockStep | None = None
 
 
 def trusted(curves: Curves) -> TrustedCurves:
@@ -203,10 +208,12 @@ def trusted(curves: Curves) -> TrustedCurves:
         return Curve(at_ms[:end], count[:end])
 
     def cuts(name: str) -> tuple[Curve, ...]:
-        return tuple(cut(curve, name in SAMPLED) for curve in getattr(curves, name))
+        return tuple(cut(curve, name != "processed") for curve in getattr(curves, name))
 
-    due, handed_over, published, processed = map(cuts, NAMES)
-    return TrustedCurves(curves.partitions, due, handed_over, published, processed, first)
+    due, handed_over, published, processed, deleted = map(cuts, (*NAMES, DELETED))
+    return TrustedCurves(
+        curves.partitions, due, handed_over, published, processed, deleted, step=first
+    )
 
 
 def _backwards(curve: Curve) -> NDArray[np.intp]:
@@ -268,6 +275,36 @@ def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
     time (strictly before it if `side` is "left"), and 0 before the first row."""
     rows = np.searchsorted(processed.at_ms, at_ms, "left" if side == "left" else "right")
     return np.concatenate([[0.0], processed.count])[rows]
+
+
+def deleted_unread(curves: Curves) -> int:
+    """Return the number of pageviews that the broker deleted before the engine had counted them.
+
+    A start offset above the engine's count is the sign. An engine may hold messages that the broker
+    has deleted, so pageviews that it has counted by the end of the recording are left out. While it
+    still counts, the number is a lower bound.
+    """
+    curves = trusted(curves)
+    if not any(len(curve.at_ms) for curve in curves.deleted):
+        return 0
+    pairs = zip(curves.deleted, curves.processed, curves.published, strict=True)
+    quiet_ms = np.array([recorded_until_ms(curves) - LONG_GAP_MS, np.inf])
+    return sum(_deleted_unread(*counts, quiet_ms=quiet_ms) for counts in pairs)
+
+
+def _deleted_unread(deleted: Curve, processed: Curve, published: Curve, *, quiet_ms: Floats) -> int:
+    """Return the same number for one partition. An engine has read all that is left if neither it
+    nor the generator counted anything between the two times in `quiet_ms`."""
+    at_ms = np.concatenate([deleted.at_ms, processed.at_ms])
+    by_engine = counted(processed, at_ms, "right")
+    passed = counted(deleted, at_ms, "right") - by_engine
+    if len(processed.at_ms):  # a count of 0 is that of an engine that starts or was killed
+        passed = passed[by_engine > 0]
+    most = float(np.max(passed, initial=0.0))
+    there, done = (counted(curve, quiet_ms, "right") for curve in (published, processed))
+    missing = float(there[1] - done[1])
+    is_quiet = there[0] == there[1] and done[0] == done[1]
+    return max(0, round(missing if most and is_quiet else min(most, missing)))
 
 
 @dataclass(frozen=True)
@@ -409,6 +446,8 @@ class RecentCurves:
         self._lock = threading.Lock()
         self._shared: dict[tuple[str, int], RecentCurve] = defaultdict(RecentCurve)
         self._processed: dict[tuple[str, int], RecentCurve] = defaultdict(RecentCurve)
+        # Engines and partitions of which the broker has deleted events that were not counted.
+        self._deleted_unread: set[tuple[str, int]] = set()
 
     def add(self, engine: str, at_ms: int, curve: str, counts: Iterable[tuple[int, int]]) -> None:
         """Add a row for each (partition, count). `engine` is only used for the curve `processed`;
@@ -419,6 +458,26 @@ class RecentCurves:
                     self._processed[engine, partition].add(at_ms, count)
                 else:
                     self._shared[curve, partition].add(at_ms, count)
+                if (DELETED, partition) in self._shared:
+                    self._note_deleted(partition)
+
+    def _note_deleted(self, partition: int) -> None:
+        """Note which engines have not counted what the broker has deleted. An engine that later
+        counts everything had read it before."""
+        deleted, published = (
+            self._shared.get((name, partition)) for name in (DELETED, "published")
+        )
+        for engine in {name for name, _ in self._processed}:
+            count = self._counted(engine, partition)
+            if deleted and deleted.count[-1] > count:
+                self._deleted_unread.add((engine, partition))
+            elif published and count >= published.count[-1]:
+                self._deleted_unread.discard((engine, partition))
+
+    def has_deleted_unread(self, engine: str) -> bool:
+        """Return whether the broker has deleted events that the engine had not counted."""
+        with self._lock:
+            return any(name == engine for name, _ in self._deleted_unread)
 
     def forget(self, engine: str) -> None:
         """Drop the counts of an engine that was killed and starts from nothing."""
@@ -440,7 +499,10 @@ class RecentCurves:
         return max(0.0, grown * 1000 / over_ms)
 
     def backlog(self, engine: str) -> float | None:
-        """Return the number of events that are due but not counted; None without rows."""
+        """Return the number of events that are due but not counted; None without rows, or if the
+        broker has deleted some of them."""
+        if self.has_deleted_unread(engine):
+            return None
         with self._lock:
             due = {part: of for (name, part), of in self._shared.items() if name == "due"}
             if not due:
@@ -451,7 +513,9 @@ class RecentCurves:
 
     def lag_ms(self, engine: str, now_ms: float) -> float | None:
         """Return the age of the oldest event that is due but not counted, in milliseconds: 0 if
-        there is none, None without rows."""
+        there is none, None without rows or if the broker has deleted some of them."""
+        if self.has_deleted_unread(engine):
+            return None
         with self._lock:
             due = {part: of for (name, part), of in self._shared.items() if name == "due"}
             if not due:
@@ -467,6 +531,10 @@ class RecentCurves:
         """Return the curves of an engine from a time on; None if a sampled curve has no row."""
         with self._lock:
             partitions = tuple(sorted({part for _, part in self._shared}))
+            deleted = tuple(
+                self._shared.get((DELETED, part), RecentCurve()).since(from_ms)
+                for part in partitions
+            )
             if not partitions or any(
                 (name, part) not in self._shared for name in SAMPLED for part in partitions
             ):
@@ -480,4 +548,4 @@ class RecentCurves:
                 for part in partitions
             )
         due, handed_over, published = sampled
-        return Curves(partitions, due, handed_over, published, processed)
+        return Curves(partitions, due, handed_over, published, processed, deleted)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from racetrack.analysis import curves, noise, raw, recovery, views
-from racetrack.analysis.curves import Curves
+from racetrack.analysis.curves import Curves, deleted_unread
 from racetrack.analysis.lag import age, littles_law, littles_law_warning, window_writes
 from racetrack.analysis.verdict import decide_together, judge
+from racetrack.clock import AHEAD_MS
 from racetrack.results.figures import (
     Cost,
     Freshness,
@@ -29,6 +30,10 @@ from racetrack.results.run import Measured, RunRecord, Window
 
 # With fewer events, there is no cost per million, because it would be mostly base load.
 FEWEST_EVENTS = 1_000
+AHEAD = (
+    "A received_at was {:,.0f} ms ahead of the clock, so dt_ms is unknown: the topic has a message"
+    " that the generator did not write, or clocks disagree"
+)
 
 
 def results(folder: Path) -> Results:
@@ -69,6 +74,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
+        deleted_unread_pageviews=deleted_unread(count),
         verdict=verdict,
         start=start,
         views=found_views,
@@ -85,8 +91,28 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         top=top(folder, measured),
         noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
+    if ahead_ms := most_ahead_ms(delays, start_ms, end_ms):
+        found.verdict = _warned(found.verdict, AHEAD.format(ahead_ms))
+    if not found.deleted_unread_pageviews:
+        return _with_effects(found, folder, run, count, arrivals, delays)
+    found.window_writes = None
+    found.reads = tuple(of.model_copy(update={"age": None}) for of in found.reads)
+    return found
+
+
+def _with_effects(
+    found: Results,
+    folder: Path,
+    run: RunRecord,
+    count: Curves,
+    arrivals: Sequence[raw.Arrival],
+    delays: Sequence[raw.Delay],
+) -> Results:
+    """Add the effect of the load profile, the recovery from faults, and the check by Little's law,
+    which all depend on the lag."""
     if run.load:
-        found.load = recovery.load_effect(folder, run.load, measured.paused_ms)
+        paused_ms = run.measured.paused_ms if run.measured else None
+        found.load = recovery.load_effect(folder, run.load, paused_ms)
     if run.faults:
         found.faults = recovery.recoveries(folder, run.faults)
         return found
@@ -94,8 +120,8 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         count,
         arrivals,
         delays,
-        start_ms,
-        end_ms,
+        found.verdict.from_ms,
+        found.verdict.until_ms,
         summary_after_ms=run.summary_after_ms,
     )
     if found.littles_law and not found.littles_law.holds:
@@ -118,7 +144,8 @@ def judged(
     """Return the verdict on the run, the lag of each traced view in the same window, and the lag
     before that window. The verdict is that on the engine's count, or on a traced view if its
     verdict is worse."""
-    traced = views.traced_curves(folder, count.partitions)
+    # Tracer events are among the pageviews that the broker deleted.
+    traced = [] if deleted_unread(count) else views.traced_curves(folder, count.partitions)
     recorded = [count, *(view_curves for _, view_curves in traced)]
     verdict, *of_views = _verdicts(recorded, requested_per_s, measured)
     names = [view.name for view, _ in traced]
@@ -203,16 +230,26 @@ def rates(
 
 def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
     """Return the number of updates in the window; the mean, median and maximum of their freshness
-    (milliseconds); and the seconds from the window's end to the next update."""
-    within = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
+    (milliseconds), None if one is far below 0; and the seconds from the window's end to the next
+    update."""
+    every = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
+    within = [] if most_ahead_ms(delays, start_ms, end_ms) else every
     later_ms = min((d.timestamp_ms for d in delays if d.timestamp_ms > end_ms), default=None)
     return Freshness(
         mean=round(statistics.fmean(within), 1) if within else None,
         p50=round(statistics.median(within), 1) if within else None,
         max=max(within, default=None),
-        updates=len(within),
+        updates=len(every),
         next_update_s=None if later_ms is None else (later_ms - end_ms) / 1000,
     )
+
+
+def most_ahead_ms(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> float:
+    """Return the most by which a `received_at` was ahead of the clock at an update in the window;
+    0 if it was no more than AHEAD_MS."""
+    ahead = (-d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms)
+    most_ms = max(ahead, default=0.0)
+    return most_ms if most_ms > AHEAD_MS else 0.0
 
 
 def costs(

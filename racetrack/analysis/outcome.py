@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from racetrack.analysis import noise
 from racetrack.analysis.verdict import RATE_TOLERANCE
+from racetrack.results.base import Scalar
 from racetrack.results.figures import Results
 from racetrack.results.run import Counts, RunArguments, RunRecord, is_void
 from racetrack.results.verification import Verified, ViewStatus
@@ -21,6 +22,7 @@ def run_outcome(run: RunRecord) -> str:
         wrong_views(verified) if verified and verified.unfit else None,
         _lost(run.measured),
         _refused(run.measured),
+        deleted_unread(run.results.deleted_unread_pageviews, run.settings),
         # At rate 0 the engine has nothing to report.
         _silent(run.results) if run.arguments.pageviews_per_s else None,
         _overcounted(run.results),
@@ -64,6 +66,22 @@ def _lost(measured: Counts) -> str | None:
 def _refused(measured: Counts) -> str | None:
     refused = sum(measured.refused)
     return f"The generator could not publish {refused:,} pageviews" if refused else None
+
+
+def deleted_unread(count: int, settings: Mapping[str, Scalar]) -> str | None:
+    """Return a text on pageviews that the broker deleted before the engine had counted them, and on
+    the setting that limits what it keeps; None if there are none."""
+    if not count:
+        return None
+    kept = settings.get("kafka_retention_bytes", -1)
+    limit, remedy = f"KAFKA_RETENTION_BYTES={kept} keeps", "Raise it, or set it to -1"
+    if settings.get("kafka_bootstrap_servers") or kept == -1:
+        limit = "the topic's retention.ms or retention.bytes keeps"
+        remedy = "Raise it in the Kafka"
+    return (
+        f"The broker deleted {count:,} pageviews before the engine had counted them:"
+        f" {limit} too little for this load. {remedy}, and run it again"
+    )
 
 
 def rate_missed(arguments: RunArguments, results: Results) -> str | None:

@@ -27,6 +27,7 @@ from racetrack.analysis.curves import (
     Floats,
     TrustedCurves,
     UpdateGaps,
+    deleted_unread,
     recorded_until_ms,
     throughput,
     trusted,
@@ -74,6 +75,10 @@ LATE_MS, LATE_SHARE = 1_000.0, 0.5
 EARLY_MS = 100.0
 PLAIN = Precision()
 IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
+DELETED = (
+    "No verdict: the broker deleted {:,} pageviews before the engine had counted them, so its"
+    " backlog and lag are unknown"
+)
 # Times of the looks, in seconds since the rate was set. Later looks are at twice the time of the
 # look before the last.
 LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
@@ -143,6 +148,8 @@ def judge(
     # Check the requested rate, not the offered one: purchases may cause a few pageviews.
     if requested_per_s == 0:
         judged = _Outcome(VerdictKind.UNDECIDED, IDLE)
+    elif deleted := deleted_unread(curves):
+        judged = _Outcome(VerdictKind.UNDECIDED, DELETED.format(deleted))
     elif why_not := _why_not_judged(curves, series, rates) or _ended(series, gaps, updates):
         judged = _Outcome(VerdictKind.UNDECIDED, why_not)
     else:

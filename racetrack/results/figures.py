@@ -209,7 +209,9 @@ class Freshness(StrictModel):
     """Freshness as in the experiment of 2022: current time minus the newest `received_at` that the
     engine has counted, in milliseconds."""
 
-    mean: float | None = Field(description="Mean over updates.")
+    mean: float | None = Field(
+        description="Mean over updates; null if a `received_at` was ahead of the clock."
+    )
     p50: float | None = Field(description="Median.")
     max: float | None = Field(description="Largest.")
     updates: int = Field(description="Number of updates.")
@@ -441,6 +443,11 @@ class Results(StrictModel):
     published_pageviews: int = Field(description="Sum of the end offsets at the end of the run.")
     processed_pageviews: int | None = Field(
         description="Pageviews counted by the engine by the end of the run."
+    )
+    deleted_unread_pageviews: int = Field(
+        default=0,
+        description="Pageviews that the broker deleted before the engine had counted them; a lower"
+        " bound if the engine had not drained. Above 0, all figures that depend on lag are blank.",
     )
     verdict: Verdict
     start: StartLag | None = Field(

@@ -270,8 +270,10 @@ def _kinds(
     folder: Path, rate_set_ms: int, at_ms: float, *, requested_per_s: float, first_ms: float
 ) -> list[VerdictKind]:
     """Return the verdicts at a time, epoch milliseconds, on an engine's count and on each of its
-    traced views."""
+    traced views; none if there can be none, because the broker has deleted part of the backlog."""
     count = curves.read(folder)
+    if curves.deleted_unread(count):
+        return []
     recorded = [count, *(view for _, view in views.traced_curves(folder, count.partitions))]
     found = decide_together(recorded, rate_set_ms, at_ms, requested_per_s, first_ms)
     return [verdict.kind for verdict in found]

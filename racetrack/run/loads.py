@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from racetrack.analysis import capacity, curves, raw, views
+from racetrack.analysis import capacity, curves, outcome, raw, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.curves import Curves, counted, throughput
-from racetrack.config import Settings
+from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
 from racetrack.run.search import LoadSample
@@ -74,15 +74,19 @@ class Load:
 
     def lags(self) -> list[Curves]:
         """Return the curves from which a rate trial computes the lag: those of the engine's count
-        and of each traced view. The highest lag counts."""
-        count = curves.read(self._folder)
+        and of each traced view. The highest lag counts.
+
+        Raises:
+            RacetrackError: the broker has deleted part of the backlog.
+        """
+        count = self._count()
         return [count, *(of for _, of in views.traced_curves(self._folder, count.partitions))]
 
     def _work(self, window: Window, batch_s: float) -> MeasuredWork:
         """Return the throughput of the engine's count, or of a traced view that is slower. Views
         fed by CDC are left out, because this load gives them no backlog. Raise ValueError if there
         are too few updates."""
-        count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
+        count, within = self._count(), (window.start_ms, window.end_ms, batch_s)
         followed = {}
         for view, of in views.traced_curves(self._folder, count.partitions):
             if view.source == self._workload.topic.name:
@@ -92,6 +96,13 @@ class Load:
                     raise ValueError(f"in the view {view.name}, {error}") from error
         name, work = capacity.slowest(capacity.work(count, *within), followed)
         return MeasuredWork(work, name)
+
+    def _count(self) -> Curves:
+        count = curves.read(self._folder)
+        deleted = outcome.deleted_unread(curves.deleted_unread(count), for_record(self._settings))
+        if deleted:
+            raise RacetrackError(f"{deleted}.")
+        return count
 
     def handed_over_per_s(self, window: Window) -> float:
         """Return the rate at which the generator handed pageviews to its Kafka client."""

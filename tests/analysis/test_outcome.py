@@ -60,10 +60,29 @@ def test_of_a_changing_load_what_was_due_in_the_window_is_to_be_achieved() -> No
         ("results", "dt_ms", {"updates": 0, "next_update_s": None}, "no update"),
         ("results", "verdict", {"updates": 0, "next_update_s": None}, "can no longer be read"),
         ("results", "processed_pageviews", 31, "counted 1 of 30 pageviews twice"),
+        ("results", "deleted_unread_pageviews", 7, "deleted 7 pageviews"),
     ],
 )
 def test_each_reason_is_in_the_outcome(where: str, key: str, value: object, expected: str) -> None:
     assert expected in outcome.run_outcome(record({where: {key: value}}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"kafka_retention_bytes": 1_048_576}, "KAFKA_RETENTION_BYTES=1048576"),
+        ({"kafka_retention_bytes": -1}, "retention.ms"),
+        (
+            {"kafka_retention_bytes": 9, "kafka_bootstrap_servers": "there:9092"},
+            "retention.ms or retention.bytes",
+        ),
+    ],
+)
+def test_the_setting_that_limits_what_the_broker_keeps_is_named(
+    settings: dict[str, Any], named: str
+) -> None:
+    run = record({"results": {"deleted_unread_pageviews": 7}, "settings": settings})
+    assert named in outcome.run_outcome(run)
 
 
 @pytest.mark.parametrize(

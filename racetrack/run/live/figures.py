@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from racetrack.analysis import noise, raw, views
-from racetrack.analysis.curves import RecentCurves
+from racetrack.analysis.curves import RecentCurves, deleted_unread
 from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
 from racetrack.probes.noise import NoiseProbe
@@ -82,7 +82,8 @@ class Figures:
             found[f"counted_per_s/{name}"] = recent.rate_per_s("processed", name)
             found[f"lag_ms/{name}/count"] = recent.lag_ms(name, now_ms)
             found[f"backlog/{name}"] = recent.backlog(name)
-            found |= self._view_lags(run, now_ms)
+            if not recent.has_deleted_unread(name):
+                found |= self._view_lags(run, now_ms)
         return found
 
     def slow(self) -> Values:
@@ -246,7 +247,7 @@ class VerdictWatch:
         else:
             from_ms = max(self._from_ms, at_ms - AGAIN_OVER_MS)
             found = judge(curves, from_ms, at_ms, self._requested_per_s)
-            if found.kind is VerdictKind.UNDECIDED:
+            if found.kind is VerdictKind.UNDECIDED and not deleted_unread(curves):
                 return
         self.now = CurrentVerdict(str(found.kind), found.reason)
 

@@ -12,7 +12,7 @@ from racetrack import terminal
 from racetrack.analysis import curves, outcome
 from racetrack.analysis.curves import RecentCurves
 from racetrack.clock import now_ms
-from racetrack.config import Settings
+from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, SetupError
 from racetrack.live.contract import Action, Message, Refused
@@ -346,12 +346,21 @@ class Live:
                 actions=self._log.actions,
                 replay_of=self._arguments.replay_of,
             )
-        outcomes = {name: self._services.texts.get(name, "ok") for name in self._verdicts}
+        outcomes = {name: self._outcome_of(name) for name in self._verdicts}
         for name, text in outcomes.items():
             with self._folder.recording_of(name) as run:
                 run.measured, run.outcome = measured, text
         self._screen.say(f"  {shown(self._folder.path)}")
         return outcome.joined(outcomes)
+
+    def _outcome_of(self, name: str) -> str:
+        if failed := self._services.texts.get(name):
+            return failed
+        if not self._recent.has_deleted_unread(name):
+            return "ok"
+        recorded = curves.read(self._folder.of(name).path)
+        settings = for_record(self._stack.settings)
+        return outcome.deleted_unread(curves.deleted_unread(recorded), settings) or "ok"
 
     def _stop(self) -> None:
         self._now.phase = ENDING
