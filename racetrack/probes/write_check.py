@@ -70,6 +70,7 @@ def check_writes(
     Raises:
         WriteCheckError: the check failed. The message ends with the tail of the broker's log,
             if there is one here.
+        NewPartitions: the topic has partitions that the generator does not know.
     """
     try:
         _write_acknowledged(where.kafka, while_waiting)
@@ -150,6 +151,7 @@ def _check_arrivals(where: Endpoints, topic: str, while_waiting: Callable[[], No
         stats = control.stats(quietly=True)
     sent = _sent(stats)
     first = ends = offsets.end_offsets(ARRIVED_WITHIN_S)
+    offsets.require_known(ends, sent)
     for _ in attempts(ARRIVED_WITHIN_S, CHECK_EVERY_S):
         lost = [p for p, end in enumerate(ends) if end < sent[p] and end == first[p]]
         if not lost:

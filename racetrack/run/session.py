@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from racetrack.analysis import recovery
+from racetrack.analysis import curves, recovery
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes import heap, nodes, top
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
-from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
+from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets, TopicsProbe
 from racetrack.probes.cdc import ConnectorProbe
 from racetrack.probes.loadgen import LOAD_CSV, ArrivalsProbe, Control, LoadDriver, Settled, settle
 from racetrack.probes.memory import MemoryFile
@@ -57,6 +57,11 @@ LAG_EVERY_S = 2.0
 FIRST_RUN = (
     "This is a first run: {} started without class archives, which later runs have. CPU and memory"
     " may be higher than there."
+)
+
+DELETED_CHANGES = (
+    "The broker deleted the first {:,} messages of {}: it is unknown whether the engine had read"
+    " them. Keep more (KAFKA_RETENTION_BYTES, or the Kafka's own limits), or verify the views."
 )
 
 
@@ -182,6 +187,7 @@ class Session:
         )
         self.begin(self._arrivals)
         self.begin(EndOffsetsProbe(broker, self._curves, self._outage_of("broker")))
+        self.begin(TopicsProbe(where.kafka, self._workload.topic.name, self._cdc_topics()))
         for run in self._runs:
             run.begin_to_load()
         for run in self._runs:
@@ -371,6 +377,8 @@ class Session:
         return all(self._has_recovered(run.folder.path) for run in self._runs)
 
     def _has_recovered(self, path: Path) -> bool:
+        if curves.deleted_unread(curves.read(path)):
+            return True  # the lag is unknown from now on
         if self._recorded and not recovery.is_over(
             recovery.recoveries(path, self._faults.record())
         ):
@@ -470,6 +478,7 @@ class Session:
                 )
                 for run in self._runs
             }
+        self._note_deleted_changes()
         return {
             run.engine.name: Counts(
                 paused_ms=paused_ms,
@@ -481,6 +490,15 @@ class Session:
             )
             for run in self._runs
         }
+
+    def _note_deleted_changes(self) -> None:
+        """Record a caveat if the broker has deleted change events. Engines don't count them, so
+        whether they had been read is unknown."""
+        probe = self.probe(TopicsProbe)
+        for topic, count in (probe.deleted if probe else {}).items():
+            for run in self._runs:
+                with self._folder.recording_of(run.engine.name) as record:
+                    record.caveats = (*record.caveats, DELETED_CHANGES.format(count, topic))
 
     def verify(self) -> dict[str, Verified]:
         """Compare every view of each engine with the sources. Call `account` before, which pauses
@@ -577,6 +595,10 @@ class Session:
         self._closing.callback(probe.stop)
         (self._probes if among is None else among).append(probe)
         probe.start()
+
+    def _cdc_topics(self) -> list[str]:
+        tables = self._workload.tables if "debezium" in self._engine.needs else ()
+        return [self._workload.cdc_topic(table) for table in tables]
 
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)

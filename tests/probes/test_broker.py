@@ -25,10 +25,11 @@ class Client:
 
     def __init__(self, answers: Sequence[Sequence[int]]) -> None:
         self._answers = list(answers)
+        self.partitions = [1, 0]
 
     def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
-        """Return a topic with two partitions."""
-        found = SimpleNamespace(error=None, partitions={1: None, 0: None})
+        """Return a topic with these partitions."""
+        found = SimpleNamespace(error=None, partitions=dict.fromkeys(self.partitions))
         return SimpleNamespace(topics={topic: found})
 
     def offsets_for_times(
@@ -70,6 +71,22 @@ def test_offsets_come_in_the_order_of_the_partitions() -> None:
 def test_an_answer_without_offsets_is_reported_with_its_reason(second: int, says: str) -> None:
     with pytest.raises(broker.OffsetsError, match=says):
         topic((3, second)).end_offsets(within_s=0.1)
+
+
+def test_partitions_that_a_topic_gets_are_named() -> None:
+    client = Client([(3, 5)])
+    endpoint = KafkaEndpoint("here:9092")
+    found = broker.TopicOffsets(endpoint, "pageviews", lambda _settings: cast(Consumer, client))
+    assert found.end_offsets() == [3, 5]
+    found.require_same_partitions()
+    client.partitions += [2, 3]
+    with pytest.raises(broker.NewPartitions, match="'pageviews' got partitions 2, 3"):
+        found.require_same_partitions()
+
+
+def test_end_offsets_of_unknown_partitions_are_no_difference_of_counts() -> None:
+    with pytest.raises(broker.NewPartitions, match="partition 1 "):
+        topic((3, 0)).end_offsets_reaching([3], within_s=0.1)
 
 
 def test_an_error_that_passes_is_retried() -> None:

@@ -3,7 +3,7 @@ left."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class Idle(Probe):
 
     name = "Nothing"
     due = 0
+    deleted: Mapping[str, int] = {}
 
     def __init__(self, *_: object) -> None:
         super().__init__()
@@ -108,6 +109,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     for name, fake in {
         "ArrivalsProbe": Idle,
         "EndOffsetsProbe": Idle,
+        "TopicsProbe": Idle,
         "TopicOffsets": Broker,
         "Control": Generator,
     }.items():
