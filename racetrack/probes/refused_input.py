@@ -4,6 +4,7 @@ Engines seldom report all three. The engine's log is searched first. Then its in
 from just before the engine's last count, and each message is checked against the workload's schema.
 """
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -172,6 +173,26 @@ def explain(
         return find(texts, workload, KafkaInput(kafka), Avro(registry), counted)
     except (KafkaException, NotReady):
         return None  # the topics can't be read; the failure itself is reported
+
+
+def future_message(
+    newest_ms: int, ahead_ms: float, workload: Workload, topics: Input, counted: Mapping[int, int]
+) -> str | None:
+    """Return a text on the message of the main topic that was due at `newest_ms`, `ahead_ms` ahead
+    of the clock when the engine counted it; None if it is not found."""
+    field, digits = workload.topic.due_field, str(newest_ms).encode()
+    for message in topics.since(workload.topic.name, counted):
+        value = message.value or b""
+        if digits not in value or fault_of(value, workload.topic):
+            continue
+        if json.loads(value)[field] == newest_ms:
+            return (
+                f"{message.topic}/{message.partition} at offset {message.offset} is"
+                f" {ahead_ms / 1000:,.1f} s ahead of the clock: field {field} is {newest_ms}. The"
+                " generator did not write it. Keep other producers out of the topic, and run it"
+                " again."
+            )
+    return None
 
 
 def find(

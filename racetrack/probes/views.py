@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from racetrack import environment
-from racetrack.clock import wait_until
+from racetrack.clock import AHEAD_MS, wait_until
 from racetrack.config import REPO
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import EngineFailed, RacetrackError
@@ -39,6 +39,7 @@ class DelayProbe(Probe):
         self._lost_ms: int | None = None
         self.name = f"The progress of {engine.title}"
         self.newest: Summary | None = None
+        self.ahead: Summary | None = None  # the first update that counts an event of the future
         self._engine, self._stack, self._curves = engine, stack, curves
         self._dt_log = folder.open_for_lines(f"{engine.name}_sample_dt.log")
 
@@ -94,6 +95,8 @@ class DelayProbe(Probe):
         )
         if self._lost_ms is None:
             self.newest = now
+        if now.dt_ms < -AHEAD_MS:
+            self.ahead = self.ahead or now
 
     def _take_progress(self, now: Progress) -> None:
         self.counted[now.partition] = now.total

@@ -136,6 +136,8 @@ def _start(start: StartLag) -> str:
 def _delay(dt: Freshness) -> str:
     if not dt.updates:
         return _line("delay", "dt_ms n/a: no update in the judged window")
+    if dt.p50 is None:
+        return _line("delay", "dt_ms n/a: a received_at was ahead of the clock")
     return _line(
         "delay",
         f"dt_ms median {_number(dt.p50, '{:,.0f}')}, mean {_number(dt.mean, '{:,.0f}')},"

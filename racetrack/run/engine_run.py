@@ -5,10 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from racetrack.engines.contract import DemoError, Engine
+from confluent_kafka import KafkaException
+
+from racetrack.engines.contract import DemoError, Engine, Summary
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes import refused_input
 from racetrack.probes.base import CurvesFile, HadOutage, Probe
@@ -59,6 +61,7 @@ class EngineRun:
         self.services = engine.services_in(stack.settings)
         self.delay = DelayProbe(engine, stack, folder, curves, had_outage)
         self.probes: list[Probe] = []  # the probes that have been started
+        self._is_explained = False  # whether the message of `delay.ahead` was searched
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
         self._loaded: Future[float] | None = None
         # Types of the tables' columns when the demo was loaded, see `SchemasProbe`.
@@ -132,6 +135,21 @@ class EngineRun:
             check_services(self._stack, self.engine, besides)
             for probe in self.probes:
                 probe.check()
+        if (ahead := self.delay.ahead) and not self._is_explained:
+            self._is_explained = True
+            self._require_none_of_the_future(ahead)
+
+    def _require_none_of_the_future(self, ahead: Summary) -> None:
+        """Fail if the input has the message whose time is ahead of the clock. If it has none, a
+        clock was set, which the analysis finds."""
+        topics = refused_input.KafkaInput(self._stack.endpoints.kafka)
+        workload = find_workload(self._stack.settings.workload)
+        with suppress(KafkaException):
+            found = refused_input.future_message(
+                ahead.max_received_at_ms, -ahead.dt_ms, workload, topics, self.delay.counted
+            )
+            if found:
+                raise RacetrackError(found)
 
     @contextmanager
     def explaining_failures(self) -> Iterator[None]:

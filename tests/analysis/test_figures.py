@@ -84,6 +84,15 @@ def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
     assert recorded == pytest.approx(expected, abs=0.06)
 
 
+def test_no_freshness_is_below_zero(folder: Path) -> None:
+    with (folder / "steady_sample_dt.log").open("a") as log:
+        log.write(f"timestamp={START_MS + 2500}, total=4, max_received_at=9, dt_ms=-3590510\n")
+    results = figures.results(folder)
+    assert (results.dt_ms.mean, results.dt_ms.p50, results.dt_ms.max) == (None, None, None)
+    assert results.dt_ms.updates == 3
+    assert any("3,590,510 ms ahead" in warning for warning in results.verdict.warnings)
+
+
 def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
     recorded = raw.delays(folder, "steady")
     found = figures.delay(recorded, START_MS + 600, START_MS + 1_000)

@@ -75,6 +75,15 @@ def line(
     return found.line("An Engine") if found else None
 
 
+def test_a_message_of_the_future_is_named() -> None:
+    now_ms = 1_795_000_000_000
+    late = {**GOOD, "received_at": now_ms + 3_600_000}
+    topics = Topics(pageview(0, 3), pageview(2, 5, b"hello"), pageview(2, 7, late))
+    found = refused_input.future_message(now_ms + 3_600_000, 3_599_500, SHOP, topics, {2: 6})
+    assert found and found.startswith("pageviews/2 at offset 7 is 3,599.5 s ahead")
+    assert refused_input.future_message(now_ms + 1, 1, SHOP, topics, {}) is None
+
+
 def test_an_ordinary_message_has_no_fault() -> None:
     for url in ("/products/7", "/profiles/7", "/", "/about/\n\U0001f642"):
         assert fault_of(json.dumps({**GOOD, "url": url}).encode(), SHOP.topic) is None
