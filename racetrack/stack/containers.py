@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 
+from racetrack import cgroups
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
@@ -125,7 +126,7 @@ class CGroup:
             mounts = (proc / "self/mountinfo").read_text().splitlines()
         except OSError:
             lines, mounts = [], []
-        paths = {name: path for line in lines for name, path in _controllers(line)}
+        paths = cgroups.controller_paths(lines)
         where = paths.get("cpuacct", paths.get("", ""))
         if container_id not in where:
             raise NotVisible(
@@ -161,23 +162,10 @@ class CGroup:
         return int(self.memory.read_text())
 
 
-def _controllers(line: str) -> list[tuple[str, str]]:
-    """Return (controller, path) pairs of a line in /proc/PID/cgroup; for version 2, ("", path)."""
-    _, names, path = line.split(":", 2)
-    return [(name, path) for name in names.split(",")]
-
-
 def _folder(mounts: list[str], controller: str, path: str) -> Path:
-    """Return the folder of a control group. The hierarchy of groups may be mounted anywhere, and
-    perhaps only a part of it."""
-    for line in mounts:
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split(" ", 2)
-        root, mounted = before.split()[3:5]
-        fits = controller in options.split(",") if controller else kind == "cgroup2"
-        if fits and kind.startswith("cgroup"):
-            within = path.removeprefix(root) if root != "/" else path
-            return Path(mounted) / within.lstrip("/")
+    """Return the folder of a control group."""
+    if found := cgroups.levels(mounts, controller, path):
+        return found[0]
     raise NotVisible(
         f"No control group hierarchy{f' of {controller}' if controller else ''} is mounted here, so"
         " the CPU and memory of a container can't be measured. Set RUNTIME=native."

@@ -17,6 +17,7 @@ from racetrack.stack.compose.names import PROJECT, SERVICE
 from racetrack.stack.compose.project import HARNESS, STARTED_BY
 from racetrack.stack.containers import CGroup, Live, Unseen
 
+NO_LIMIT = "that of the machine or of Docker's own control group, since its container has no limit"
 VERSIONS = "racetrack.versions"  # label of images built here: part → version, as JSON
 
 
@@ -82,11 +83,14 @@ class Containers:
     def ending(self, container_id: str) -> str:
         """Return how a container ended, in a few words."""
         try:
-            state = self._inspect(container_id)["State"]
+            described = self._inspect(container_id)
         except NotFound:
             return "its container was removed"
+        state = described["State"]
         if state.get("OOMKilled"):
-            return "killed by the kernel, because memory ran out"
+            limit = described["HostConfig"].get("Memory")
+            own = f"its container may use {limit / 2**30:.1f} GiB" if limit else NO_LIMIT
+            return f"killed by the kernel, because memory ran out: {own}"
         if state["Status"] != "exited":
             return f"its container is {state['Status']}"
         return f"exit code {state['ExitCode']}"

@@ -51,7 +51,7 @@ def read_all(described: Iterable[Mapping[str, Any]]) -> list[Pod]:
 def _read(described: Mapping[str, Any]) -> Pod:
     status = described["status"]
     (container,) = status.get("containerStatuses") or [{}]
-    ended = _ending(container)
+    ended = _ending(container, described["spec"])
     return Pod(
         name=described["metadata"]["name"],
         service=described["metadata"]["labels"][SERVICE],
@@ -72,14 +72,22 @@ def _image(container: Mapping[str, Any]) -> str:
     return f"{name}@{digest.rpartition('@')[2]}" if "@" in digest else f"{name} (id {digest})"
 
 
-def _ending(container: Mapping[str, Any]) -> str:
+def _ending(container: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Return how the container ended, even if it has been started again since then."""
     for state in (container.get("state", {}), container.get("lastState", {})):
         if ended := state.get("terminated"):
             if ended.get("reason") == MEMORY_RAN_OUT:
-                return "killed by the kernel, because memory ran out"
+                return f"killed by the kernel, because memory ran out: {_memory(container, spec)}"
             return f"exit code {ended['exitCode']}"
     return ""
+
+
+def _memory(container: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """Return whose memory ran out when the kernel killed this container."""
+    limits = {of["name"]: of.get("resources", {}).get("limits", {}) for of in spec["containers"]}
+    if limit := limits.get(container["name"], {}).get("memory"):
+        return f"its container may use {limit} (docs/cluster.md)"
+    return "that of its node, since its container has no limit"
 
 
 def problems(status: Mapping[str, Any]) -> Iterator[str]:

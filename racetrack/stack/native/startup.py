@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from racetrack.cgroups import MemoryKills, how_killed
 from racetrack.errors import RacetrackError
 from racetrack.stack.processes import log_tail
 from racetrack.stack.service import Context, NativeService, NotReady, wait_until_ready
@@ -26,16 +27,18 @@ class RunningService:
     log: Path
     was_killed: bool = False  # set by `NativeStack.kill`
 
+    def __post_init__(self) -> None:
+        self._memory = MemoryKills(self.process.pid)
+
     @property
     def has_ended(self) -> bool:
         """True if the main process has exited."""
         return self.process.poll() is not None
 
     def ending(self) -> str:
-        """Return the exit code or signal of the main process, and the end of the log."""
-        code = self.process.poll()
-        killed = code is not None and code < 0
-        how = f"killed by signal {-code}" if killed and code else f"exit code {code}"
+        """Return the exit code or signal of the main process, whether memory ran out, and the end
+        of the log."""
+        how = how_killed(self.process.poll() or 0, self._memory.describe())
         return f"{how}; the end of its log:\n{log_tail(self.log)}"
 
 

@@ -7,6 +7,7 @@ import pytest
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.pods import Pod
 
+OUT_OF_MEMORY = {"exitCode": 137, "reason": "OOMKilled"}
 RUNNING = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
@@ -23,7 +24,12 @@ def pod(state: dict[str, Any] = RUNNING, *, ready: bool = False, **status: Any) 
         [
             {
                 "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
-                "spec": {"nodeName": "node1"},
+                "spec": {
+                    "nodeName": "node1",
+                    "containers": [
+                        {"name": "mysql", "resources": {"limits": status.pop("limits", {})}}
+                    ],
+                },
                 "status": {
                     "phase": "Running",
                     "conditions": [{"type": "Ready", "status": str(ready)}],
@@ -51,17 +57,21 @@ def test_an_image_is_named_by_its_digest_where_a_registry_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "problem"),
+    ("ended", "limits", "problems"),
     [
-        ({"exitCode": 3, "reason": "Error"}, "exit code 3"),
-        ({"exitCode": 137, "reason": "OOMKilled"}, "killed by the kernel, because memory ran out"),
+        ({"exitCode": 3, "reason": "Error"}, {}, ["exit code 3"]),
+        (OUT_OF_MEMORY, {"memory": "64Mi"}, ["memory ran out", "container may use 64Mi"]),
+        (OUT_OF_MEMORY, {"cpu": "1"}, ["memory ran out", "its node"]),
     ],
 )
 def test_one_that_ended_has_a_problem_even_if_it_was_started_again(
-    ended: dict[str, Any], problem: str
+    ended: dict[str, Any], limits: dict[str, str], problems: list[str]
 ) -> None:
-    assert pod({"terminated": ended}).problem == problem
-    assert pod(last={"terminated": ended}).problem == problem
+    for found in (
+        pod({"terminated": ended}, limits=limits),
+        pod(last={"terminated": ended}, limits=limits),
+    ):
+        assert all(problem in found.problem for problem in problems)
 
 
 def test_an_image_that_is_nowhere() -> None:
