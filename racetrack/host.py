@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from racetrack import cgroups
+
 if TYPE_CHECKING:
-    from racetrack.results.run import Machine
+    from racetrack.results.run import CpuQuota, Machine
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSES = Path("/proc")
@@ -38,10 +40,41 @@ def describe(cpuinfo: Path = CPUINFO) -> "Machine":
         cpu_model=cpu.get("model name") or platform.processor(),
         cpu_numbers=cpu_numbers(cpu),
         cores=len(usable_cores()),
-        memory_gib=round(psutil.virtual_memory().total / 2**30, 2),
+        cpu_quotas=cpu_quotas({}),
+        memory_gib=round(memory()[1] / 2**30, 2),
         kernel=platform.release(),
         os=platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
     )
+
+
+def cpu_quotas(
+    services: Mapping[str, Sequence[int]], proc: Path = PROCESSES
+) -> "tuple[CpuQuota, ...]":
+    """Return the CPU quotas of the control groups of these services' processes and of this process,
+    except those that allow all cores. Of several quotas of a process, the smallest counts."""
+    from racetrack.results.run import CpuQuota
+
+    processes = {"harness": [os.getpid()], **services}
+    groups = cgroups.cpu_quotas(processes, proc)
+    limited = sorted((cores, group) for group, (cores, _) in groups.items())
+    found, rest = [], {name for name, pids in processes.items() if pids}
+    every = len(rest)
+    for cores, group in limited:
+        names = rest.intersection(groups[group][1])
+        rest -= names
+        if names and cores < len(usable_cores()):
+            listed = () if len(names) == every else tuple(sorted(names))
+            found.append(CpuQuota(cores=round(cores, 3), group=str(group), services=listed))
+    return tuple(found)
+
+
+def memory(proc: Path = PROCESSES) -> tuple[int, int]:
+    """Return the used and the total bytes of memory: of the machine, or of a control group of this
+    process with a smaller limit."""
+    machine, limits = psutil.virtual_memory(), cgroups.memory_limits(os.getpid(), proc)
+    found = [(limit, cgroups.memory_used(group)) for group, limit in limits.items()]
+    total, used = min([(machine.total, machine.total - machine.available), *found])
+    return used, total
 
 
 def cpu_numbers(cpu: Mapping[str, str]) -> str:

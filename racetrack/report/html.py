@@ -15,6 +15,7 @@ from markupsafe import Markup
 from racetrack import __version__
 from racetrack.analysis.capacity import scale_of
 from racetrack.analysis.intervals import CONFIDENCE
+from racetrack.analysis.noise import describe_quotas
 from racetrack.clock import utc_now
 from racetrack.report import scaling, searches, summary
 from racetrack.report.chart_data import Chart, Floats, Line, for_page
@@ -205,10 +206,14 @@ def _comparisons(table: Table) -> list[dict[str, Any]]:
 
 def _run(run: Run, charts: Sequence[Chart], gaps: Sequence[str]) -> dict[str, Any]:
     record, results = run.record, run.record.results
+    quotas = record.machine.cpu_quotas
     facts: dict[str, Mapping[str, Any]] = {
         "Arguments": record.arguments.model_dump(exclude_unset=True) if record.arguments else {},
         "Versions": record.versions,
-        "Machine": record.machine.model_dump(exclude_unset=True),
+        "Machine": {
+            **record.machine.model_dump(exclude_unset=True, exclude={"cpu_quotas"}),
+            **({"cpu_quotas": describe_quotas(quotas)} if quotas else {}),
+        },
         "Changed settings": changed_settings(record),
         "Counted": {
             "published_pageviews": results.published_pageviews,

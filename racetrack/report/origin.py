@@ -61,10 +61,11 @@ def origins_of_plan(record: RepeatedRuns, folder: Path | None = None) -> list[Or
         tags = [piece.tag for piece in record.pieces if piece.engine == engine and piece.tag]
         paths = {run_beside(folder, tag) for tag in tags} if folder else set()
         runs = [read_run(path) for path in paths if path]
-        place = (record.workload, runtime, str(record.machine))
+        place = (record.workload, runtime)
         origins += [
-            Origin(engine, *place, run.versions, changed_settings(run)) for run in runs
-        ] or [Origin(engine, *place)]
+            Origin(engine, *place, str(run.machine), run.versions, changed_settings(run))
+            for run in runs
+        ] or [Origin(engine, *place, str(record.machine))]
     return origins
 
 

@@ -128,7 +128,10 @@ def _section(results: Sequence[EngineResult], root: str) -> str:
     days = {day for of in results for day in (of.measured_from, of.measured_until)}
     when = " to ".join(dict.fromkeys((min(days), max(days))))
     memory = "" if machine.memory_gib is None else f", {machine.memory_gib:.0f} GiB"
-    heading = f"{first.workload}: {machine.cpu_model}{numbers}, {machine.cores} cores{memory}"
+    quota = f", {machine.quota}" if machine.quota else ""
+    heading = (
+        f"{first.workload}: {machine.cpu_model}{numbers}, {machine.cores} cores{quota}{memory}"
+    )
     parts = [
         f"\n## {heading}\n\nRuntime {first.runtime}, measured {when}.\n\n",
         _overall(results, root),

@@ -237,6 +237,7 @@ def slug_of_place(machine: Machine, runtime: str) -> str:
         NOISE_WORDS.sub(" ", machine.cpu_model),
         machine.cpu_numbers,
         f"{machine.cores}-cores" if machine.cores else "",
+        machine.quota,
         memory,
         "" if runtime == "native" else runtime,
     ]

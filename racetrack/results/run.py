@@ -19,12 +19,19 @@ from racetrack.results.verification import Verified
 
 SCHEMA_VERSION: Literal[4] = 4
 VOID = "Void: "
+THROTTLED = f"{VOID}the CPU quota"
 
 
 def is_void(outcome: str) -> bool:
     """Return whether the run is void because other programs or machines disturbed it. It has to be
     repeated."""
     return outcome.startswith(VOID)
+
+
+def is_throttled(outcome: str) -> bool:
+    """Return whether the run is void because of a CPU quota, which would make a repetition void,
+    too."""
+    return outcome.startswith(THROTTLED)
 
 
 class RunArguments(StrictModel):
@@ -54,6 +61,22 @@ class RunArguments(StrictModel):
     )
 
 
+class CpuQuota(StrictModel):
+    """CPU quota of a control group that contains processes of the run."""
+
+    cores: float = Field(gt=0, description="CPU seconds per second.")
+    group: str = Field(description="Folder of the control group.")
+    services: tuple[str, ...] = Field(
+        default=(),
+        description="Services in the group, and `harness`, if no smaller quota limits them; empty:"
+        " all.",
+    )
+
+    def __str__(self) -> str:
+        services = f" for {', '.join(self.services)}" if self.services else ""
+        return f"{self.cores:g} cores{services}"
+
+
 class Machine(StrictModel):
     """Machine of the run."""
 
@@ -64,7 +87,12 @@ class Machine(StrictModel):
         " the same cpu_model.",
     )
     cores: int | None = Field(default=None, ge=1, description="CPUs that this process may use.")
-    memory_gib: float | None = Field(default=None, description="Main memory.")
+    cpu_quotas: tuple[CpuQuota, ...] = Field(
+        default=(), description="CPU quotas that allow the run less than all cores."
+    )
+    memory_gib: float | None = Field(
+        default=None, description="Main memory, or a smaller limit of a control group."
+    )
     kernel: str = Field(default="", description="Release of the kernel.")
     os: str = Field(default="", description="Name of the Linux distribution.")
 
@@ -73,7 +101,13 @@ class Machine(StrictModel):
             "?" if of is None else f"{of:g}" for of in (self.cores, self.memory_gib)
         )
         numbers = f" ({self.cpu_numbers})" if self.cpu_numbers else ""
-        return f"{self.cpu_model}{numbers}, {cores} cores, {memory_gib} GiB"
+        parts = (f"{cores} cores", self.quota, f"{memory_gib} GiB")
+        return ", ".join(filter(None, (f"{self.cpu_model}{numbers}", *parts)))
+
+    @property
+    def quota(self) -> str:
+        """The CPU quotas in words, without their groups; empty if there are none."""
+        return f"CPU quota {' and '.join(map(str, self.cpu_quotas))}" if self.cpu_quotas else ""
 
 
 class Step(StrictModel):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from racetrack import environment
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings
+from racetrack.config import Settings, heaps_of_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, SetupError, UsageError
 from racetrack.probes import write_check
@@ -27,6 +27,7 @@ BLANK = " Its CPU and memory can't be measured from here, so they are blank."
 RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
+SHARED_HEAPS = ("kafka_heap", "schema_registry_heap", "connect_heap")
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
@@ -73,6 +74,10 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         say(line)
     require_usable(engine, stack)
     resources.pin_harness(stack.settings)
+    if stack.runtime == "native":  # containers are in groups of their own
+        own = [name for member in engine.members for name in heaps_of_engine(member.name)]
+        for line in resources.memory_warnings(stack.settings, (*SHARED_HEAPS, *own)):
+            say(line)
     stack.prepare(needed_services(engine), say)
     for member in engine.members:
         require_known_clock(member, stack)

@@ -5,8 +5,6 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import psutil
-
 from racetrack import config, host
 from racetrack.config import load
 from racetrack.results.repeats import ComparisonRecord, PlannedRun
@@ -90,7 +88,7 @@ def _reads(workload_name: str) -> dict[str, str]:
 
 def _heaps(engine: str) -> dict[str, str]:
     """Return the settings for the heap sizes of an engine."""
-    whole_mib = psutil.virtual_memory().total >> 20
+    whole_mib = host.memory()[1] >> 20
     mib = max(1, int(whole_mib * HEAP_SHARE) // HEAP_STEP_MIB) * HEAP_STEP_MIB
     return {
         name.upper(): f"{mib}" if name.endswith("_mib") else f"{mib}m"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 
+from racetrack import host
 from racetrack.analysis import capacity, curves, outcome, raw, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.curves import Curves, counted, throughput
@@ -121,5 +121,5 @@ def settings_for(settings: Settings) -> Settings:
     its backlog in the broker, which is at most 30 s of its work."""
     if settings.kafka_retention_bytes >= 0:
         return settings
-    kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)
+    kept = int(host.memory()[1] * KEPT_OF_MEMORY / settings.pageviews_partitions)
     return settings.model_copy(update={"kafka_retention_bytes": kept})

@@ -3,15 +3,16 @@
 import errno
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
-from racetrack import plugins
+from racetrack import cgroups, plugins
 from racetrack.config import Settings
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
+from racetrack.units import parse_size_bytes
 
 # Settings that assign cores: only measured services and the harness can have cores of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
@@ -76,6 +77,23 @@ def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Seq
 
 def _listed(cores: frozenset[int] | set[int], between: str = ", ") -> str:
     return between.join(map(str, sorted(cores)))
+
+
+def memory_warnings(settings: Settings, heaps: Iterable[str], proc: Path = PROC) -> Iterator[str]:
+    """Yield a warning for each control group of this process whose memory limit is smaller than
+    these heaps, given as names of settings, are together."""
+    sizes = {name: str(getattr(settings, name)) for name in heaps}
+    total = sum(
+        int(size) << 20 if size.isdigit() else parse_size_bytes(size) for size in sizes.values()
+    )
+    for group, limit in cgroups.memory_limits(os.getpid(), proc).items():
+        if limit < total:
+            listed = ", ".join(f"{name.upper()}={size}" for name, size in sizes.items())
+            yield (
+                f"The control group {group} may use {limit / 2**30:.1f} GiB of memory, and the"
+                f" heaps up to {total / 2**30:.1f} GiB ({listed}), so the kernel may kill a"
+                " service. Raise this limit, or lower the heaps."
+            )
 
 
 def is_on_tmpfs(folder: Path, proc: Path = PROC) -> bool:

@@ -30,6 +30,7 @@ const unique = (values) => [...new Set(values)];
 const machineOf = (result) => result.path.split("/")[1];
 const describe = ({ machine, runtime }) => [
   `${machine.cpu_model}${machine.cpu_numbers ? ` (${machine.cpu_numbers})` : ""}`, `${machine.cores} cores`,
+  ...(machine.cpu_quotas || []).map(({ cores, services }) => `CPU quota ${cores} cores${services.length ? ` for ${list(services)}` : ""}`),
   `${number(machine.memory_gib, 0)} GiB`, runtime].join(", ");
 const nameOf = (result) => result.title + (result.variant ? ` (${result.variant})` : "");
 const list = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from racetrack import host
 from racetrack.live.contract import Action, Refused
 from racetrack.probes.heap import HeapProbe
 from racetrack.results.search import PAGEVIEWS
@@ -98,7 +97,7 @@ class MemoryWatch:
 
     def __init__(self, stack: Stack, heaps: HeapProbe) -> None:
         self._stack, self._heaps = stack, heaps
-        self._machine = Forecast("machine", _machine, settles_s=SETTLES_S)
+        self._machine = Forecast("machine", host.memory, settles_s=SETTLES_S)
         self._of_heaps: dict[str, Forecast] = {}
         self._of_data: dict[Path, Forecast] = {}
         self._folders: dict[Path, DataFolder] = {}
@@ -135,11 +134,6 @@ class MemoryWatch:
     def _heap(self, service: str) -> tuple[int, int]:
         floor = self._heaps.floors[service]
         return floor.used, floor.limit
-
-
-def _machine() -> tuple[int, int]:
-    memory = psutil.virtual_memory()
-    return memory.total - memory.available, memory.total
 
 
 TRACERS = "tracer_events"  # their rate is too low to need a control
