@@ -14,7 +14,7 @@ import numpy as np
 from racetrack.analysis.raw import RESOURCES, NoiseRow, increase
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import VOID, RunRecord, Window
+from racetrack.results.run import THROTTLED, VOID, CpuQuota, RunRecord, Window
 
 # Rows cover an interval if the first and last of them are at most this far from its ends.
 REACH_MS = 2_000
@@ -29,12 +29,13 @@ MEMORY_WARNING_PCT = 1.0
 
 @dataclass(frozen=True)
 class Gate:
-    """Limits for a valid run: the largest steal time and CPU use of other programs, and the lowest
-    core speed. The defaults are those of `.env`."""
+    """Limits for a valid run: the largest steal time, CPU use of other programs and time at a CPU
+    quota, and the lowest core speed. The defaults are those of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
     core_speed_pct: float = 0.0
+    throttled_pct: float = 1.0
 
     @classmethod
     def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
@@ -52,6 +53,11 @@ class Gate:
         if not figures:
             return ""
         found = []
+        if self.throttles(figures):
+            found.append(
+                f"a CPU quota stopped processes for {figures.throttled_pct:.1f} % of a core's time"
+                f" (more than {self.throttled_pct:g} %)"
+            )
         foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
         if foreign is not None and foreign > self.foreign_cpu_pct:
             found.append(
@@ -69,6 +75,10 @@ class Gate:
                 f" (less than {self.core_speed_pct:g} %)"
             )
         return f"in the measured window {' and '.join(found)}" if found else ""
+
+    def throttles(self, figures: NoiseFigures) -> bool:
+        """Return whether CPU quotas stopped the run for longer than the limit."""
+        return (figures.throttled_pct or 0.0) > self.throttled_pct
 
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
@@ -130,6 +140,7 @@ def _of_machine(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> Noi
         seconds=round(seconds, 3),
         foreign_cpu_pct=None if ours_pct is None else round(used_pct - ours_pct, 2),
         steal_pct=_pct(grew([row.steal_s for row in rows]), machine_s) or 0.0,
+        throttled_pct=share([row.throttled_s for row in rows]),
         busy_pct=busy_pct,
         machine_busy_pct=_pct(busy_s, machine_s) or 0.0,
         harness_cpu_pct=share([row.harness_s for row in rows]) or 0.0,
@@ -176,17 +187,34 @@ def _ours_s(row: NoiseRow) -> float | None:
     return None if row.services_s is None else row.services_s + row.harness_s
 
 
-def why_void(figures: NoiseFigures | None, gate: Gate | None) -> str | None:
+def why_void(
+    figures: NoiseFigures | None, gate: Gate | None, quotas: Sequence[CpuQuota] = ()
+) -> str | None:
     """Return why an interval is void because of noise; None if it is valid, or if noise was not
-    measured."""
-    return f"{VOID}{reasons}." if gate and (reasons := gate.exceeded_by(figures)) else None
+    measured. `quotas` are those that the run had from its start."""
+    if not (figures and gate and (reasons := gate.exceeded_by(figures))):
+        return None
+    if not (quotas and gate.throttles(figures)):
+        return f"{VOID}{reasons}."
+    return (
+        f"{THROTTLED} of {describe_quotas(quotas)} is too small: {reasons}. Raise it, or run"
+        " outside of this group. To accept such runs, set NOISE_GATE=false."
+    )
+
+
+def describe_quotas(quotas: Sequence[CpuQuota]) -> str:
+    """Return CPU quotas and their control groups in words."""
+    return " and ".join(f"{quota} (control group {quota.group})" for quota in quotas)
 
 
 def why_window_is_void(
-    rows: Sequence[NoiseRow], window: Window, settings: Mapping[str, Scalar]
+    rows: Sequence[NoiseRow],
+    window: Window,
+    settings: Mapping[str, Scalar],
+    quotas: Sequence[CpuQuota] = (),
 ) -> str | None:
     """Return why a window of a run with these settings is void; None if it is valid."""
-    return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings))
+    return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings), quotas)
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
@@ -202,7 +230,9 @@ def warnings(run: RunRecord) -> list[str]:
         return []
     found = []
     if not Gate.of(run.settings) and (reasons := Gate().exceeded_by(figures)):
-        found.append(f"Noisy machine: {reasons}. The gate was off (NOISE_GATE).")
+        quotas = describe_quotas(run.machine.cpu_quotas)
+        which = f" The CPU quota is {quotas}." if quotas and Gate().throttles(figures) else ""
+        found.append(f"Noisy machine: {reasons}.{which} The gate was off (NOISE_GATE).")
     waited_pct = figures.waited_for_memory_pct
     if waited_pct is not None and waited_pct > MEMORY_WARNING_PCT:
         found.append(

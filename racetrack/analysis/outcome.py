@@ -29,7 +29,7 @@ def run_outcome(run: RunRecord) -> str:
         wrong_views(verified) if verified else None,
         # Noise is checked before the rate: it may be why the rate was missed, and then repeating
         # the run may help.
-        noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
+        noise.why_void(run.results.noise, noise.Gate.of(run.settings), run.machine.cpu_quotas),
         rate_missed(run.arguments, run.results),
     )
     return next((reason for reason in reasons if reason), "ok")

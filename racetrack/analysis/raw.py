@@ -67,7 +67,7 @@ class NoiseRow:
 
     Fields in seconds are cumulative since the machine or the services started. `machine_s` is the
     elapsed time summed over all cores. `waited_s` is, by resource, the time during which at least
-    one process waited for it.
+    one process waited for it. `throttled_s` is the time for which CPU quotas stopped the run.
     """
 
     at_ms: int
@@ -81,6 +81,7 @@ class NoiseRow:
     mhz: float | None
     waited_s: Mapping[str, float | None]
     core_mib_per_s: float | None
+    throttled_s: float | None = None
     machine: str = ""  # the harness's machine if empty
 
 
@@ -259,6 +260,7 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
         mhz=_optional(row["mhz"]),
         waited_s={name: _optional(row[f"waited_for_{name}_s"]) for name in RESOURCES},
         core_mib_per_s=_optional(row["core_mib_per_s"]),
+        throttled_s=_optional(row.get("throttled_s") or ""),  # older folders do not have it
     )
 
 

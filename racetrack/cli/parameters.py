@@ -31,7 +31,7 @@ Exit codes:
     2    an argument or a setting can't be used
     3    something is missing that could not be installed, or can't be used
     4    the machine, a port or the stack is in use
-    5    the run is void, because other programs used the machine
+    5    the run is void, because other programs used the machine, or a CPU quota stopped it
     6    a condition of --fail-if holds
     130  interrupted by Ctrl-C; 143 by SIGTERM
 """

@@ -1,4 +1,5 @@
-"""Noise of the machine during a run: CPU time of other programs, and the speed of a core."""
+"""Noise of the machine during a run: CPU time of other programs, time for which CPU quotas stopped
+the run, and the speed of a core."""
 
 import hashlib
 import itertools
@@ -6,8 +7,10 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from racetrack import cgroups
 from racetrack.clock import now_ms
 from racetrack.host import ProcessTree, stat_fields
 from racetrack.probes.base import Probe
@@ -84,6 +87,7 @@ COLUMNS = (
     "mhz",
     *(f"waited_for_{name}_s" for name in RESOURCES),
     "core_mib_per_s",
+    "throttled_s",
 )
 
 
@@ -195,6 +199,28 @@ class ServicesMeter:
         return self._before.get(name, 0.0) + now
 
 
+class ThrottledMeter:
+    """Time for which CPU quotas of control groups stopped services or this process."""
+
+    def __init__(
+        self, services: Callable[[], Mapping[str, Sequence[int]]], proc: Path = PROCESSES
+    ) -> None:
+        self._groups = Listed(
+            lambda: list(cgroups.cpu_quotas({"harness": [os.getpid()], **services()}, proc))
+        )
+        self._last: dict[Path, float] = {}
+        self._total_s = 0.0
+
+    def throttled_s(self) -> float:
+        """Return the seconds since the first call, summed over cores and groups."""
+        for group in self._groups():
+            with suppress(OSError):  # its container has ended
+                now_s = cgroups.throttled_s(group)
+                self._total_s += max(0.0, now_s - self._last.get(group, now_s))
+                self._last[group] = now_s
+        return self._total_s
+
+
 class NoiseProbe(Probe):
     """Writes `noise.csv`: a row of `COLUMNS` per second. `services` is None if the engine's
     processes are unknown; then the engine can't be distinguished from other programs."""
@@ -202,9 +228,14 @@ class NoiseProbe(Probe):
     name = "The noise of the machine"
 
     def __init__(
-        self, services: ServicesMeter | None, harness: HarnessMeter, folder: RunFolder
+        self,
+        services: ServicesMeter | None,
+        harness: HarnessMeter,
+        throttled: ThrottledMeter,
+        folder: RunFolder,
     ) -> None:
         super().__init__()
+        self._throttled = throttled
         self._services, self._harness, self._programs = services, harness, ProgramsMeter()
         self._cores = CoresSpeed()
         self._csv = folder.open_for_lines("noise.csv")
@@ -228,5 +259,6 @@ class NoiseProbe(Probe):
         services_s = self._services.cpu_s() if self._services else None
         others = (programs_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
         waited = map(waited_s, RESOURCES)
-        numbers = (*seconds, *others, *waited, self._cores.mean_mib_per_s())
+        speed, throttled_s = self._cores.mean_mib_per_s(), self._throttled.throttled_s()
+        numbers = (*seconds, *others, *waited, speed, throttled_s)
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

@@ -29,7 +29,7 @@ from racetrack.results.figures import (
     WindowWrites,
 )
 from racetrack.results.folder import shown
-from racetrack.results.run import DoneFault, RunArguments, RunRecord, is_void
+from racetrack.results.run import DoneFault, RunArguments, RunRecord, is_throttled, is_void
 from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
@@ -87,7 +87,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         *_costs(run, results),
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
-        *([_line("next", NEXT)] if is_void(run.outcome) else []),
+        *([_line("next", NEXT)] if is_void(run.outcome) and not is_throttled(run.outcome) else []),
         *(_line("caveat", caveat) for caveat in caveats_of(run)),
         *(describe_verification(run.verified) if run.verified else []),
     ]
@@ -260,12 +260,15 @@ def _noise(found: NoiseFigures | None) -> list[str]:
     speed = ""
     if found.core:
         speed = f"; core speed {found.core.pct:.0f} % of the run's fastest second"
+    stopped = ""
+    if found.throttled_pct:
+        stopped = f"; CPU quota stopped processes {found.throttled_pct:.1f} % of a core's time"
     return [
         _line(
             "noise",
             f"harness {found.harness_cpu_pct:.1f} % of a core, other programs"
             f" {_number(found.foreign_cpu_pct, '{:.1f}')} %; hypervisor took"
-            f" {found.steal_pct:.1f} % of the CPU time{speed}",
+            f" {found.steal_pct:.1f} % of the CPU time{speed}{stopped}",
         )
     ]
 

@@ -246,6 +246,11 @@ class NoiseFigures(StrictModel):
     steal_pct: float = Field(
         description="CPU time that the hypervisor gave to others, percent of all cores' time."
     )
+    throttled_pct: float | None = Field(
+        default=None,
+        description="Time for which CPU quotas of control groups stopped services or the harness,"
+        " percent of one core.",
+    )
     busy_pct: float = Field(description="All CPU time used, percent of one core.")
     machine_busy_pct: float = Field(description="All CPU time used, percent of all cores' time.")
     harness_cpu_pct: float = Field(

@@ -10,7 +10,10 @@ from racetrack.results.run import Machine, Window
 
 PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 
-VOID = "Reason why noise made this window void; null if valid. Void windows are repeated."
+VOID = (
+    "Reason why noise made this window void; null if valid. Void windows are repeated, except at a"
+    " CPU quota."
+)
 
 # A bound on the lag is raised to at least this many update intervals.
 INTERVALS = 2

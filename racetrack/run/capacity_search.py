@@ -2,7 +2,7 @@
 within bounds."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TypeVar
@@ -17,8 +17,8 @@ from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import searches
-from racetrack.results.folder import RunFolder, named_folder, write_record
-from racetrack.results.run import RunArguments
+from racetrack.results.folder import RunFolder, named_folder, read_run, write_record
+from racetrack.results.run import RunArguments, Window
 from racetrack.results.search import (
     LimitRecord,
     LimitRun,
@@ -134,6 +134,7 @@ class CapacitySearch:
             with started as session:
                 load = Load(session, folder.path, self._settings)
                 saturation = Saturation(load, folder.path, self._start_per_s, self._durations)
+                self.record.machine = read_run(folder.path).machine  # with quotas of containers
                 warm = saturation.warm_up()
                 run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
                 yield MeasuredRun(self, load, folder, run, saturation)
@@ -232,6 +233,10 @@ class MeasuredRun:
         p99_ms = math.inf if made.ended_early else made.lag_p99_ms
         return search.TrialResult(p99_ms, self._update_interval_ms, is_offered)
 
+    def _why_void(self, noise: Sequence[raw.NoiseRow], window: Window) -> str | None:
+        record = self._of.record
+        return self._of.why_void(noise, window, record.settings, record.machine.cpu_quotas)
+
     @property
     def _update_interval_ms(self) -> float:
         return self._record.update_interval_ms or 0.0
@@ -248,7 +253,7 @@ class MeasuredRun:
             handed_over_per_s=self._load.handed_over_per_s(window),
             cpu_s_per_million=self._load.cpu_s_per_million(window, worked),
             core=core_speed(noise, window.start_ms, window.end_ms),
-            void=self._of.why_void(noise, window, self._of.record.settings),
+            void=self._why_void(noise, window),
         )
 
     def _try_rate(self, per_s: int, bound_ms: float) -> RateTrial:
@@ -265,5 +270,5 @@ class MeasuredRun:
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
             core=core_speed(noise, lag.window.start_ms, lag.window.end_ms),
-            void=self._of.why_void(noise, lag.window, self._of.record.settings),
+            void=self._why_void(noise, lag.window),
         )

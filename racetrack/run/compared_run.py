@@ -231,16 +231,20 @@ class ComparedRun:
     def _capacity(self, run: PlannedRun, window: Window, made: MeasuredWork, bound: str) -> Piece:
         noise = raw.noise(self._folder.path)
         cpu_s = self._load.cpu_s_per_million(window, made)
-        own = read_run(self._folder.path).engine_services
+        record = read_run(self._folder.path)
+        settings, quotas = for_record(self._settings), record.machine.cpu_quotas
         return Piece(
             **dict(run),
             pageviews_per_s=None,
             tag=self._folder.tag,
             window=window,
-            outcome=why_window_is_void(noise, window, for_record(self._settings)) or "ok",
+            outcome=why_window_is_void(noise, window, settings, quotas) or "ok",
             figures={
                 "capacity_per_s": made.work.per_s,
-                "saturated_cpu_s_per_million": sum(cpu_s.get(name, 0.0) for name in own) or None,
+                "saturated_cpu_s_per_million": sum(
+                    cpu_s.get(name, 0.0) for name in record.engine_services
+                )
+                or None,
                 "idle_share_pct": 100 * made.work.idle_share,
             },
             is_lower_bound=bool(bound),

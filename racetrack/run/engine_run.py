@@ -17,7 +17,7 @@ from racetrack.probes.base import CurvesFile, HadOutage, Probe
 from racetrack.probes.cdc import PurchasesProbe, SchemasProbe, Types, newest_types
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.nodes import NodesProbe
-from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
+from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter, ThrottledMeter
 from racetrack.probes.usage import CgroupProbe, Meter, UsageProbe
 from racetrack.probes.views import DelayProbe, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
@@ -217,7 +217,8 @@ def usage_probes(
     if not stack.unmeasurable:
         services = ServicesMeter(meter, kept_apart, stack.helpers)
         known = services if engine.processes(stack) or stack.agents else None
-        found.append(NoiseProbe(known, HarnessMeter(meter.pids), folder))
+        throttled = ThrottledMeter(meter.pids)
+        found.append(NoiseProbe(known, HarnessMeter(meter.pids), throttled, folder))
     return found
 
 

@@ -13,7 +13,14 @@ from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, SetupError, UsageError
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.results.run import QueryRecord, RunArguments, RunRecord, TracedViewRecord, is_void
+from racetrack.results.run import (
+    QueryRecord,
+    RunArguments,
+    RunRecord,
+    TracedViewRecord,
+    is_throttled,
+    is_void,
+)
 from racetrack.run.checks import caveats_of_elsewhere, make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Say, Stack
@@ -178,15 +185,16 @@ def repeat_while_void(
     screen: Screen,
     guard: terminal.Guard,
 ) -> Made:
-    """Call `once`, and repeat it at most REPEATS times while its result is void. Return the last
-    result, which may be void too. Print the reason for each repetition.
+    """Call `once`, and repeat it at most REPEATS times while its result is void, but not because of
+    a CPU quota, which stays. Return the last result, which may be void too. Print the reason for
+    each repetition.
 
     Raises:
         Interrupted: a signal was received.
     """
     made = once()
     for repeat in range(1, REPEATS + 1):
-        if not (why := why_void(made)):
+        if not (why := why_void(made)) or is_throttled(why):
             break
         screen.heading(f"{why} Again, repeat {repeat} of {REPEATS} at most")
         guard.rearm()

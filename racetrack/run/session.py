@@ -12,7 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from racetrack import host
 from racetrack.analysis import curves, recovery
+from racetrack.analysis.noise import describe_quotas
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
@@ -154,6 +156,13 @@ class Session:
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as record:
             record.versions |= self._stack.versions()
+            # `describe_run` did not know the processes of the services.
+            quotas = host.cpu_quotas(self._processes())
+            record.machine = record.machine.model_copy(update={"cpu_quotas": quotas})
+        if quotas:
+            self._screen.remark(
+                f"CPU quota: {describe_quotas(quotas)}. If it stops the run, the run is void."
+            )
         for run in self._runs:
             require_known_clock(run.engine, self._stack)
             if self._stack.agents:  # otherwise `describe_run` has recorded these caveats

@@ -158,6 +158,21 @@ def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
         assert ("other programs used 30.0 %" in why if why else False) is void
 
 
+def test_time_at_a_quota_is_counted_in_the_interval_and_unknown_in_older_folders(
+    tmp_path: Path,
+) -> None:
+    numbers = [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,800" for s in range(21)]
+    stopped_s = [0.3 * min(s, 10) for s in range(21)]
+    recent = [f"{row},{count_s:.3f}" for row, count_s in zip(numbers, stopped_s, strict=True)]
+    for columns, lines, expected in (
+        (COLUMNS, recent, [30.0, 0.0]),
+        (COLUMNS[:-1], numbers, [None, None]),
+    ):
+        (tmp_path / "noise.csv").write_text("\n".join([",".join(columns), *lines]) + "\n")
+        found = [over(raw.noise(tmp_path), *ends) for ends in ((0, 10), (10, 20))]
+        assert [figures and figures.throttled_pct for figures in found] == expected
+
+
 def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     lines = [",".join(COLUMNS)]
     speeds = (*[800] * 11, *[600] * 11)

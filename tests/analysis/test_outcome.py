@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from racetrack.analysis import lag, outcome, raw
+from racetrack.analysis import lag, noise, outcome, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.results.figures import LittlesLaw
+from racetrack.results.run import is_throttled
 from simulations import synthetic
 from simulations.synthetic import SyntheticRun, changed
 from tests.records import NOISE_FIGURES, record, verified
@@ -103,6 +104,33 @@ def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
     assert outcome.exit_code(found) == (5 if expected else 0)
     off = {**GATE, "noise_gate": False}
     assert outcome.run_outcome(record({"results": noise, "settings": off})) == "ok"
+
+
+QUOTA = {"cores": 0.7, "group": "/sys/fs/cgroup/cpu/small", "services": ["broker", "steadyd"]}
+
+
+@pytest.mark.parametrize("throttled_pct", [None, 0.0, 0.9, 64.3])
+@pytest.mark.parametrize("quotas", [[], [QUOTA]])
+def test_a_run_that_a_cpu_quota_stopped_is_void_and_the_quota_is_named(
+    throttled_pct: float | None, quotas: list[dict[str, object]]
+) -> None:
+    run = {
+        "results": {"noise": {**NOISE_FIGURES, "throttled_pct": throttled_pct}},
+        "machine": {"cores": 2, "cpu_quotas": quotas},
+    }
+    stopped = record({**run, "settings": GATE})
+    found = outcome.run_outcome(stopped)
+    is_void = throttled_pct == 64.3
+    assert outcome.exit_code(found) == (5 if is_void else 0)
+    # A quota that the run had from its start will stop it again.
+    assert is_throttled(found) is (is_void and bool(quotas))
+    off = record({**run, "settings": {**GATE, "noise_gate": False}})
+    assert outcome.run_outcome(off) == "ok"
+    assert ("NOISE_GATE=false" in found) is is_throttled(found)
+    for text in (found, *noise.warnings(off)) if is_void else ():
+        assert "64.3 % of a core's time" in text
+        for part in ("0.7 cores", "broker, steadyd", "/sys/fs/cgroup/cpu/small"):
+            assert (part in text) is bool(quotas)
 
 
 def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wrong() -> None:

@@ -14,6 +14,7 @@ from racetrack.probes.noise import (
     NoiseProbe,
     ProgramsMeter,
     ServicesMeter,
+    ThrottledMeter,
     machine_s,
     mhz,
 )
@@ -143,7 +144,12 @@ def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
     folder = RunFolder.create(tmp_path, "steady", "1")
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as service:
         meter = Meter(lambda: {"service": [service.pid]})
-        probe = NoiseProbe(ServicesMeter(meter, {}, list), HarnessMeter(meter.pids), folder)
+        probe = NoiseProbe(
+            ServicesMeter(meter, {}, list),
+            HarnessMeter(meter.pids),
+            ThrottledMeter(meter.pids),
+            folder,
+        )
         probe.start()
         give_up_s = time.monotonic() + 60
         while len(rows := raw.noise(folder.path)) < 4 and time.monotonic() < give_up_s:

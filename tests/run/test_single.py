@@ -10,7 +10,7 @@ from racetrack import terminal
 from racetrack.config import load
 from racetrack.errors import BusyError, UsageError
 from racetrack.results.folder import RunFolder
-from racetrack.results.run import RunArguments
+from racetrack.results.run import THROTTLED, RunArguments
 from racetrack.run import experiment, lifecycle
 from racetrack.terminal import Screen
 from tests.run.fakes import FakeEngine, FakeStack
@@ -93,6 +93,8 @@ def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
         ([VOID, "ok"], 2),
         ([VOID, VOID, "The broker ended"], 3),
         ([VOID] * 4, 4),
+        ([f"{THROTTLED} of 0.7 cores is too small."], 1),
+        ([VOID, f"{THROTTLED} of 0.7 cores is too small."], 2),
     ],
 )
 def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
