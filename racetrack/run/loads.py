@@ -37,7 +37,7 @@ class Load:
 
     def __init__(self, session: Session, folder: Path, settings: Settings) -> None:
         self.session, self._folder = session, folder
-        self._workload = find_workload(settings.workload)
+        self._settings, self._workload = settings, find_workload(settings.workload)
 
     def offer(self, per_s: int) -> None:
         """Set the rate without printing it; for rates that change every second."""

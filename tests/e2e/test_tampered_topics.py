@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
-from racetrack.analysis.raw import complete_rows
+from racetrack.analysis.raw import rows_of
 from racetrack.clock import now_ms
 from racetrack.probes import broker
 from racetrack.probes.base import CurvesFile
@@ -49,7 +49,7 @@ def test_start_offsets_that_changed_are_recorded(
     curves = CurvesFile(folder)
 
     def found() -> list[dict[str, str]]:
-        rows = complete_rows(folder.path / "curves.csv")
+        rows = rows_of(folder.path / "curves.csv", dict)
         return [row for row in rows if row["curve"] == "deleted"]
 
     probe = broker.EndOffsetsProbe(loadgen.broker, curves)

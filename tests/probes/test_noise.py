@@ -151,12 +151,14 @@ def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
             folder,
         )
         probe.start()
-        give_up_s = time.monotonic() + 60
-        while len(rows := raw.noise(folder.path)) < 4 and time.monotonic() < give_up_s:
-            probe.check()
-            time.sleep(0.1)
-        probe.stop()
-        service.kill()
+        try:
+            give_up_s = time.monotonic() + 60
+            while len(rows := raw.noise(folder.path)) < 4 and time.monotonic() < give_up_s:
+                probe.check()
+                time.sleep(0.1)
+        finally:
+            probe.stop()
+            service.kill()
     assert len(rows) >= 4
     assert all(row.core_mib_per_s for row in rows)
     seconds = (rows[-1].at_ms - rows[0].at_ms) / 1000
