@@ -33,6 +33,7 @@ CODE = (
     "racetrack/results/__init__.py",
     "racetrack/results/json_file.py",
     "racetrack/workloads/contract.py",
+    "racetrack/workloads/message.py",
     "racetrack/stack/__init__.py",
     "racetrack/stack/contract.py",
     "racetrack/stack/applicability.py",

@@ -148,7 +148,7 @@ def test_a_row_is_read_as_the_probe_writes_it(tmp_path: Path) -> None:
 
 def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
     lines = [",".join(COLUMNS)]
-    lines += [f"{START_MS + 1000 * s},{2 * s},{0.3 * s},0,,0,0,0.5,,,," for s in range(11)]
+    lines += [f"{START_MS + 1000 * s},{2 * s},{0.3 * s},0,,0,0,0.5,,,,,," for s in range(11)]
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     gate = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
@@ -176,7 +176,9 @@ def test_time_at_a_quota_is_counted_in_the_interval_and_unknown_in_older_folders
 def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     lines = [",".join(COLUMNS)]
     speeds = (*[800] * 11, *[600] * 11)
-    lines += [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}" for s, of in enumerate(speeds)]
+    lines += [
+        f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}," for s, of in enumerate(speeds)
+    ]
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     edges_ms = [START_MS + ms for ms in (0, 9_500, 10_500, 20_500, 60_000)]
     recorded = raw.noise(tmp_path)

@@ -145,7 +145,7 @@ def node_rows(node: str, machine: str, services: float, foreign: float, shift_ms
     """Return rows of `noise_nodes.csv`, one per second, with shares of a core."""
     return "".join(
         f"{1000 * s + shift_ms},{node},{machine},{2 * s},{(services + foreign) * s},0,"
-        f"{(services + foreign) * s},{services * s},0,1,,,,,\n"
+        f"{(services + foreign) * s},{services * s},0,1,,,,,,\n"
         for s in range(31)
     )
 
@@ -158,7 +158,7 @@ def write_noise(path: Path, here: str, nodes: str) -> None:
 
 def test_the_worst_machine_decides(tmp_path: Path) -> None:
     here = "".join(
-        f"{1000 * s},{2 * s},{0.1 * s},0,{0.1 * s},0,{0.1 * s},1,,,,,\n" for s in range(31)
+        f"{1000 * s},{2 * s},{0.1 * s},0,{0.1 * s},0,{0.1 * s},1,,,,,,\n" for s in range(31)
     )
     nodes = node_rows("n1", "m1", 0.5, 0.02) + node_rows("n2", "m2", 0.5, 0.3)
     write_noise(tmp_path, here, nodes)
@@ -170,7 +170,7 @@ def test_the_worst_machine_decides(tmp_path: Path) -> None:
 
 def test_nodes_on_the_harness_s_machine_are_not_foreign(tmp_path: Path) -> None:
     here = "".join(
-        f"{1000 * s},{2 * s},{0.9 * s},0,{0.9 * s},0,{0.1 * s},1,,,,,\n" for s in range(31)
+        f"{1000 * s},{2 * s},{0.9 * s},0,{0.9 * s},0,{0.1 * s},1,,,,,,\n" for s in range(31)
     )
     nodes = node_rows("n1", "", 0.5, 0, 300) + node_rows("n2", "", 0.25, 0, 700)
     write_noise(tmp_path, here, nodes)
@@ -179,7 +179,7 @@ def test_nodes_on_the_harness_s_machine_are_not_foreign(tmp_path: Path) -> None:
 
 
 def test_a_node_without_samples_leaves_the_noise_unknown(tmp_path: Path) -> None:
-    here = "".join(f"{1000 * s},{2 * s},0,0,0,0,0,1,,,,,\n" for s in range(31))
+    here = "".join(f"{1000 * s},{2 * s},0,0,0,0,0,1,,,,,,\n" for s in range(31))
     write_noise(tmp_path, here, node_rows("n1", "m1", 0.5, 0).split("10000", 1)[0])
     assert noise.over(raw.noise(tmp_path), 5_000, 25_000) is None
 

@@ -211,7 +211,7 @@ class PlayedBack:
             used_s = self._spec.busy_cores + foreign_pct / 100
             noise = [
                 f"{at},{2 * s},{100 + used_s * s},0,{90 + used_s * s},"
-                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,"
+                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,,"
                 for at, s in ((int(start_ms + 1000 * s), s) for s in seconds)
             ]
             files["noise.csv"] = [",".join(COLUMNS), *noise]

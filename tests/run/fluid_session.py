@@ -148,7 +148,7 @@ class FluidSession(OnClock):
             busy_s = self._cpu_s + self._foreign_s
             self._noise.write(
                 f"{self._clock.now_ms()},{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},"
-                f"{self._cpu_s:.2f},0,0.5,,,,,\n"
+                f"{self._cpu_s:.2f},0,0.5,,,,,,\n"
             )
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
