@@ -22,8 +22,9 @@ APT_UNFINISHED="$CACHE/apt-unfinished"
 JAVA_OLDEST=17 JAVA_NEWEST=21
 JAVAS=/usr/lib/jvm
 SYSTEM_JAVA=
-# Characters that class paths, URLs or configuration files can't contain; as in cache.py.
-REFUSED='[]:,;"'"'"'`\$%#?*{}[<>|&!^[:cntrl:]]'
+# Other characters are wrong in a class path, a URL (Deephaven's = and é) or a configuration file.
+# The same as in cache.py.
+REFUSED='[^A-Za-z0-9 /._@+~()-]'
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
 import glob, importlib.util, os, sys

@@ -14,8 +14,9 @@ from racetrack.install.commands import Say
 
 UNFINISHED = ".tmp-"
 SCRATCH = "-scratch"
-# Characters that class paths, URLs or configuration files can't contain; as in bootstrap.sh.
-REFUSED = re.compile(r"""[]:,;"'`\\$%#?*{}[<>|&!^\x00-\x1f\x7f]""")
+# Other characters are wrong in a class path, a URL (Deephaven's = and é) or a configuration file.
+# The same as in bootstrap.sh.
+REFUSED = re.compile("[^A-Za-z0-9 /._@+~()-]")
 
 
 def root() -> Path:

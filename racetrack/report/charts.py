@@ -365,6 +365,8 @@ def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
     partitions and counted from the beginning of the window. Counted from the topic's creation, they
     would be so large that the gaps between the curves would be invisible."""
     until_ms = curve_files.recorded_until_ms(curves)
+    if not np.isfinite(until_ms):
+        raise curve_files.CurvesError("A clock was set back to before the first row.")
     first_ms = max(parts[0].at_ms[0] for parts in (curves.due, curves.published))
     every_ms = max(GRID_MS, np.ceil((until_ms - first_ms) / INSTANTS / GRID_MS) * GRID_MS)
     at_ms = np.arange(first_ms, until_ms + 1, every_ms)

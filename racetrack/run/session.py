@@ -386,13 +386,16 @@ class Session:
         return all(self._has_recovered(run.folder.path) for run in self._runs)
 
     def _has_recovered(self, path: Path) -> bool:
+        load = self._load.record() if self._load else None
+        peaked = load is not None and load.peak_until_ms is not None
+        if not self._recorded and not peaked:
+            return True
         if curves.deleted_unread(curves.read(path)):
             return True  # the lag is unknown from now on
         if self._recorded and not recovery.is_over(
             recovery.recoveries(path, self._faults.record())
         ):
             return False
-        load = self._load.record() if self._load else None
         if not load or load.peak_until_ms is None:
             return True
         return recovery.load_effect(path, load).after_peak_s is not None

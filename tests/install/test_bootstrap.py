@@ -226,7 +226,7 @@ def test_bash_and_python_refuse_the_same_characters(path: Path) -> None:
     )
     in_python = ["yes" if is_refused(Path(f"/a{each}b")) else "no" for each in characters]
     assert done.stdout.split() == in_python
-    assert not is_refused(Path("/home/María/my copy (1)/a-b_c+d@e=f.g"))
+    assert not is_refused(Path("/home/me/my copy (1)/a-b_c+d@e~f.g"))
 
 
 def is_refused(folder: Path) -> bool:
