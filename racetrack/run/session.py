@@ -387,7 +387,7 @@ class Session:
 
     def _has_recovered(self, path: Path) -> bool:
         load = self._load.record() if self._load else None
-        peaked = load is not None and load.peak_until_ms is not None
+        peaked = load if load and load.peak_until_ms is not None else None
         if not self._recorded and not peaked:
             return True
         if curves.deleted_unread(curves.read(path)):
@@ -396,9 +396,7 @@ class Session:
             recovery.recoveries(path, self._faults.record())
         ):
             return False
-        if not load or load.peak_until_ms is None:
-            return True
-        return recovery.load_effect(path, load).after_peak_s is not None
+        return not peaked or recovery.load_effect(path, peaked).after_peak_s is not None
 
     def _let_pass(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
