@@ -10,12 +10,12 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.curves import recorded_until_ms, throughput
 from racetrack.analysis.lag import lag_series
+from racetrack.metrics import CAPACITY_WITHIN, FOREIGN_WITHIN_PCT, LAG_WITHIN_MS
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.figures import Lag, Verdict, VerdictKind
 from racetrack.results.folder import read_run
 from racetrack.results.run import RunRecord, is_void
 
-LAG_WITHIN_MS = 25.0
 # Tolerances as fractions of the update cycle. The p99 has a wider one, because a disturbance of one
 # cycle in twenty already changes it.
 SAWTOOTH_WITHIN, SAWTOOTH_P99_WITHIN = 0.1, 0.25
@@ -23,8 +23,6 @@ SAWTOOTH_WITHIN, SAWTOOTH_P99_WITHIN = 0.1, 0.25
 STALLED_LAG_MS = 1_000.0
 STALL_DETECTED_WITHIN_S = 2.0
 FRESH_MS = 100.0
-CAPACITY_WITHIN = 0.05
-FOREIGN_WITHIN_PCT = 2.5
 WORK_WITHIN = 0.01
 CPU_WITHIN = 0.1
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)

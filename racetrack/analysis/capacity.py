@@ -1,5 +1,4 @@
-"""Capacity: the throughput at saturation, the CPU time per million events, and the capacity by
-number of replicas."""
+"""Capacity: the throughput at saturation, and the CPU time per million events."""
 
 import math
 import statistics
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from racetrack.analysis.comparison import CAPACITY, difference, mean_of, side_of
 from racetrack.analysis.curves import (
     Curves,
     Floats,
@@ -17,20 +15,15 @@ from racetrack.analysis.curves import (
     trusted,
     update_times_ms,
 )
-from racetrack.analysis.intervals import Ratio, Summary, summary
+from racetrack.analysis.intervals import summary
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading, increase
-from racetrack.results.figures import VerdictKind
-from racetrack.results.repeats import Piece, ScaleRecord
 from racetrack.results.search import Capacity
 
 # A smaller idle fraction can't be distinguished from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
 TRACER_RESOLUTION = 0.02
-# So many runs must agree to decide whether an engine holds (sustains) a rate.
-SURE_RUNS = 2
-HOLDS = (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -146,97 +139,3 @@ def cpu_s_per_million(
         )
         for service, readings in usage.items()
     }
-
-
-@dataclass(frozen=True)
-class ScaleStep:
-    """Results with one number of replicas.
-
-    `capacity` is in pageviews per second, and `factor` is its ratio to the capacity of the fewest
-    replicas, both with a 95 % interval. `at_least` is true if runs ended before they showed the
-    whole capacity. `held` and `failed` count the runs that held the rate and that did not.
-    """
-
-    replicas: int
-    runs: int
-    capacity: Summary | None = None
-    factor: Ratio | None = None
-    at_least: bool = False
-    held: int = 0
-    failed: int = 0
-
-    @property
-    def holds(self) -> bool | None:
-        """True if these replicas hold the rate, False if not, None if the runs do not decide it."""
-        if max(self.held, self.failed) < SURE_RUNS or min(self.held, self.failed) > 0:
-            return None
-        return self.held > 0
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Scaling of an engine. `steps` are in the order of their numbers of replicas."""
-
-    engine: str
-    steps: tuple[ScaleStep, ...]
-    hold_per_s: int | None = None
-
-    @property
-    def first(self) -> ScaleStep:
-        """The fewest replicas, to which the others are compared."""
-        return self.steps[0]
-
-    def share_of_ideal(self, step: ScaleStep) -> float | None:
-        """Return the factor of a step as a share of the ideal factor, which is the ratio of the
-        numbers of replicas."""
-        return step.factor.ratio * self.first.replicas / step.replicas if step.factor else None
-
-    def candidates(self) -> tuple[ScaleStep, ...]:
-        """Return the steps that may have the least number of replicas that holds the rate, in
-        rising order. The last one certainly holds it, unless no step does; then all these steps are
-        undecided. Empty if no number of replicas holds the rate."""
-        sure = next((step.replicas for step in self.steps if step.holds), None)
-        return tuple(
-            step
-            for step in self.steps
-            if step.holds is not False and (sure is None or step.replicas <= sure)
-        )
-
-
-def scale_of(record: ScaleRecord) -> Scale:
-    """Return the scaling that a record shows so far.
-
-    Theodolite (Henning and Hasselbring 2022) asks the same two questions: the capacity for given
-    resources, and the resources that a load demands. Capacities are compared by the same method as
-    engines are (`racetrack.analysis.comparison`).
-    """
-    mine = {
-        each: [one for one in record.pieces if one.replicas == each] for each in record.replicas
-    }
-    sides = {each: side_of(str(each), pieces, record.rates) for each, pieces in mine.items()}
-    known = {each: side for each, side in sides.items() if (CAPACITY.key, None) in side.figures}
-    among, first, steps = list(known.values()), record.replicas[0], []
-    for each, pieces in mine.items():
-        capacity = factor = None
-        if each in known:
-            capacity = mean_of(known[each], CAPACITY.key, None, among)
-        if each in known and first in known and each != first:
-            found = difference(known[each], known[first], CAPACITY.key, None, among)
-            factor = found.ratio if found else None
-        steps.append(
-            ScaleStep(
-                replicas=each,
-                runs=sum(one.outcome == "ok" and one.pageviews_per_s is None for one in pieces),
-                capacity=capacity,
-                factor=factor,
-                at_least=CAPACITY.key in sides[each].lower_bounds,
-                held=_runs(pieces, HOLDS),
-                failed=_runs(pieces, (VerdictKind.FELL_BEHIND,)),
-            )
-        )
-    return Scale(record.engine, tuple(steps), record.hold_per_s)
-
-
-def _runs(pieces: Sequence[Piece], verdicts: Sequence[str]) -> int:
-    at_rate = [one for one in pieces if one.pageviews_per_s is not None and one.outcome == "ok"]
-    return sum(one.verdict in verdicts for one in at_rate)

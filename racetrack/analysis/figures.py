@@ -13,6 +13,7 @@ from racetrack.analysis import curves, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves, deleted_unread
 from racetrack.analysis.lag import age, littles_law, littles_law_warning, window_writes
 from racetrack.analysis.verdict import decide_together, judge
+from racetrack.analysis.windows import SUPPORT
 from racetrack.clock import AHEAD_MS
 from racetrack.results.figures import (
     Cost,
@@ -388,3 +389,25 @@ def spread(samples: Sequence[float]) -> Spread:
         max=max(samples),
         samples=tuple(samples),
     )
+
+
+def top_summary(results: Results) -> list[str]:
+    """Return top's samples in the format of the experiment of 2022: `name=…, tag=CPU_PCT, mean=…,
+    sd=…, sem=…, samples=[…]`, and the same with `RES_GiB`. Services that all engines share
+    (SUPPORT) are left out."""
+    lines = []
+    for name, of in results.top.items():
+        if name not in SUPPORT:
+            lines.append(_sample_line(name, "CPU_PCT", of.cpu_pct, "{:.1f}", with_max=False))
+            lines.append(_sample_line(name, "RES_GiB", of.rss_gib, "{:.3f}", with_max=True))
+    return lines
+
+
+def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bool) -> str:
+    shown = {"mean": spread.mean, "sd": spread.sd, "sem": spread.sem}
+    if with_max:
+        shown["max"] = spread.max
+    texts = {key: "n/a" if of is None else form.format(of) for key, of in shown.items()}
+    values = ", ".join(f"{key}={text}" for key, text in texts.items())
+    samples = ", ".join(form.format(sample) for sample in spread.samples)
+    return f"name={name}, tag={tag}, {values}, samples=[{samples}]"

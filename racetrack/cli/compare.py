@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,8 +24,6 @@ from racetrack.cli.parameters import (
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
-    from racetrack.analysis.comparison import Side
-    from racetrack.report.export import FlatRecord
     from racetrack.results.repeats import ComparisonRecord, RepeatedRuns
     from racetrack.terminal import Screen
 
@@ -149,13 +148,7 @@ def compare(
 
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a comparison and print its result. Return the exit code."""
-    from racetrack.analysis.comparison import sides_of
-    from racetrack.report.comparison import describe_conditions
-    from racetrack.report.export import flat_pieces
-    from racetrack.report.origin import differences, origins_of_plan
-    from racetrack.report.recorded import place_warnings, recorded_sides
-    from racetrack.results.folder import shown
-    from racetrack.run.comparison import Comparison, describe_plan
+    from racetrack.run.comparison import Comparison, describe_conditions, describe_plan
 
     screen = output.screen()
     with guarded(screen) as guard:
@@ -167,25 +160,42 @@ def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate
             describe_plan,
             lambda at: Comparison(at, screen, guard).run(),
         )
-        sides, conditions = sides_of(record), describe_conditions(record)
-        if gate.baseline:
-            sides += recorded_sides(gate.baseline.groups, "before")
-            for line in place_warnings([{str(record.machine)}, gate.baseline.machines]):
-                screen.remark(line)
-            mine, others = origins_of_plan(record, folder), gate.baseline.origins
-            conditions += differences(mine, others, ("now", "before"))
-        records = flat_pieces(record)
-        _show(sides, conditions, records, screen, output)
-        screen.say(f"\n{shown(folder)}")
-        return outcome_code(record) or gate.exit_code(records, screen)
+        return show_plan(folder, describe_conditions(record), output, gate) or outcome_code(record)
+
+
+def show_plan(folder: Path, conditions: Sequence[str], output: Output, gate: Gate) -> int:
+    """Print what the folder of a plan contains, beside the baseline if there is one. Return the
+    exit code of the conditions."""
+    from racetrack.analysis import table
+    from racetrack.report.runs import notes_of, read_runs
+    from racetrack.report.sheet import Note, sheet
+    from racetrack.results.folder import shown
+
+    screen, made = output.screen(), table.read([folder])
+    whole, more = made, list(conditions)
+    if gate.baseline:
+        names = ("now", "before")
+        whole = table.merged(made, gate.baseline, names)
+        more += table.differences(made, gate.baseline, names)
+    notes = {
+        place: [*(Note(line) for line in more), *of]
+        for place, of in {
+            **{place: [] for place in whole.places},
+            **notes_of(read_runs(made), made.rows),
+        }.items()
+    }
+    output.show(replace(sheet(whole, "comparison", notes), rows=made.rows))
+    screen.say(f"\n{shown(folder)}")
+    return gate.exit_code(made.rows, screen)
 
 
 def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
     """Compare recorded runs and print the result. Return the exit code, which depends on
     `--fail-if`."""
+    from racetrack.analysis import table
     from racetrack.errors import UsageError
-    from racetrack.report.origin import differences, require_comparable
-    from racetrack.report.recorded import place_warnings, read_recorded, recorded_sides
+    from racetrack.report.gate import require_comparable
+    from racetrack.report.sheet import Note, sheet
 
     screen = output.screen()
     with errors_to_exit_codes():
@@ -197,43 +207,16 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
             )
         if not gate.baseline and len(paths) != 2:
             raise UsageError("Name two folders, or use --against for those to compare with.")
-        mine = read_recorded(paths if gate.baseline else paths[:1])
-        others = gate.baseline or read_recorded(paths[1:])
-        require_comparable(mine.origins, others.origins, (mine.name, others.name))
-    conditions = differences(mine.origins, others.origins)
-    is_ambiguous = mine.engines & others.engines
-    sides = [
-        *recorded_sides(mine.groups, "A" if is_ambiguous else ""),
-        *recorded_sides(others.groups, "B" if is_ambiguous else ""),
-    ]
-    for letter, side in (("A", mine), ("B", others)) if is_ambiguous or conditions else ():
-        screen.say(f"{letter}: {side.name}")
-    for line in place_warnings([mine.machines, others.machines]):
-        screen.remark(line)
-    _show(sides, conditions, mine.records, screen, output)
-    return gate.exit_code_of(mine.groups, screen)
-
-
-def _show(
-    sides: "Sequence[Side]",
-    conditions: "Sequence[str]",
-    records: "Sequence[FlatRecord]",
-    screen: "Screen",
-    output: Output,
-) -> None:
-    """Print the result, and write it to the files of `--json`, `--csv` and `--markdown`."""
-    from racetrack.report import comparison
-
-    if not sides:
-        screen.heading("There are no figures to compare: every run failed, or was void.")
-        return
-    screen.say("")
-    for line in comparison.sentences(sides):
-        screen.heading(line)
-    screen.say("\n" + comparison.grid(comparison.table(sides)) + "\n")
-    for line in conditions:
-        screen.say(line)
-    output.write(comparison.document(sides, conditions, records))
+        mine = table.read(paths if gate.baseline else paths[:1])
+        others = gate.baseline or table.read(paths[1:])
+        places = {(place.workload, place.runtime) for place in mine.places}
+        require_comparable(places, others.rows)
+        sides = ("A", "B")
+        whole = table.merged(mine, others, sides)
+        lines = table.differences(mine, others, sides)
+        notes = {place: [Note(line) for line in lines] for place in whole.places}
+        output.show(replace(sheet(whole, "comparison", notes), rows=mine.rows))
+        return gate.exit_code(mine.rows, screen)
 
 
 def carry_out(
@@ -252,13 +235,12 @@ def carry_out(
             than an engine ended it.
         Interrupted: a signal was received; the command to go on has been printed.
     """
-    from racetrack.report.origin import origins_of_plan
     from racetrack.results.folder import shown
     from racetrack.run.repeats import begin, require_possible
 
     load_settings()
     require_possible(plan)
-    gate.require_comparable(origins_of_plan(plan))
+    gate.require_comparable((plan.workload, plan.runtime))
     for line in describe_plan(plan):
         screen.say(line)
     with machine_lock():

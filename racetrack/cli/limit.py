@@ -96,10 +96,10 @@ def limit(
         ./race limit dh --bound 500ms --bound 2s
         ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
+    from racetrack.analysis import table
     from racetrack.engines import find_engine
-    from racetrack.report import searches
-    from racetrack.report.collect import Limit
-    from racetrack.report.export import Document, flat_search
+    from racetrack.report.render import document
+    from racetrack.report.sheet import sheet
     from racetrack.run.capacity_search import CapacitySearch
     from racetrack.run.checks import require_raced_on
     from racetrack.run.trials import DURATIONS
@@ -124,26 +124,27 @@ def limit(
                     screen.heading(f"== search {number} of {len(planned)}: {name}")
                 made.append(search(name, settings, screen, guard, durations, start))
                 codes.append(_found(made[-1], screen))
-            for line in searches.describe_agreement(each.record for each in made):
-                screen.heading(line)
-            records = [flat_search(Limit(each.folder, each.record)) for each in made]
-            output.write(Document("searches", records))
-            codes.append(gate.exit_code(records, screen))
+            found = table.read([each.folder for each in made])
+            if len(planned) > 1:
+                output.show(sheet(found, "searches"))
+            else:
+                output.write(document(sheet(found, "searches")))
+            codes.append(gate.exit_code(found.rows, screen))
     sys.exit(next(filter(None, codes), 0))
 
 
 def _found(search: "CapacitySearch", screen: "Screen") -> int:
     """Run a search and print its result. Return its exit code. An error ends only this search."""
     from racetrack.analysis.outcome import exit_code
-    from racetrack.report import searches
     from racetrack.results.folder import shown
+    from racetrack.run.search_texts import describe_search
 
     try:
         found = search.run()
     except RacetrackError as error:
         say_error(error)
         return error.exit_code
-    for line in searches.describe_search(found):
+    for line in describe_search(found):
         screen.heading(line)
     screen.say(f"  {shown(search.folder)}")
     return exit_code(found.outcome)

@@ -13,9 +13,10 @@ import click
 from racetrack.cli.parameters import CONDITION_EXIT_CODE
 
 if TYPE_CHECKING:
-    from racetrack.report.export import Document, FlatRecord
-    from racetrack.report.origin import Origin
-    from racetrack.report.recorded import Condition, Groups, Recorded
+    from racetrack.analysis.table import Row, Table
+    from racetrack.report.gate import Condition
+    from racetrack.report.render import Document
+    from racetrack.report.sheet import Sheet
     from racetrack.terminal import Screen
 
 STDOUT = "-"
@@ -50,6 +51,13 @@ class Output:
         from racetrack.terminal import Screen, patient_console
 
         return Screen(patient_console(sys.stderr) if self.uses_stdout else None)
+
+    def show(self, sheet: "Sheet") -> None:
+        """Print a sheet, and write it in each requested format."""
+        from racetrack.report.render import console, document, show
+
+        show(console(sys.stderr if self.uses_stdout else None), sheet)
+        self.write(document(sheet))
 
     def write(self, document: "Document") -> None:
         """Write the document in each requested format."""
@@ -95,61 +103,33 @@ class Gate:
     relative."""
 
     conditions: "Sequence[Condition]" = ()
-    baseline: "Recorded | None" = None
+    baseline: "Table | None" = None
 
-    def require_comparable(self, origins: "Sequence[Origin]") -> None:
-        """Check that the baseline, if there is one, has the same workload and runtime.
+    def require_comparable(self, *places: tuple[str, str]) -> None:
+        """Check that the baseline, if there is one, has the same workload and runtime as each of
+        these places.
 
         Raises:
             UsageError: it does not.
         """
-        from racetrack.report.origin import require_comparable
+        from racetrack.report.gate import require_comparable
 
         if self.baseline:
-            require_comparable(origins, self.baseline.origins, ("now", "--against"))
+            require_comparable(places, self.baseline.rows)
 
-    def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
-        """Print each condition that holds for any engine and rate. Return the exit code.
+    def exit_code(self, rows: "Sequence[Row]", screen: "Screen") -> int:
+        """Print each condition that holds for any variant and load. Return the exit code.
 
         Raises:
             UsageError: the baseline has another workload or runtime.
         """
-        from racetrack.report.origin import origin_of_flat
-        from racetrack.report.recorded import groups_of
+        from racetrack.report.gate import failures
 
-        self.require_comparable([origin_of_flat(record) for record in records])
-        return self.exit_code_of(groups_of(records), screen)
-
-    def exit_code_of(self, groups: "Groups", screen: "Screen") -> int:
-        """Do the same as `exit_code` for records that are already grouped."""
-        from racetrack.report.recorded import STATES, why_it_holds
-
-        code = 0
-        for condition in self.conditions:
-            name = condition.metric
-            # Check a condition only for groups that have its figure: capacity has no rate, and
-            # there is no lag at saturation.
-            concerned = {
-                key: group
-                for key, group in groups.items()
-                if name in STATES or name in group.columns or name in group.figures
-            }
-            reasons = [] if concerned or not groups else [f"no run has {name}"]
-            for key, group in concerned.items():
-                reference = self.baseline.counterpart(key) if self.baseline else None
-                if why := why_it_holds(condition, group, reference):
-                    reasons.append(f"{_where(*key)}: {why}")
-            for reason in reasons:
-                screen.heading(f"Fails --fail-if '{condition.text}': {reason}.")
-                code = CONDITION_EXIT_CODE
-        return code
-
-
-def _where(engine: str, offered: int | str | None) -> str:
-    """Return an engine with its rate or load profile."""
-    if offered is None:
-        return engine
-    return f"{engine} at {offered:,}/s" if isinstance(offered, int) else f"{engine}, {offered}"
+        self.require_comparable(*((row.place.workload, row.place.runtime) for row in rows))
+        reasons = failures(self.conditions, rows, self.baseline.rows if self.baseline else ())
+        for reason in reasons:
+            screen.heading(reason)
+        return CONDITION_EXIT_CODE if reasons else 0
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +150,7 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="PATH",
         type=click.Path(exists=True, path_type=Path),
-        help="Baseline for changes: the folder of a run, sweep or search, a file written with"
+        help="Baseline for changes: the folder of a run or an experiment, a file written with"
         " --json, or a file in results/. The option may be given several times.",
     )
     @functools.wraps(command)
@@ -190,18 +170,16 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
     """
     if not texts and not against:
         return Gate()
+    from racetrack.analysis import table
     from racetrack.cli.parameters import errors_to_exit_codes
-    from racetrack.report.figures import BY_KEY, OF_LOADS, OF_SEARCHES, SHARE_OF_IDEAL
-    from racetrack.report.recorded import parse, read_recorded
+    from racetrack.report.gate import parse
 
     try:
-        conditions = [
-            parse(text, [*BY_KEY, *OF_LOADS, *OF_SEARCHES, SHARE_OF_IDEAL]) for text in texts
-        ]
+        conditions = [parse(text) for text in texts]
     except ValueError as error:
         raise click.UsageError(f"--fail-if: {error}.") from error
     relative = [condition.text for condition in conditions if condition.is_relative]
     if relative and not against:
         raise click.UsageError(f"--fail-if '{relative[0]}' needs a baseline. Add --against PATH.")
     with errors_to_exit_codes():
-        return Gate(conditions, read_recorded(against) if against else None)
+        return Gate(conditions, table.read(against) if against else None)

@@ -11,7 +11,6 @@ from racetrack import plugins
 from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import FOLDER, Command, errors_to_exit_codes
 from racetrack.errors import UsageError
-from racetrack.terminal import showing_progress
 
 RESULTS, DOCS = plugins.REPO / "results", plugins.REPO / "docs"
 
@@ -31,9 +30,9 @@ RESULTS, DOCS = plugins.REPO / "results", plugins.REPO / "docs"
 )
 @output_options
 def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
-    """Report on FOLDERS of runs, sweeps, searches and scaling measurements, or on all of them in a
-    folder such as logs. Prints tables, and writes report.html, report.csv and report.json into a
-    folder. Needs no stack, only files.
+    """Report on FOLDERS of runs and experiments, or on all of them in a folder such as logs. Prints
+    tables, and writes report.html, report.csv and report.json into a folder. Needs no stack, only
+    files.
 
     \b
     Examples:
@@ -42,26 +41,26 @@ def report(folders: tuple[Path, ...], out: Path | None, output: Output) -> None:
         ./race report logs/*_UTC_dh_* logs/*_UTC_flink_* --out /tmp/both
         ./race report logs --json -
     """
-    from racetrack.report.collect import collect, tables
-    from racetrack.report.export import Document, flat_pieces, flat_record, flat_search
+    from racetrack.analysis import table
     from racetrack.report.html import write
-    from racetrack.report.tables import console, show
+    from racetrack.report.render import console, document, show
+    from racetrack.report.runs import notes_of, read_runs, readable
+    from racetrack.report.sheet import sheet
+    from racetrack.terminal import showing_progress
 
     with errors_to_exit_codes():
         where = out or _where(folders)
         _require_writable(where)
         screen = console(sys.stderr if output.uses_stdout else None)
         with showing_progress(screen, "reading folders") as progress:
-            collection = collect(folders, progress)
-        made = tables(collection.runs)
-        show(screen, collection, made)
+            rows = readable(table.read(folders), progress)
+        runs = read_runs(rows)
+        made = sheet(rows, notes=notes_of(runs, rows.rows))
+        show(screen, made)
         with showing_progress(screen, "making charts") as progress:
-            write(where, collection, made, progress)
+            write(where, rows, made, runs, progress)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
-        runs = [flat_record(run) for run in collection.runs]
-        searches = [flat_search(limit) for limit in collection.limits]
-        scaled = [piece for scale in collection.scales for piece in flat_pieces(scale.record)]
-        output.write(Document("report", [*runs, *searches, *scaled]))
+        output.write(document(made))
 
 
 def _require_writable(out: Path) -> None:
@@ -114,7 +113,7 @@ def _where(folders: tuple[Path, ...]) -> Path:
     " `docs/` in the repository.",
 )
 def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> None:
-    """Write the results of FOLDERS of runs, sweeps, searches and comparisons as data, and generate
+    """Write the results of FOLDERS of runs and experiments as data, and generate
     the pages that show all results. Without FOLDERS, only generate the pages. Needs no stack, only
     files.
 
@@ -125,9 +124,9 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> 
 
     \b
     Examples:
-        ./race publish logs/*_UTC_sweep logs/*_UTC_dh_limit
-        ./race publish logs/2026.11.26.05.40.00_UTC_compare
-        ./race publish logs/2026.11.26.05.40.00_UTC_sweep --variant triggers
+        ./race publish logs/2026.11.26.05.40.00_UTC_full
+        ./race publish logs/*_UTC_full logs/*_UTC_dh_5000
+        ./race publish logs/2026.11.26.05.40.00_UTC_full --variant triggers
         ./race publish
     """
     from racetrack import engines
@@ -141,10 +140,11 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> 
                 engine.name: publishing.EngineName(engine.title, engine.version_part)
                 for engine in engines.all_engines()
             }
-            written = publishing.publish(
-                folders, root, names, variant, lambda line: click.echo(line, err=True)
-            )
-            for path in written:
+            for path in publishing.publish(folders, root, names, variant, _say):
                 click.echo(shown(path))
         for page in ranking.write(root, docs):
             click.echo(shown(page))
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

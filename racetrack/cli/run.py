@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,9 +154,10 @@ def _run(
 ) -> None:
     """Make a run and write its record. Exit with the code of the outcome or, if a condition holds,
     of `--fail-if`. `make_run` makes the run, by default `run_once`."""
-    from racetrack.analysis import outcome
-    from racetrack.report.collect import collect
-    from racetrack.report.export import Document, flat_record
+    from racetrack.analysis import outcome, table
+    from racetrack.report.render import document
+    from racetrack.report.sheet import sheet
+    from racetrack.report.summary import describe_run
     from racetrack.results.run import RunArguments
     from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
 
@@ -175,12 +177,12 @@ def _run(
         settings = load_settings(workload)
         require_possible(engine, arguments, settings)
         with machine_lock():
-            folder = (make_run or run_once)(engine, arguments, settings, screen, guard)
+            make_run = make_run or partial(run_once, describe=describe_run)
+            folder = make_run(engine, arguments, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
-        runs = collect([folder]).runs
-        records = [flat_record(made) for made in runs]
-        output.write(Document("runs", records))
-        outcomes = [made.outcome for made in runs]
-        code = outcome.exit_code(*outcomes) or gate.exit_code(records, screen)
+        made = table.read([folder])
+        output.write(document(sheet(made, "runs")))
+        outcomes = [row.outcome for row in made.rows]
+        code = outcome.exit_code(*outcomes) or gate.exit_code(made.rows, screen)
     sys.exit(code)

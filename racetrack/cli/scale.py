@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.compare import SEED_OPTION, carry_out, outcome_code
+from racetrack.cli.compare import SEED_OPTION, carry_out, outcome_code, show_plan
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
@@ -111,24 +111,11 @@ def scale(
 
 def _measure(plan: "ScaleRecord", resume: Path | None, output: Output, gate: Gate) -> int:
     """Carry out a scaling measurement and print its result. Return the exit code."""
-    from racetrack.analysis.capacity import scale_of
-    from racetrack.report import scaling
-    from racetrack.report.comparison import grid
-    from racetrack.results.folder import shown
-    from racetrack.run.scale import Scaling, describe_plan
+    from racetrack.run.scale import Scaling, describe_conditions, describe_plan
 
     screen = output.screen()
     with guarded(screen) as guard:
         folder, record = carry_out(
             plan, resume, screen, gate, describe_plan, lambda at: Scaling(at, screen, guard).run()
         )
-        found = scale_of(record)
-        screen.say("")
-        for line in scaling.sentences(found):
-            screen.heading(line)
-        screen.say("\n" + grid(scaling.table(found)) + "\n")
-        for line in scaling.describe_conditions(record):
-            screen.say(line)
-        output.write(scaling.document(record))
-        screen.say(f"\n{shown(folder)}")
-        return outcome_code(record) or gate.exit_code_of(scaling.groups(record), screen)
+        return show_plan(folder, describe_conditions(record), output, gate) or outcome_code(record)

@@ -122,7 +122,7 @@ def calibrate(
         ./race calibrate --json calibration.json
     """
     from racetrack import host
-    from racetrack.report.export import Document, flat_finding
+    from racetrack.report.render import OF_FINDINGS, Document, finding_record
     from racetrack.run import calibration
 
     screen = output.screen()
@@ -131,7 +131,8 @@ def calibrate(
         with machine_lock():
             found = (measure or calibration.run)(screen, guard)
         machine = str(host.describe())
-        output.write(Document("calibration", [flat_finding(each, machine) for each in found]))
+        records = [finding_record(each, machine) for each in found]
+        output.write(Document("calibration", records, columns=OF_FINDINGS))
     sys.exit(0 if all(finding.within for finding in found) else 1)
 
 

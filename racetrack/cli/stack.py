@@ -221,7 +221,7 @@ def report_verified(
     """Write and print the result. Return the names of the views that are wrong, if any."""
     from racetrack.analysis.outcome import wrong_views
     from racetrack.report import summary
-    from racetrack.report.export import Document, flat_views
+    from racetrack.report.render import OF_VIEWS, Document, view_records
     from racetrack.results.folder import shown
     from racetrack.results.json_file import write_json
 
@@ -237,7 +237,7 @@ def report_verified(
         "workload": stack.settings.workload,
         "runtime": stack.runtime,
     }
-    output.write(Document("verification", flat_views(found, common)))
+    output.write(Document("verification", view_records(found, common), columns=OF_VIEWS))
     return wrong
 
 

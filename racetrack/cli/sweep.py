@@ -105,11 +105,14 @@ def carry_out_plan(
 ) -> None:
     """Run the plan, or the remaining runs of the sweep in the folder `resume`. Exit with the exit
     code of the sweep. `carry_out` makes the runs, by default `racetrack.run.sweep.carry_out`."""
-    from racetrack.report.collect import collect
-    from racetrack.report.export import Document, flat_record
+    from racetrack.analysis import table
+    from racetrack.report.render import document
+    from racetrack.report.sheet import sheet
+    from racetrack.report.summary import describe_run
     from racetrack.results.folder import read_plan, shown
     from racetrack.results.sweep import Sweep
     from racetrack.run import sweep
+    from racetrack.run.experiment import run_once
 
     screen = output.screen()
     with guarded(screen) as guard:
@@ -119,7 +122,9 @@ def carry_out_plan(
         with machine_lock():
             folder = resume or sweep.begin(plan)
             try:
-                all_ok = (carry_out or sweep.carry_out)(folder, screen, guard)
+                make_run = functools.partial(run_once, describe=describe_run)
+                carry_out = carry_out or functools.partial(sweep.carry_out, run_once=make_run)
+                all_ok = carry_out(folder, screen, guard)
             except terminal.Interrupted:
                 screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
                 raise
@@ -128,18 +133,18 @@ def carry_out_plan(
         screen.say(f"Done. To see the table: ./race report {shown(folder)}")
         failed = 0
         if output.files or gate.conditions:
-            records = [flat_record(run) for run in collect([folder]).runs]
-            output.write(Document("runs", records))
-            failed = gate.exit_code(records, screen)
+            made = table.read([folder])
+            output.write(document(sheet(made, "runs")))
+            failed = gate.exit_code(made.rows, screen)
     sys.exit(failed if all_ok else 1)
 
 
 def _show_as_published(folder: Path, screen: "Screen") -> None:
-    from racetrack.report import tables
-    from racetrack.report.collect import collect
+    from racetrack.analysis import table
+    from racetrack.report.reference import beside_reference
     from racetrack.results.sweep import article
 
-    for line in tables.compare_with_article(article(), collect([folder]).runs):
+    for line in beside_reference(article(), table.read([folder])):
         screen.say(line)
 
 

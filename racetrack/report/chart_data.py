@@ -16,14 +16,13 @@ COLUMNS = 100
 @dataclass(frozen=True, eq=False)
 class Line:
     """A line of a chart. `x` and `y` have equal length. `look` is the index of colour, marker and
-    stroke. `half` contains half-widths of intervals (NaN: no interval), along x for `dots` and
-    along y for all others."""
+    stroke. `half` contains half-widths of intervals along y (NaN: no interval)."""
 
     name: str
     x: Floats
     y: Floats
     look: int
-    kind: Literal["line", "step", "points", "dots"] = "line"
+    kind: Literal["line", "step", "points"] = "line"
     half: Floats | None = None
 
 
@@ -43,8 +42,7 @@ class Chart:
 
     `x_form` and `y_form` are formats of values, which are followed by `x_unit` and `y_unit`. `band`
     is a span of x that is shaded (the judged window). `marks` are injected faults. `meaning`
-    explains the lines; `note` states what was left out. With `rows`, y is not a value: a point at
-    2.3 belongs to row 2."""
+    explains the lines; `note` states what was left out."""
 
     title: str
     x_title: str
@@ -58,7 +56,6 @@ class Chart:
     log_y: bool = False
     band: tuple[float, float] | None = None
     marks: tuple[Mark, ...] = ()
-    rows: tuple[str, ...] = ()
     meaning: str = ""
     note: str = ""
 

@@ -1,40 +1,26 @@
-"""Charts of a report: runs over time, engines over rates and varied settings, and capacity
-searches."""
+"""Charts of a report: variants over loads and settings, and runs over time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from racetrack.analysis import curves as curve_files
 from racetrack.analysis import lag, raw
-from racetrack.analysis.capacity import scale_of
+from racetrack.analysis.claims import Estimate, Key
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import together, window_of
-from racetrack.report import scaling
+from racetrack.analysis.table import Row
+from racetrack.metrics import AT_RATE, CAPACITY, CPU_PER_MILLION, LAG_P50, Metric
 from racetrack.report.chart_data import Chart, Floats, Line, Mark, thinned
-from racetrack.report.collect import Collection, Group, Limit, Run, Table
-from racetrack.report.figures import BY_KEY
+from racetrack.report.runs import RunFolder
 from racetrack.results.folder import shared_file
-from racetrack.terminal import Progress, no_progress
 
-FIGURES_BY_RATE = (
-    "cpu_mean_pct",
-    "rss_max_gib",
-    "cpu_s_per_million",
-    "lag_p50_ms",
-    "view_lag_p99_ms",
-    "read_time_p99_ms",
-    "read_age_p99_ms",
-)
-FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib", "lag_p99_ms")
 # The axis is logarithmic if the highest value is more than this many times the lowest.
 LOG_FROM = 20
 # A chart shows a point every GRID_MS, but at most about INSTANTS points: in a run of more than 9 s
 # they are further apart. Counts only rise, so no peak lies between two points.
 GRID_MS, INSTANTS = 100.0, 90
 MARKED_ACTIONS = ("rate", "load", "events", "note")  # faults have marks of their own
-CAPACITY = "capacity (95 % interval)"
-ROW_SHARE = 0.7  # share of a row's height that the searches of an engine use
 CURVES = {
     "due": "due (offered)",
     "handed_over": "handed over",
@@ -43,129 +29,83 @@ CURVES = {
 }
 
 
-def all_charts(
-    collection: Collection, tables: Sequence[Table], progress: Progress = no_progress
-) -> tuple[dict[str, list[Chart]], dict[str, list[str]]]:
-    """Return all charts by run tag, `table<number>`, `limits<number>` or
-    `scale<number>`; and, by run tag, the reasons why charts are missing."""
-    charts: dict[str, list[Chart]] = {}
-    gaps: dict[str, list[str]] = {}
-    for number, table in enumerate(tables, start=1):
-        charts[f"table{number}"] = [
-            *by_rate(table),
-            *by_setting(table, collection.varied),
-        ]
-    for number, limits in enumerate(collection.limits_by_place.values(), start=1):
-        one = limits_chart(limits)
-        charts[f"limits{number}"] = [one] if one else []
-    for number, each in enumerate(collection.scales, start=1):
-        one = scaling.chart(scale_of(each.record))
-        charts[f"scale{number}"] = [one] if one else []
-    for done, run in enumerate(collection.runs):
-        progress(done, len(collection.runs))
-        own, gaps[run.tag] = run_charts(run)
-        session = replayed_session(run, collection.runs)
-        charts[run.tag] = [*(laid_over(session, run) if session else ()), *own]
-    return charts, gaps
+def comparisons(rows: Sequence[Row], known: Mapping[Key, Estimate]) -> list[Chart]:
+    """Return charts of rows of one place: of each figure over the rate, and over each setting in
+    which variants of an engine differ."""
+    return [*_by_rate(known), *_by_setting(rows, known)]
 
 
-def by_rate(table: Table) -> list[Chart]:
-    """Return a chart over the rate for each figure, with a line for each engine. Return no charts
-    if there is only one rate."""
-    if len(table.rates) < 2:
-        return []
-    made = []
-    for key in FIGURES_BY_RATE:
-        lines = []
-        for look, label in enumerate(table.labels):
-            points = [(group.rate, group) for group in table.groups if group.label == label]
-            lines += _means(label, key, [(float(rate), group) for rate, group in points], look)
-        if lines:
-            rates = [x for line in lines for x in line.x]
-            made.append(_comparison_chart(key, "pageviews/s", lines, rates))
-    return made
+def _by_rate(known: Mapping[Key, Estimate]) -> Iterator[Chart]:
+    """Yield a chart for each figure that was measured at several rates, with a line for each
+    variant."""
+    for metric in AT_RATE:
+        points: dict[str, list[tuple[float, Estimate]]] = {}
+        for (variant, key, load), estimate in known.items():
+            if key == metric.key and load and load.share is None and not load.profile:
+                points.setdefault(variant, []).append((float(load.per_s), estimate))
+        lines = [_line_of(label, of, look) for look, (label, of) in enumerate(points.items())]
+        rates = sorted({x for line in lines for x in line.x})
+        if len(rates) > 1:
+            yield _comparison(metric, "pageviews/s", lines, rates)
 
 
-def by_setting(table: Table, settings: Sequence[str]) -> list[Chart]:
-    """Return charts over each setting that a sweep varied, with a line for each engine and rate."""
-    made = []
-    for setting in settings:
-        for key in FIGURES_BY_SETTING:
-            lines: list[Line] = []
-            for engine, rate in dict.fromkeys((g.runs[0].engine, g.rate) for g in table.groups):
-                points = [
-                    (value, group)
-                    for group in table.groups
-                    if (group.runs[0].engine, group.rate) == (engine, rate)
-                    and (value := _value(group, setting)) is not None
-                ]
-                if len(points) > 1:
-                    lines += _means(f"{engine} at {rate:,}/s", key, sorted(points), len(lines))
+def _by_setting(rows: Sequence[Row], known: Mapping[Key, Estimate]) -> Iterator[Chart]:
+    """Yield charts over each setting with numbers as values in which variants differ, with a line
+    for each engine and load."""
+    for setting, values in _varied(rows).items():
+        for metric in (*AT_RATE, CAPACITY):
+            points: dict[str, list[tuple[float, Estimate]]] = {}
+            for (variant, key, load), estimate in known.items():
+                if key == metric.key and variant in values:
+                    engine, value = values[variant]
+                    label = f"{engine} at {load}" if load else engine
+                    points.setdefault(label, []).append((value, estimate))
+            several = {label: of for label, of in points.items() if len(of) > 1}
+            lines = [_line_of(label, of, look) for look, (label, of) in enumerate(several.items())]
             if lines:
-                made.append(_comparison_chart(key, setting, lines, []))
-    return made
+                yield _comparison(metric, setting, lines, [])
 
 
-def limits_chart(limits: Sequence[Limit]) -> Chart | None:
-    """Return a chart with a row for each engine, which contains a line of points for each search:
-    the capacity, and the highest rate that it sustained within each bound. None if no search
-    found a rate."""
-    engines = list(dict.fromkeys(each.record.engine for each in limits))
-    # name → x, y, half-width of the interval
-    points: dict[str, list[tuple[float, float, float]]] = {}
-    for row, engine in enumerate(engines):
-        searches = [each.record for each in limits if each.record.engine == engine]
-        for record, y in zip(searches, _spread_out(row, len(searches)), strict=True):
-            if of := record.capacity:
-                half = (of.high - of.low) / 2
-                points.setdefault(CAPACITY, []).append((of.per_s, y, half))
-            for one in record.sustainable:
-                if one.sustained_per_s is not None:
-                    name = f"sustained within {one.bound_ms / 1000:g} s"
-                    points.setdefault(name, []).append((float(one.sustained_per_s), y, np.nan))
-    if not points:
+def _varied(rows: Sequence[Row]) -> dict[str, dict[str, tuple[str, float]]]:
+    """Return the settings whose values are different numbers for variants of an engine: by setting,
+    the engine and the value of each variant."""
+    first = {row.variant: row for row in rows}
+    found: dict[str, dict[str, tuple[str, float]]] = {}
+    for variant, row in first.items():
+        for key, text in row.config.items():
+            if (value := _number(text)) is not None:
+                found.setdefault(key, {})[variant] = (row.engine, value)
+    return {key: of for key, of in found.items() if len({value for _, value in of.values()}) > 1}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
         return None
-    names = sorted(points, key=lambda name: (name != CAPACITY, name))
+
+
+def _line_of(label: str, points: Sequence[tuple[float, Estimate]], look: int) -> Line:
+    ordered = sorted(points, key=lambda point: point[0])
+    x, y = [x for x, _ in ordered], [of.mean for _, of in ordered]
+    half = [
+        np.nan if of.low is None or of.high is None else (of.high - of.low) / 2 for _, of in ordered
+    ]
+    return Line(label, np.array(x), np.array(y), look, "points", np.array(half))
+
+
+def _comparison(metric: Metric, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:
     return Chart(
-        title="Limits: capacity, and highest rates sustained within each bound",
-        x_title="pageviews/s",
-        y_title="",
-        lines=tuple(_dots(name, points[name], look) for look, name in enumerate(names)),
-        x_form="{:,.0f}",
-        x_unit="/s",
-        y_form="{:,.1f}",
-        y_unit="",
-        rows=tuple(engines),
-        meaning="A row per engine, in it a line per search in the order of the table. A sustained"
-        " rate may be above the capacity: rates are tried relative to the capacity of a search’s"
-        " first run, and the capacity is that of all runs.",
-    )
-
-
-def _spread_out(row: int, count: int) -> list[float]:
-    """Return the vertical positions of `count` lines within a row."""
-    return [row + ROW_SHARE * ((line + 0.5) / count - 0.5) for line in range(count)]
-
-
-def _dots(name: str, points: Sequence[tuple[float, float, float]], look: int) -> Line:
-    x, y, half = np.array(points).T
-    half = np.where(np.isfinite(half), half, np.nan)
-    return Line(name, x, y, look, "dots", half)
-
-
-def _comparison_chart(key: str, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:
-    figure = BY_KEY[key]
-    return Chart(
-        title=f"{figure.title[0].upper()}{figure.title[1:]} against {x_title}",
+        title=f"{metric.title[0].upper()}{metric.title[1:]} against {x_title}",
         x_title=x_title,
-        y_title=f"{figure.title}, {figure.unit}",
+        y_title=f"{metric.title}, {metric.unit}",
         lines=tuple(lines),
         x_form="{:,.0f}" if rates else "{:,}",
         x_unit="/s" if rates else "",
-        y_form=figure.form or "{:,.2f}",
-        y_unit=f" {figure.unit}",
-        meaning=f"{figure.means} Means over repeats, bars: 95 % interval.",
-        log_y=key == "cpu_s_per_million" and _far_apart([y for line in lines for y in line.y]),
+        y_form=metric.number_form or "{:,.2f}",
+        y_unit=f" {metric.unit}",
+        meaning=f"{metric.means} Geometric means over repeats, bars: 95 % interval.",
+        log_y=metric is CPU_PER_MILLION and _far_apart([y for line in lines for y in line.y]),
         log_x=_far_apart(rates),
     )
 
@@ -174,23 +114,7 @@ def _far_apart(values: Sequence[float]) -> bool:
     return bool(values) and bool(0 < LOG_FROM * min(values) < max(values))
 
 
-def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: int) -> list[Line]:
-    known = [(x, mean) for x, group in points if (mean := group.means[key]) is not None]
-    if not known:
-        return []
-    half = [np.nan if mean.half is None else mean.half for _, mean in known]
-    x, y = [x for x, _ in known], [mean.mean for _, mean in known]
-    return [Line(label, np.array(x), np.array(y), look, "points", np.array(half))]
-
-
-def _value(group: Group, setting: str) -> float | None:
-    try:
-        return float(group.runs[0].config.get(setting, ""))
-    except ValueError:
-        return None
-
-
-def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
+def run_charts(run: RunFolder) -> tuple[list[Chart], list[str]]:
     """Return the charts of a run over time, and the reasons why others are missing."""
     made: list[Chart] = []
     missing: list[str] = []
@@ -211,7 +135,7 @@ def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
     return made, missing
 
 
-def replayed_session(run: Run, runs: Sequence[Run]) -> Run | None:
+def replayed_session(run: RunFolder, runs: Sequence[RunFolder]) -> RunFolder | None:
     """Return the run of the session of which this run is a replay, if it is among `runs`: that of
     the same engine or, if both have one engine, that of the other engine."""
     live = run.record.live
@@ -221,12 +145,12 @@ def replayed_session(run: Run, runs: Sequence[Run]) -> Run | None:
     return next(iter(same or alone), None)
 
 
-def _session_tag(run: Run) -> str:
+def _session_tag(run: RunFolder) -> str:
     """Return the name of the folder of the whole session."""
     return run.tag.partition("/")[0]
 
 
-def laid_over(session: Run, replay: Run) -> list[Chart]:
+def laid_over(session: RunFolder, replay: RunFolder) -> list[Chart]:
     """Return charts in which a session and its replay are laid over each other, from the beginning
     of their loads. A chart is left out if the raw files of either are missing or damaged."""
     runs = {f"session: {session.engine}": session, f"replay: {replay.engine}": replay}
@@ -274,11 +198,11 @@ def laid_over(session: Run, replay: Run) -> list[Chart]:
     ]
 
 
-def _load_from_ms(run: Run) -> float:
+def _load_from_ms(run: RunFolder) -> float:
     return float(run.record.live.from_ms) if run.record.live else 0.0
 
 
-def _engine_cpu(run: Run) -> tuple[Floats, Floats]:
+def _engine_cpu(run: RunFolder) -> tuple[Floats, Floats]:
     """Return the CPU use of all services of the engine."""
     usage = raw.usage(run.path)
     return _cpu(together([usage[name] for name in run.record.engine_services if name in usage]))
@@ -299,7 +223,7 @@ def _memory(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
     return at_ms, np.array([each.rss_gib for each in readings], dtype=np.float64)
 
 
-def _time_chart(run: Run, window: tuple[float, float], **more: object) -> Chart:
+def _time_chart(run: RunFolder, window: tuple[float, float], **more: object) -> Chart:
     start_ms, end_ms = window
     return Chart(
         x_title="seconds since the judged window began",
@@ -315,7 +239,7 @@ def _time_chart(run: Run, window: tuple[float, float], **more: object) -> Chart:
     )
 
 
-def _fault_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
+def _fault_marks(run: RunFolder, start_ms: float) -> tuple[Mark, ...]:
     """Return the injected faults of a run, each from its start until its services ran again."""
     return tuple(
         Mark(
@@ -327,7 +251,7 @@ def _fault_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
     )
 
 
-def _spike_mark(run: Run, start_ms: float) -> tuple[Mark, ...]:
+def _spike_mark(run: RunFolder, start_ms: float) -> tuple[Mark, ...]:
     """Return the spike of a run's load, if it had one."""
     load = run.record.load
     if not load or load.peak_from_ms is None:
@@ -342,9 +266,9 @@ def _spike_mark(run: Run, start_ms: float) -> tuple[Mark, ...]:
     )
 
 
-def _action_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
+def _action_marks(run: RunFolder, start_ms: float) -> tuple[Mark, ...]:
     """Return the actions of a live session, except faults, which have marks of their own."""
-    if not run.is_session:
+    if not run.record.live:
         return ()
     return tuple(
         Mark(action.text, (action.at_ms - start_ms) / 1000, (action.at_ms - start_ms) / 1000)
@@ -360,7 +284,7 @@ def _line(
     return Line(name, x, kept, look, "step" if step else "line")
 
 
-def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
+def _counts(run: RunFolder, curves: Curves, start_ms: float, end_ms: float) -> Chart:
     """Return a chart of four counts (due, handed over, stored, processed), summed over the
     partitions and counted from the beginning of the window. Counted from the topic's creation, they
     would be so large that the gaps between the curves would be invisible."""
@@ -407,7 +331,7 @@ def _ages(curves: Curves, start_ms: float) -> lag.Age:
     return lag.age(curves, series.start_ms, series.end_ms)
 
 
-def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart]:
+def _lag(run: RunFolder, curves: Curves, start_ms: float, end_ms: float) -> list[Chart]:
     """Return two charts: one of the lag, and one of the parts of the processing lag."""
     series = _lag_series(curves, start_ms)
     ages = lag.age(curves, series.start_ms, series.end_ms)
@@ -435,7 +359,7 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> list[Chart
             title="Lag",
             y_title="lag, ms",
             lines=(_line("lag", *_sawtooth(ages), start_ms, 0),),
-            meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Lag grows between two updates"
+            meaning=f"{LAG_P50.means.split('. ')[0]}. Lag grows between two updates"
             " and falls at each update.",
             **form,
         ),
@@ -464,7 +388,7 @@ def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
     return times, np.stack([ages.lowest_ms[known], ages.highest_ms[known]], axis=1).ravel()
 
 
-def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
+def _usage(run: RunFolder, start_ms: float, end_ms: float) -> list[Chart]:
     usage = raw.usage(run.path)
 
     def lines(of: Callable[[Sequence[raw.Reading]], tuple[Floats, Floats]]) -> tuple[Line, ...]:

@@ -1,43 +1,32 @@
-"""A report's files: report.html, which is self-contained, report.csv and report.json."""
+"""A report's files: report.html, which works offline, report.csv and report.json; with many runs
+also a page per run."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from racetrack import __version__
-from racetrack.analysis.capacity import scale_of
-from racetrack.analysis.intervals import CONFIDENCE
 from racetrack.analysis.noise import describe_quotas
+from racetrack.analysis.table import Row, Table, changed_settings
 from racetrack.clock import utc_now
-from racetrack.report import scaling, searches, summary
-from racetrack.report.chart_data import Chart, Floats, Line, for_page
-from racetrack.report.charts import all_charts
-from racetrack.report.collect import Collection, Run, Table, changed_settings
-from racetrack.report.export import Document, flat_record
-from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, Grade, number
-from racetrack.report.tables import (
-    describe_answer,
-    describe_costs,
-    describe_means,
-    format_mean,
-    format_ratio,
-    graded_warnings,
-)
+from racetrack.metrics import METRICS, RECORDED
+from racetrack.report import charts, summary
+from racetrack.report.chart_data import Chart, for_page
+from racetrack.report.render import document
+from racetrack.report.runs import RunFolder, warnings_by_grade, why_no_figures
+from racetrack.report.sheet import Section, Sheet
 from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Quantiles
-from racetrack.results.repeats import ScaleRecord
 from racetrack.results.verification import Verified, WrongRow
-from racetrack.terminal import Progress, no_progress
+from racetrack.terminal import Progress
 
-MOST_STEPS = 5  # between two ticks of an axis
+# With more runs than this, each has a page of its own, so that the report stays small.
+MOST_INLINE = 20
 SIGNS = {
     "kept up": "✓",
     "fell behind": "✗",
@@ -52,66 +41,54 @@ SIGNS = {
 
 
 def write(
-    out: Path,
-    collection: Collection,
-    tables: Sequence[Table],
-    progress: Progress = no_progress,
+    out: Path, table: Table, sheet: Sheet, runs: Sequence[RunFolder], progress: Progress
 ) -> None:
     """Write all files of the report into the folder `out`, which is created if it is missing."""
     out.mkdir(parents=True, exist_ok=True)
-    charts, gaps = all_charts(collection, tables, progress)
     created_at = utc_now()
-    text = page(collection, tables, charts, gaps, created_at)
-    (out / "report.html").write_text(text, encoding="utf-8")
-    runs = Document("runs", [flat_record(run) for run in collection.runs])
-    (out / "report.csv").write_text(runs.as_csv(), encoding="utf-8")
-    report = _report_json(collection, tables, created_at)
-    (out / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-
-
-def page(
-    collection: Collection,
-    tables: Sequence[Table],
-    charts: Mapping[str, Sequence[Chart]],
-    gaps: Mapping[str, Sequence[str]],
-    created_at: str,
-) -> str:
-    """Return the page. `charts` and `gaps` are the results of `all_charts`."""
-    template = environment().get_template("report.html.j2")
-    return template.render(
-        title=_title(collection),
-        css=own_file("uplot/uPlot.min.css") + own_file("page.css"),
-        licence=own_file("uplot/LICENSE"),
-        scripts=[own_file(f"{name}.js") for name in ("uplot/uPlot.iife.min", "charts", "page")],
+    beside = len(runs) > MOST_INLINE
+    shown = []
+    for number, run in enumerate(runs):
+        progress(number, len(runs))
+        details = _run(run, runs, table)
+        if beside:
+            (out / "runs").mkdir(exist_ok=True)
+            page = f"runs/{_file_name(run.tag)}.html"
+            text = _page("run.html.j2", title=run.tag, created_at=created_at, run=details)
+            (out / page).write_text(text, encoding="utf-8")
+            details = {**details, "page": page}
+        shown.append(details)
+    text = _page(
+        "report.html.j2",
+        title=f"Racetrack: {', '.join(dict.fromkeys(run.record.engine for run in runs))}",
         created_at=created_at,
-        version=__version__,
-        confidence=f"{CONFIDENCE:.0%}",
-        run_count=len(collection.runs),
-        tables=[
-            _table(table, charts.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
-        ],
-        limits=collection.limits,
-        limits_by_place=[
-            {
-                "place": place,
-                "found": found,
-                "answer": searches.describe_ranking(found),
-                "dots": next(map(_dots, charts.get(f"limits{number}", ())), None),
-                "bounds": searches.bounds_of(found),
-                "agreement": searches.describe_agreement(limit.record for limit in found),
-            }
-            for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
-        ],
-        scales=[
-            _scale(scale.record, charts.get(f"scale{number}", ()))
-            for number, scale in enumerate(collection.scales, start=1)
-        ],
-        missing=[*collection.missing, *collection.left_out],
-        runs=[_run(run, charts.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
-        shown=SHOWN,
-        compared=COMPARED,
-        figures=BY_KEY,
-        all_figures=FIGURES,
+        sections=[_section(section, table, runs) for section in sheet.sections],
+        left_out=sheet.left_out,
+        runs=shown,
+        all_figures=RECORDED,
+    )
+    (out / "report.html").write_text(text, encoding="utf-8")
+    made = document(sheet)
+    (out / "report.csv").write_text(made.as_csv(), encoding="utf-8")
+    (out / "report.json").write_text(made.as_json(), encoding="utf-8")
+
+
+def _file_name(tag: str) -> str:
+    """Convert a tag to a safe file name, since it is read from a file."""
+    return "".join(c if c.isalnum() or c in "_.-" else "_" for c in tag)
+
+
+def _page(template: str, **values: Any) -> str:
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            css=own_file("uplot/uPlot.min.css") + own_file("page.css"),
+            licence=own_file("uplot/LICENSE"),
+            scripts=[own_file(f"{name}.js") for name in ("uplot/uPlot.iife.min", "charts", "page")],
+            version=__version__,
+            **values,
+        )
     )
 
 
@@ -127,14 +104,7 @@ def environment() -> Environment:
     environment.filters.update(
         slug=lambda kind: str(kind).replace(" ", "-"),
         sign=lambda kind: SIGNS.get(kind, "·"),
-        spread=format_mean,
-        number=number,
-        rate=lambda rate: "n/a" if rate is None else f"{rate:,}",
-        minutes=lambda minutes: f"{minutes:.0f} min",
-        capacity=searches.describe_capacity,
-        sustained=searches.describe_sustained,
-        saturation=searches.describe_saturation,
-        trial=searches.describe_trial,
+        number=lambda key, value: METRICS[key].number(value),
     )
     return environment
 
@@ -145,66 +115,35 @@ def own_file(name: str) -> Markup:
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
 
 
-def _title(collection: Collection) -> str:
-    engines = dict.fromkeys(
-        [
-            *(run.engine for run in collection.runs),
-            *(limit.record.engine for limit in collection.limits),
-            *(scale.record.engine for scale in collection.scales),
-        ]
-    )
-    return f"Racetrack: {', '.join(engines)}"
-
-
-def _table(table: Table, charts: Sequence[Chart]) -> dict[str, Any]:
-    counted = [run for group in table.groups for run in group.runs]
+def _section(section: Section, table: Table, runs: Sequence[RunFolder]) -> dict[str, Any]:
+    rows = [row for row in table.rows if str(row.place) == section.title]
+    ok = [row for row in rows if row.outcome == "ok"]
+    graded: dict[str, list[tuple[str, str]]] = {}
+    for note in section.notes:
+        graded.setdefault(note.grade, []).append((note.text, note.about))
     return {
-        "runtime": table.runtime,
-        "machine": table.machine,
-        "single": _run(counted[0], (), ()) if len(counted) == 1 else None,
-        "groups": table.groups,
-        "answer": describe_answer(table),
-        "warnings": _warnings(table),
-        "how": describe_means(table),
-        "costs": describe_costs(table),
-        "differences": table.differences,
-        "comparisons": _comparisons(table),
-        "charts": [_chart(chart) for chart in charts],
-        "failed": [(run.tag, run.why_not) for run in table.failed],
+        "title": section.title,
+        "single": _hero(ok[0], runs) if len(ok) == 1 and ok[0].folder else None,
+        "answers": section.answers,
+        "grids": section.grids,
+        "notes": list(graded.items()),
+        "charts": [_chart(chart) for chart in charts.comparisons(rows, section.estimates)],
     }
 
 
-def _scale(record: ScaleRecord, charts: Sequence[Chart]) -> dict[str, Any]:
-    scale = scale_of(record)
-    heading, *rows = scaling.table(scale)
+def _hero(row: Row, runs: Sequence[RunFolder]) -> dict[str, Any]:
+    """Return the verdict on the only run of a section, for the template."""
+    run = next(run for run in runs if run.path == row.folder)
+    results = run.record.results
     return {
-        "place": scaling.place(record),
-        "answer": scaling.sentences(scale),
-        "charts": [_chart(chart) for chart in charts],
-        "heading": heading,
-        "rows": rows,
-        "conditions": scaling.describe_conditions(record),
+        "engine": row.variant,
+        "load": str(row.load or row.window),
+        "verdict": row.verdict,
+        "reason": results.verdict.reason if results else row.remark,
     }
 
 
-def _warnings(table: Table) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the severities with their warnings. Severities without warnings are left out."""
-    graded = graded_warnings(table)
-    graded[Grade.DOUBTFUL] = [*((of, "") for of in table.warnings), *graded[Grade.DOUBTFUL]]
-    return [(str(grade), of) for grade, of in graded.items() if of]
-
-
-def _comparisons(table: Table) -> list[dict[str, Any]]:
-    """Return a row for each rate and pair of engines, with a cell for each figure."""
-    rows: dict[tuple[int, str], dict[str, Any]] = {}
-    for one in table.comparisons:
-        pair = f"{one.of} / {one.to}"
-        row = rows.setdefault((one.rate, pair), {"rate": one.rate, "pair": pair, "cells": {}})
-        row["cells"][one.key] = format_ratio(one)
-    return list(rows.values())
-
-
-def _run(run: Run, charts: Sequence[Chart], gaps: Sequence[str]) -> dict[str, Any]:
+def _run(run: RunFolder, runs: Sequence[RunFolder], table: Table) -> dict[str, Any]:
     record, results = run.record, run.record.results
     quotas = record.machine.cpu_quotas
     facts: dict[str, Mapping[str, Any]] = {
@@ -222,23 +161,39 @@ def _run(run: Run, charts: Sequence[Chart], gaps: Sequence[str]) -> dict[str, An
         if results
         else {},
     }
+    made, gaps = charts.run_charts(run)
+    session = charts.replayed_session(run, runs)
+    rows = [row for row in table.rows if row.folder == run.path and row.outcome == "ok"]
+    why_not = why_no_figures(record)
     return {
         "tag": run.tag,
-        "engine": run.engine,
-        "rate": run.rate,
-        "verdict": run.verdict,
-        "counts": run.counts,
-        "why_not": run.why_not,
+        "page": "",
+        "engine": record.engine,
+        "load": str(rows[0].load or rows[0].window) if len(rows) == 1 else f"{len(rows)} windows",
+        "verdict": "failed" if why_not else rows[0].verdict if len(rows) == 1 else "none",
+        "why_not": why_not,
         "reason": results.verdict.reason if results else "",
-        "warnings": [(str(grade), of) for grade, of in run.graded.items() if of],
+        "warnings": [(str(grade), of) for grade, of in warnings_by_grade(run).items() if of],
         "gaps": gaps,
-        "figures": run.figures,
-        "charts": [_chart(chart) for chart in charts],
+        "windows": [
+            {
+                "name": row.window,
+                "verdict": row.verdict,
+                "remark": row.remark,
+                "figures": [(metric, row.values.get(metric.key)) for metric in RECORDED],
+            }
+            for row in rows
+        ],
+        "charts": [_chart(chart) for chart in (*_laid_over(session, run), *made)],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
         "views": [_plain(view) for view in results.views] if results else [],
         "reads": [_read(answers) for answers in results.reads] if results else [],
         "verified": _verified(record.verified) if record.verified else None,
     }
+
+
+def _laid_over(session: RunFolder | None, run: RunFolder) -> Sequence[Chart]:
+    return charts.laid_over(session, run) if session else ()
 
 
 def _read(answers: Answers) -> dict[str, Any]:
@@ -309,97 +264,3 @@ def _both(row: WrongRow) -> dict[str, Any]:
 
 def _chart(chart: Chart) -> dict[str, Any]:
     return {"data": for_page(chart), "meaning": chart.meaning, "note": chart.note}
-
-
-def _dots(chart: Chart) -> dict[str, Any]:
-    """Return a chart that has rows for the template: the positions of its points and of the ticks
-    of the x axis, in percent."""
-    ends = [line.x + np.nan_to_num(_half(line)) for line in chart.lines]
-    ticks = _ticks(float(np.max(np.concatenate(ends))))
-    whole = 100 / ticks[-1]
-    return {
-        "title": chart.title,
-        "x_title": chart.x_title,
-        "meaning": chart.meaning,
-        "rows": chart.rows,
-        "ticks": [(whole * tick, f"{tick:,.0f}") for tick in ticks],
-        "lines": [
-            {
-                "name": line.name,
-                "look": line.look,
-                "points": [
-                    {
-                        "left": whole * x,
-                        "top": 100 * (y + 0.5) / len(chart.rows),
-                        "width": whole * 2 * half if math.isfinite(half) else None,
-                        "text": f"{line.name}: {chart.x_form.format(x)}{chart.x_unit}",
-                    }
-                    for x, y, half in zip(line.x, line.y, _half(line), strict=True)
-                ],
-            }
-            for line in chart.lines
-        ],
-    }
-
-
-def _ticks(most: float) -> list[float]:
-    """Return round values from 0 to at least `most`, which is above 0: six at most."""
-    power = 10.0 ** math.floor(math.log10(most / MOST_STEPS))
-    step = next(power * of for of in (1, 2, 5, 10) if most / (power * of) <= MOST_STEPS)
-    return [step * number for number in range(math.ceil(most / step) + 1)]
-
-
-def _half(line: Line) -> Floats:
-    return np.full(len(line.x), np.nan) if line.half is None else line.half
-
-
-def _report_json(
-    collection: Collection, tables: Sequence[Table], created_at: str
-) -> dict[str, Any]:
-    return {
-        "schema_version": 4,
-        "kind": "report",
-        "created_at": created_at,
-        "confidence": CONFIDENCE,
-        "definitions": {figure.key: asdict(figure) for figure in FIGURES},
-        "runs": [{**flat_record(run), "warnings": run.warnings} for run in collection.runs],
-        "tables": [
-            {
-                "runtime": table.runtime,
-                "machine": table.machine,
-                "groups": [
-                    {
-                        "engine": group.label,
-                        "pageviews_per_s": group.rate,
-                        "tags": [run.tag for run in group.runs],
-                        "verdicts": dict(group.verdicts),
-                        "means": {
-                            key: {"mean": of.mean, "half": of.half, "n": of.n} if of else None
-                            for key, of in group.means.items()
-                        },
-                    }
-                    for group in table.groups
-                ],
-                "ratios": [
-                    {
-                        **asdict(one),
-                        "conclusion": one.ratio.conclusion if one.ratio else "not compared",
-                    }
-                    for one in table.comparisons
-                ],
-                "costs": {label: asdict(cost) for label, cost in table.costs.items()},
-                "differences": table.differences,
-            }
-            for table in tables
-        ],
-        "limits": [
-            {**limit.record.model_dump(mode="json"), "tag": limit.tag}
-            for limit in collection.limits
-        ],
-        "scales": [
-            {**scale.record.model_dump(mode="json"), "tag": scale.tag}
-            for scale in collection.scales
-        ],
-        "missing": collection.missing,
-        "left_out": collection.left_out,
-    }

@@ -1,62 +1,39 @@
-"""Creates the result files in `results/`: collects the runs, searches and comparisons of an engine
-from run folders, and computes its figures."""
+"""Creates the result files in `results/`: the rows of an engine from run folders, with what was
+checked and how it was measured."""
 
 import hashlib
 import shlex
-import statistics
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racetrack.analysis import curves, lag
-from racetrack.analysis.comparison import CAPACITY, Figures, Side, mean_of, pss_with_tmpfs_gib
-from racetrack.analysis.intervals import Summary, fit_cost, means, summary
-from racetrack.config import heaps_of_engine
+from racetrack.analysis import table
+from racetrack.analysis.table import Row, Table, changed_settings
+from racetrack.analysis.warnings import absent_views, caveats_of, count_views
 from racetrack.errors import UsageError
-from racetrack.report.collect import (
-    DERIVED,
-    Collection,
-    Limit,
-    Run,
-    changed_settings,
-    collect,
-    place_of,
-    settings_of,
-)
-from racetrack.report.figures import (
-    BY_KEY,
-    absent_views,
-    caveats_of,
-    count_views,
-    format_significant,
-    runtime_label,
-)
+from racetrack.metrics import METRICS, significant
+from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
-from racetrack.results.figures import BOUND_BY_OTHERS, NOT_SUSTAINED, LagAtMost
-from racetrack.results.folder import read_run, run_beside
+from racetrack.results.figures import BOUND_BY_OTHERS
+from racetrack.results.folder import read_plan, read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
-    CapacityEstimate,
-    CpuLine,
     EngineResult,
-    Estimate,
     NoiseRange,
-    RateFigures,
     RawData,
-    Sustained,
     ViewCheck,
+    WindowResult,
 )
-from racetrack.results.repeats import QUICK, ComparisonRecord, Piece
-from racetrack.results.run import RunArguments, RunRecord, Window
-from racetrack.results.search import SustainableRate
+from racetrack.results.repeats import COMPARISON_FILE, ComparisonRecord
+from racetrack.results.run import RunArguments, RunRecord
+from racetrack.results.sweep import Sweep
 from racetrack.results.verification import ViewStatus
-from racetrack.workloads.contract import workload_of
 
 RAW_PATTERNS = (
     "run.json",
+    "sweep.json",
     "limit.json",
     "comparison.json",
     "*.csv",
@@ -64,9 +41,26 @@ RAW_PATTERNS = (
     "top_samples.log",
 )
 DIGITS = 5  # significant digits
-FIGURES = (*(key for key in RateFigures.model_fields if key in BY_KEY), "memory_max_gib")
+# Figures that a result holds; all others are in the run folders only.
+KEPT = (
+    "achieved_pageviews_per_s",
+    "processed_pageviews_per_s",
+    "cpu_mean_pct",
+    "cpu_s_per_million",
+    "memory_gib",
+    "rss_max_gib",
+    "lag_p50_ms",
+    "lag_p99_ms",
+    "view_lag_p50_ms",
+    "view_lag_p99_ms",
+    "read_time_p50_ms",
+    "read_time_p99_ms",
+    "capacity_per_s",
+    "saturated_cpu_s_per_million",
+    "sustained_2s_per_s",
+    "sustained_5s_per_s",
+)
 FIRST_OF_REASON = 200
-Key = tuple[str, str, str]  # runtime (with workload and location of data), machine, engine
 
 
 @dataclass(frozen=True)
@@ -77,45 +71,14 @@ class EngineName:
     version_part: str
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Figures of one window at one rate, with the keys of `figures.FIGURES`."""
-
-    rate: int
-    verdict: str
-    figures: Mapping[str, float | None]
-    distribution: tuple[LagAtMost, ...] = ()
-
-
-@dataclass(frozen=True)
-class FoundCapacity:
-    """A capacity in events per second. `low` and `high` are None if the measurement has no
-    interval. `core_mib_per_s` contains the core speed in each window at saturation."""
-
-    per_s: float
-    low: float | None
-    high: float | None
-    is_lower_bound: bool
-    sustainable: tuple[SustainableRate, ...] = ()
-    core_mib_per_s: tuple[float, ...] = ()
-
-
 @dataclass
 class Material:
-    """All measurements of one engine with the same runtime and machine.
+    """The rows of one engine with its settings in one place, the records of their runs by folder,
+    and texts on what is left out. `verified` are all runs that verified views, including runs with
+    wrong views, which are used for nothing else."""
 
-    `records` contains the records of all runs that are used, by folder, including the runs of
-    searches and of `comparisons`. `windows` are the measured windows. `verified` are all runs that
-    verified views, including runs with wrong views, which are used for nothing else. `left_out` are
-    texts on measurements that are not used, with the reasons."""
-
-    samples: list[Sample] = field(default_factory=list)
-    capacities: list[FoundCapacity] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    searches: list[Limit] = field(default_factory=list)
-    comparisons: dict[Path, ComparisonRecord] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
     records: dict[Path, RunRecord] = field(default_factory=dict)
-    windows: list[Window] = field(default_factory=list)
     verified: list[RunRecord] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
@@ -123,15 +86,6 @@ class Material:
     def first(self) -> RunRecord:
         """Record of the first run."""
         return next(iter(self.records.values()))
-
-    @property
-    def folders(self) -> set[Path]:
-        """Folders with the raw files of all that is used."""
-        return {*self.records, *self.comparisons, *(search.path for search in self.searches)}
-
-    def leave_out(self, what: str, why: str) -> None:
-        """Record that the measurement `what` is not used, with the first line of the reason."""
-        self.left_out.append(f"{what}: {why}".splitlines()[0][:FIRST_OF_REASON])
 
 
 def publish(
@@ -141,22 +95,19 @@ def publish(
     variant: str = "",
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Write a result file below `root` for each engine, runtime and machine in the folders. Return
-    the paths of the files. `say` is called with each folder that can't be read.
+    """Write a result file below `root` for each engine, variant, runtime and machine in the
+    folders. Return the paths of the files. `say` is called with each folder that can't be read.
 
     Raises:
-        UsageError: there is nothing to publish, raw data is missing, or runs of the same engine
-            differ in settings or versions.
+        UsageError: there is nothing to publish, or runs of the same engine differ in settings or
+            versions.
     """
-    collection = collect(folders)
-    for reason in collection.left_out:
+    rows = readable(table.read(folders))
+    for reason in rows.left_out:
         say(f"left out: {reason}")
-    made = [result_of(each, engines, variant) for each in gather(collection)]
+    made = [result_of(material, engines, variant) for material in gather(rows) if material.rows]
     if not made:
-        raise UsageError(
-            "There is nothing to publish: no run ended ok with a rate above 0, and no search found"
-            " a capacity."
-        )
+        raise UsageError("There is nothing to publish: no run ended ok with a rate above 0.")
     written = []
     for result in made:
         text, path = result.as_text(), root / result.file_name
@@ -171,6 +122,40 @@ def publish(
     return written
 
 
+def gather(found: Table) -> list[Material]:
+    """Return the usable rows, for each place and variant."""
+    materials: dict[tuple[str, ...], Material] = {}
+    records = {row.folder: read_run(row.folder) for row in found.rows if row.folder}
+    for row in found.rows:
+        if not row.folder:
+            continue
+        # Runs of one variant with other settings or versions are refused later.
+        material = materials.setdefault((str(row.place), row.label), Material())
+        record = records[row.folder]
+        if record.verified and record not in material.verified:
+            material.verified.append(record)
+        if why := _why_left_out(row, record):
+            material.left_out.append(f"{row.tag}, {row.window or 'run'}: {why}"[:FIRST_OF_REASON])
+        else:
+            material.rows.append(row)
+            material.records[row.folder] = record
+    return list(materials.values())
+
+
+def _why_left_out(row: Row, record: RunRecord) -> str:
+    """Return the first reason why a row is not used; empty if it is used."""
+    arguments = record.arguments
+    reasons = (
+        "" if row.outcome == "ok" else row.outcome.splitlines()[0],
+        f"beside {', '.join(row.beside)}" if row.beside else "",
+        "no load" if row.load and not row.load.per_s else "",
+        f"with the fault {', '.join(arguments.faults)}" if arguments and arguments.faults else "",
+        f"with the load profile {row.load.profile}" if row.load and row.load.profile else "",
+        row.verdict if row.verdict in BOUND_BY_OTHERS else "",
+    )
+    return next(filter(None, reasons), "")
+
+
 def result_of(
     material: Material, engines: Mapping[str, EngineName], variant: str = ""
 ) -> EngineResult:
@@ -179,98 +164,74 @@ def result_of(
     Raises:
         UsageError: the runs differ in settings or versions, or the engine's version is unknown.
     """
-    first = material.first
-    settings = _common_settings(material)
+    first, settings = material.first, _common_settings(material)
     name = engines.get(first.engine, EngineName(first.engine, ""))
-    days = [_day(at) for of in material.windows for at in (of.start_ms, of.end_ms)]
+    days = sorted(map(_day, material.records.values()))
+    row = material.rows[0]
     return EngineResult(
-        workload=workload_of(first.settings),
+        workload=row.place.workload,
         engine=first.engine,
         title=name.title,
         version=_version(material, name),
-        variant=variant,
-        runtime=runtime_label(first.runtime, first.settings, first.data_in_memory),
+        variant=variant or row.label.removeprefix(first.engine).strip("@[]"),
+        runtime=row.place.runtime if first.data_in_memory else f"{row.place.runtime}, data on disk",
         machine=first.machine,
-        measured_from=min(days),
-        measured_until=max(days),
+        measured_from=days[0],
+        measured_until=days[-1],
         commands=_commands(settings, material),
         versions=first.versions,
         settings=settings,
-        heap_rule=_heap_rule(material),
         guarantee=first.guarantee,
-        caveats=_caveats(material),
-        capacity=_capacity(material.capacities),
-        sustained=_sustained(material.capacities),
-        rates=_rates(material.samples),
-        cpu_line=_cpu_line(material.samples),
+        caveats=tuple(dict.fromkeys(_caveats(material.records.values()))),
+        windows=tuple(map(_window, material.rows)),
         views=_views(material),
-        noise=_noise(material),
+        noise=_noise(material.rows),
         left_out=tuple(material.left_out),
-        raw=raw_data(sorted(material.folders, key=lambda path: path.name)),
+        raw=raw_data(sorted(_raw_folders(material), key=lambda path: path.name)),
     )
 
 
+def _window(row: Row) -> WindowResult:
+    return WindowResult(
+        experiment=row.experiment,
+        repeat=row.repeat,
+        tag=row.tag,
+        per_s=row.load.per_s if row.load else None,
+        share=row.share,
+        verdict=row.verdict,
+        figures={key: _round(row.values[key]) for key in KEPT if key in row.values},
+        at_least=tuple(sorted(row.at_least)),
+    )
+
+
+def _round(value: float) -> float:
+    return float(significant(value, DIGITS).replace(",", ""))
+
+
 def _common_settings(material: Material) -> dict[str, Scalar]:
-    """Return the settings that differ from the defaults. They must be equal in all runs and
-    searches.
+    """Return the settings that differ from the defaults. They and the versions must be equal in all
+    runs.
 
     Raises:
-        UsageError: the settings are not equal.
+        UsageError: they are not equal.
     """
-    records = list(material.records.values())
-    all_of = [_chosen(settings_of(record)) for record in records]
+    configs = {row.conditions: row.config for row in material.rows}.values()
     differing = {
-        name: sorted(values)
-        for name in all_of[0]
-        if len(values := {str(of.get(name, "")) or "not set" for of in all_of}) > 1
+        key: sorted({config.get(key, "not recorded") for config in configs})
+        for key in dict.fromkeys(key for config in configs for key in config)
+        if key not in table.CONDITIONS and len({config.get(key) for config in configs}) > 1
     }
     if differing:
-        shown = "; ".join(f"{name.upper()} is {' and '.join(of)}" for name, of in differing.items())
+        shown = "; ".join(f"{key.upper()} is {' and '.join(of)}" for key, of in differing.items())
         raise UsageError(
-            f"Runs of {records[0].engine} differ in settings: {shown}. Name the folders of one"
+            f"Runs of {material.first.engine} differ: {shown}. Name the folders of one"
             " configuration; --variant names it."
         )
-    return _chosen(changed_settings(records[0]))
-
-
-def _chosen(settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Return the settings without derived ones."""
-    return {name: value for name, value in settings.items() if name not in DERIVED}
-
-
-def _heap_rule(material: Material) -> str | None:
-    """Return how comparisons sized the engine's heap, or that it has none; None if there are no
-    comparisons, or if they did not record the rule."""
-    engine, used = material.first.engine, material.first.settings
-    heaps = [name.upper() for name in heaps_of_engine(engine)]
-    if material.comparisons and not heaps:
-        return "It has no heap."
-    rules = []
-    for record in material.comparisons.values():
-        own = record.settings.get(engine, {})
-        given = [name for name in heaps if name not in own]
-        sized = ", ".join(f"{name}={own[name]}" for name in heaps if name in own)
-        values = ", ".join(f"{name}={used.get(name.lower())}" for name in given)
-        if record.heap_rule:
-            rules += [f"{record.heap_rule.partition(':')[0]} ({sized})."] if sized else []
-            rules += [f"The user set {values}."] if values else []
-    return " ".join(dict.fromkeys(rules)) or None
+    changed = changed_settings(material.first)
+    return {key: value for key, value in changed.items() if key not in table.DERIVED}
 
 
 def _version(material: Material, name: EngineName) -> str:
-    """Return the engine's version.
-
-    Raises:
-        UsageError: the version is unknown, or versions of components differ between the runs.
-    """
-    records = material.records.values()
-    for part in dict.fromkeys(part for record in records for part in record.versions):
-        found = {record.versions.get(part, "not recorded") for record in records}
-        if len(found) > 1:
-            raise UsageError(
-                f"Runs of {material.first.engine} differ in versions: {part} is"
-                f" {' and '.join(sorted(found))}. Name the folders of one version."
-            )
     version = material.first.versions.get(name.version_part, "")
     if not version:
         raise UsageError(
@@ -280,127 +241,16 @@ def _version(material: Material, name: EngineName) -> str:
     return version
 
 
-def _caveats(material: Material) -> tuple[str, ...]:
-    found = [text for of in material.records.values() for text in caveats_of(of)]
-    found += [QUICK for comparison in material.comparisons.values() if comparison.is_quick]
-    return tuple(dict.fromkeys(found))
+def _caveats(records: Iterable[RunRecord]) -> list[str]:
+    return [text for record in records for text in caveats_of(record)]
 
 
-def _day(at_ms: int) -> str:
+def _day(record: RunRecord) -> str:
+    """Return the day on which a run began."""
+    if record.steps:
+        return record.steps[0].started_at[:10]
+    at_ms = record.measured.window.start_ms if record.measured else 0
     return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
-
-
-def _estimate(of: Summary) -> Estimate:
-    """Return a mean and its interval, rounded to DIGITS significant digits and clipped at 0."""
-    return Estimate(
-        mean=_round(of.mean),
-        low=None if of.low is None else _round(max(0.0, of.low)),
-        high=None if of.high is None else _round(of.high),
-        n=of.n,
-        freedom=of.freedom,
-    )
-
-
-def _round(value: float) -> float:
-    return float(format_significant(value, DIGITS).replace(",", ""))
-
-
-def _capacity(found: Sequence[FoundCapacity]) -> CapacityEstimate | None:
-    if not found:
-        return None
-    of = _geometric_mean([one.per_s for one in found])
-    if len(found) == 1:
-        of = Summary(of.mean, found[0].low, found[0].high, 1)
-    is_lower_bound = any(one.is_lower_bound for one in found)
-    return CapacityEstimate(**dict(_estimate(of)), is_lower_bound=is_lower_bound)
-
-
-def _geometric_mean(per_s: Sequence[float]) -> Summary:
-    side = Side("", {(CAPACITY.key, None): summary(per_s)})
-    return mean_of(side, CAPACITY.key, None, [side])
-
-
-def _sustained(capacities: Sequence[FoundCapacity]) -> tuple[Sustained, ...]:
-    found = []
-    rates = [one for each in capacities for one in each.sustainable]
-    bounds = sorted({one.bound_ms for one in rates})
-    for bound_ms in bounds:
-        matching = [one for one in rates if one.bound_ms == bound_ms]
-        sustained_rates = [
-            one.sustained_per_s for one in matching if one.sustained_per_s is not None
-        ]
-        failed = [one.failed_per_s for one in matching if one.failed_per_s is not None]
-        found.append(
-            Sustained(
-                bound_ms=bound_ms,
-                sustained_per_s=_estimate(_geometric_mean(sustained_rates))
-                if sustained_rates
-                else None,
-                failed_per_s=min(failed, default=None),
-            )
-        )
-    return tuple(found)
-
-
-def _rates(samples: Sequence[Sample]) -> tuple[RateFigures, ...]:
-    """Return the figures at each rate, with intervals as in comparisons."""
-    by_rate = {
-        rate: [one for one in samples if one.rate == rate]
-        for rate in sorted({one.rate for one in samples})
-    }
-    figures: Figures = {
-        (key, rate): of for rate, at in by_rate.items() for key, of in _means(at).items()
-    }
-    verdicts = {rate: {one.verdict for one in at} for rate, at in by_rate.items()}
-    behind = frozenset(rate for rate, of in verdicts.items() if of & {*NOT_SUSTAINED})
-    side = Side("", figures, behind)
-    return tuple(
-        RateFigures(
-            per_s=rate,
-            verdicts=dict(Counter(sample.verdict for sample in at)),
-            lag_distribution=_distribution(at),
-            **{
-                key: _estimate(mean_of(side, key, rate, [side]))
-                for key, of_rate in figures
-                if of_rate == rate
-            },
-        )
-        for rate, at in by_rate.items()
-    )
-
-
-def _means(samples: Sequence[Sample]) -> Mapping[str, Summary]:
-    repeats = [{**of.figures, "memory_max_gib": pss_with_tmpfs_gib(of.figures)} for of in samples]
-    return means(repeats, FIGURES)
-
-
-def _distribution(samples: Sequence[Sample]) -> tuple[LagAtMost, ...]:
-    """Return the distribution of the lag, averaged over the runs at each share of the time."""
-    points = [{at.share: at.lag_ms for at in sample.distribution} for sample in samples]
-    shares = [share for share in points[0] if all(share in of for of in points)]
-    return tuple(
-        LagAtMost(share=share, lag_ms=round(statistics.fmean(of[share] for of in points), 1))
-        for share in shares
-    )
-
-
-def _cpu_line(samples: Sequence[Sample]) -> CpuLine | None:
-    """Return the same linear cost function as in the report's tables, fitted to all samples."""
-    line = fit_cost(
-        (of.figures.get("processed_pageviews_per_s"), of.figures.get("cpu_mean_pct"))
-        for of in samples
-        if of.verdict not in NOT_SUSTAINED
-    )
-    if line is None:
-        return None
-    return CpuLine(
-        base_pct=_of_line(line.base_pct, line.base_half_pct, line.runs),
-        s_per_million=_of_line(line.per_million_s, line.per_million_half_s, line.runs),
-    )
-
-
-def _of_line(mean: float, half: float, runs: int) -> Estimate:
-    return _estimate(Summary(mean, mean - half, mean + half, runs))
 
 
 def _views(material: Material) -> ViewCheck:
@@ -418,19 +268,29 @@ def _views(material: Material) -> ViewCheck:
     )
 
 
-def _noise(material: Material) -> NoiseRange:
+def _noise(rows: Sequence[Row]) -> NoiseRange:
     def known(key: str) -> list[float]:
-        values = [sample.figures.get(key) for sample in material.samples]
-        return [value for value in values if value is not None]
+        return [row.values[METRICS[key].key] for row in rows if key in row.values]
 
     speeds = known("core_mib_per_s")
-    speeds += [speed for of in material.capacities for speed in of.core_mib_per_s]
     return NoiseRange(
         foreign_cpu_max_pct=max(known("foreign_cpu_pct"), default=None),
         steal_max_pct=max(known("steal_pct"), default=None),
         core_min_mib_per_s=min(speeds, default=None),
         core_max_mib_per_s=max(speeds, default=None),
     )
+
+
+def _raw_folders(material: Material) -> set[Path]:
+    return {*material.records, *_plans(material)}
+
+
+def _plans(material: Material) -> list[Path]:
+    """Return the folders with the records of plans from which the rows come."""
+    beside = {
+        row.folder.parent / row.experiment for row in material.rows if row.folder and row.experiment
+    }
+    return sorted(path for path in beside if path.is_dir())
 
 
 def raw_data(folders: Sequence[Path]) -> RawData:
@@ -454,148 +314,31 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def gather(collection: Collection) -> list[Material]:
-    """Return the usable measurements, for each runtime, machine and engine.
-
-    Raises:
-        UsageError: the runs of a search or comparison are missing.
-    """
-    found: dict[Key, Material] = {}
-    tags = {run.tag for each in collection.limits for run in each.record.runs}
-    tags |= {piece.tag for each in collection.comparisons for piece in each.record.pieces}
-    for compared in collection.comparisons:
-        _take_comparison(found, compared.path, compared.record)
-    for run in collection.runs:
-        if run.tag not in tags:
-            _take_run(found.setdefault((*run.place, run.engine), Material()), run)
-    for limit in collection.limits:
-        key = (*place_of(limit.record), limit.record.engine)
-        _take_search(found.setdefault(key, Material()), limit)
-    return [of for of in found.values() if of.samples or of.capacities]
-
-
-def _take_run(material: Material, run: Run) -> None:
-    if run.record.verified:
-        material.verified.append(run.record)
-    compared = "its engine's figures are those of a comparison" if material.comparisons else ""
-    if why := _why_left_out(run) or compared:
-        material.leave_out(run.tag, why)
-        return
-    measured = run.record.results.verdict.measured if run.record.results else None
-    distribution = measured.lag_distribution if measured else ()
-    material.samples.append(Sample(run.rate, run.verdict, run.figures, distribution))
-    material.runs.append(run)
-    material.windows += [run.record.measured.window] if run.record.measured else []
-    material.records[run.path] = run.record
-
-
-def _why_left_out(run: Run) -> str:
-    """Return the first reason why a run is not used; empty if it is used."""
-    arguments = run.record.arguments
-    reasons = (
-        "" if run.counts else run.why_not,
-        f"beside {', '.join(run.record.beside)}" if run.record.beside else "",
-        "" if run.rate else "no load",
-        f"with the fault {', '.join(arguments.faults)}" if arguments and arguments.faults else "",
-        f"with the load profile {arguments.load}" if arguments and arguments.load else "",
-        run.verdict if run.verdict in BOUND_BY_OTHERS else "",
-    )
-    return next(filter(None, reasons), "")
-
-
-def _take_search(material: Material, limit: Limit) -> None:
-    record = limit.record
-    seen = record.last_saturation()
-    void = next((of.void for of in seen if of.void), "")
-    if not record.capacity or void:
-        material.leave_out(limit.tag, void or record.outcome)
-        return
-    capacity = record.capacity
-    material.capacities.append(
-        FoundCapacity(
-            per_s=capacity.per_s,
-            low=capacity.low,
-            high=capacity.high,
-            is_lower_bound=not record.is_capacity_of_all_runs,
-            sustainable=record.sustainable,
-            core_mib_per_s=tuple(of.core.mib_per_s for of in seen if of.core),
-        )
-    )
-    material.searches.append(limit)
-    material.windows += [of.window for of in seen]
-    material.records |= dict(_beside(limit.path, run.tag) for run in record.runs)
-
-
-def _beside(folder: Path, tag: str) -> tuple[Path, RunRecord]:
-    """Return the folder and the record of a run. The folder is next to `folder`, the folder of the
-    run's search or comparison.
-
-    Raises:
-        UsageError: the folder of the run is missing.
-    """
-    if not (path := run_beside(folder, tag)):
-        raise UsageError(
-            f"{folder} has no raw data: {folder.parent / tag} is gone. Copy the folder together"
-            " with its runs."
-        )
-    return path, read_run(path)
-
-
-def _take_comparison(found: dict[Key, Material], folder: Path, record: ComparisonRecord) -> None:
-    """Add the pieces of a comparison to the material of their engines."""
-    for piece in record.pieces:
-        path, run = _beside(folder, piece.tag)
-        material = found.setdefault((*place_of(run), piece.engine), Material())
-        if piece.outcome != "ok" or piece.verdict in BOUND_BY_OTHERS:
-            why = piece.outcome if piece.outcome != "ok" else piece.verdict
-            material.leave_out(f"{piece.tag} at {piece.load}", why)
-            continue
-        _take_piece(material, path, piece)
-        material.records[path] = run
-        material.comparisons[folder] = record
-
-
-def _take_piece(material: Material, path: Path, piece: Piece) -> None:
-    material.windows += [piece.window] if piece.window else []
-    if piece.pageviews_per_s is not None:
-        sample = Sample(piece.pageviews_per_s, piece.verdict, piece.figures, _lag_in(path, piece))
-        material.samples.append(sample)
-    elif capacity := piece.figures.get("capacity_per_s"):
-        material.capacities.append(FoundCapacity(capacity, None, None, piece.is_lower_bound))
-
-
-def _lag_in(path: Path, piece: Piece) -> tuple[LagAtMost, ...]:
-    """Compute the distribution of the lag in the window of a piece from its raw data."""
-    if not piece.window:
-        return ()
-    window = piece.window
-    return lag.distribution(lag.age(curves.read(path), window.start_ms, window.end_ms))
-
-
 def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:
-    """Return the commands that repeat the measurements with these settings, which differ from the
-    defaults. Runs that differ only in their rates are repeated by one sweep."""
-    engine = material.first.engine
-    alike: dict[str, list[Run]] = {}
-    for run in material.runs:
-        if run.record.arguments:
-            alike.setdefault(_options(run.record.arguments), []).append(run)
-    sweeps = [_sweep(engine, options, of) for options, of in alike.items()]
-    prefix = _prefix(settings)
-    return (
-        *(prefix + one for one in (*sweeps, *_search(engine, material.searches))),
-        *(_comparison(engine, settings, record) for record in material.comparisons.values()),
-    )
+    """Return the commands that repeat the measurements with these settings."""
+    plans = [_command_of(path, settings, material.first.engine) for path in _plans(material)]
+    single = [
+        f"{_prefix(settings)}./race run {material.first.engine} {_options(record.arguments)}"
+        for path, record in material.records.items()
+        if record.arguments
+        and not any(row.experiment for row in material.rows if row.folder == path)
+    ]
+    return tuple(dict.fromkeys([*plans, *single]))
 
 
-def _prefix(settings: Mapping[str, Scalar]) -> str:
-    return "".join(
-        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
-    )
-
-
-def _comparison(engine: str, settings: Mapping[str, Scalar], record: ComparisonRecord) -> str:
-    """Return the command of a comparison, which sets heaps, reads and tracer events itself."""
+def _command_of(folder: Path, settings: Mapping[str, Scalar], engine: str) -> str:
+    """Return the command of a plan. A comparison sets heaps, reads and tracer events itself."""
+    if (folder / "sweep.json").is_file():
+        sweep = read_plan(folder, Sweep)
+        rates = ",".join(map(str, sweep.rates))
+        options = f"--rates {rates} --repeat {sweep.repeat} --settle {sweep.wait_s:g}s"
+        verify = " --verify" if sweep.verify else ""
+        return f"{_prefix(settings)}./race sweep {' '.join(sweep.engines)} {options}{verify}"
+    if (folder / "limit.json").is_file():
+        return f"{_prefix(settings)}./race limit {engine}"
+    if not (folder / COMPARISON_FILE).is_file():
+        return f"{_prefix(settings)}./race scale {engine}"
+    record = read_plan(folder, ComparisonRecord)
     own = record.settings.get(engine, {})
     given = {name: value for name, value in settings.items() if name.upper() not in own}
     words = [
@@ -608,6 +351,12 @@ def _comparison(engine: str, settings: Mapping[str, Scalar], record: ComparisonR
     return _prefix(given) + " ".join(words)
 
 
+def _prefix(settings: Mapping[str, Scalar]) -> str:
+    return "".join(
+        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
+    )
+
+
 def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -615,25 +364,6 @@ def _text(value: Scalar) -> str:
 def _options(arguments: RunArguments) -> str:
     verify = " --verify" if arguments.verify else ""
     return (
-        f"--settle {arguments.wait_s:g}s --samples {arguments.samples}"
-        f" --decide-within {arguments.decide_within_s:g}s{verify}"
+        f"--rate {arguments.pageviews_per_s} --settle {arguments.wait_s:g}s"
+        f" --samples {arguments.samples} --decide-within {arguments.decide_within_s:g}s{verify}"
     )
-
-
-def _sweep(engine: str, options: str, runs: Sequence[Run]) -> str:
-    counts = Counter(run.rate for run in runs)
-    rates = ",".join(map(str, sorted(counts)))
-    repeat = max(counts.values())
-    return f"./race sweep {engine} --rates {rates} --repeat {repeat} {options}"
-
-
-def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
-    """Return the command that repeats the searches, with the arguments of the first search."""
-    if not searches:
-        return []
-    words = [f"./race limit {engine} --repeat {len(searches)}"]
-    arguments = searches[0].record.arguments
-    words.append(f"--start {arguments.start_per_s} --warm-up {arguments.warm_up_s:g}s")
-    words += [f"--bound {bound_ms:g}ms" for bound_ms in arguments.bounds_ms]
-    words.append(f"--within {arguments.within_s:g}s")
-    return [" ".join(words)]

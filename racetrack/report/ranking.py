@@ -4,22 +4,28 @@ same pages.
 """
 
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from os.path import relpath
 from pathlib import Path
+from typing import Any
 
+from racetrack import metrics
+from racetrack.analysis.claims import Claim, Estimate, Key, claims, estimates, ratios
+from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
-from racetrack.plugins import workload_names
-from racetrack.report.export import markdown_table
-from racetrack.report.figures import format_interval
+from racetrack.metrics import Metric
 from racetrack.report.html import environment, own_file
+from racetrack.report.render import markdown_table
+from racetrack.report.sheet import answers, format_estimate, format_ratio
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
-from racetrack.results.published import EngineResult, Estimate, RateFigures, slug_of_place
-from racetrack.workloads.contract import find_workload
+from racetrack.results.published import EngineResult, slug_of_place
 
-CHARTS = ("lag", "cpu", "distribution")
+CHARTS = ("lag", "cpu")
 INTRODUCTION = """# Results
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
@@ -35,17 +41,40 @@ engines; [results/](../results/README.md) has them as data, with versions, setti
 - [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted. CPU and
   memory are the engine's alone, without broker and view reader. Memory counts shared pages once and
   includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
+- A difference is claimed by [one rule](compare.md#when-engines-differ), for all questions of a
+  section together.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
-AT_RATE: Mapping[str, str] = {
-    "lag_p50_ms": "lag p50, ms",
-    "lag_p99_ms": "lag p99, ms",
-    "view_lag_p99_ms": "view lag p99, ms",
-    "read_time_p99_ms": "read time p99, ms",
-    "cpu_s_per_million": "CPU-s per million events",
-    "memory_max_gib": "memory, GiB",
-}
-NOT_MEASURED = ""
+OVERALL = (metrics.CAPACITY, metrics.BASE_CPU)
+AT_RATE = tuple(metric for metric in metrics.AT_RATE if metric is not metrics.CPU_MEAN)
+MOST_LOADS = 2  # of a section of results.md; index.html has all
+RANKED = (*metrics.AT_RATE, *OVERALL)
+_PLACE = Place("", "", "")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The results of one workload, machine and runtime, with their rows, estimates and claims.
+    Variants are the names of results."""
+
+    results: tuple[EngineResult, ...]
+    rows: tuple[Row, ...]
+    estimates: Mapping[Key, Estimate]
+    claims: tuple[Claim, ...]
+
+    @property
+    def loads(self) -> list[Load]:
+        """Loads at which any engine was measured, in rising order."""
+        loads = {load for _, _, load in self.estimates if load}
+        return sorted(loads, key=lambda load: (load.share or 0, load))
+
+    def verdicts(self, name: str, load: Load) -> dict[str, int]:
+        """Return the number of runs by verdict of a result at a load."""
+        rows = [row for row in self.rows if (row.variant, row.load) == (name, load)]
+        counts: Counter[str] = Counter()
+        for row in rows:
+            counts[row.verdict] += max((of.n for of in row.intervals.values()), default=1)
+        return dict(counts)
 
 
 def write(root: Path, folder: Path) -> list[Path]:
@@ -55,40 +84,15 @@ def write(root: Path, folder: Path) -> list[Path]:
     Raises:
         UsageError: a file is not a result, or its path does not match its content.
     """
-    results = read_results(root)
+    found = standings(read_results(root))
     pages = {
-        folder / "index.html": ranking_page(results),
-        folder / "results.md": results_page(results, relpath(root, folder)),
+        folder / "index.html": ranking_page(found),
+        folder / "results.md": results_page(found, relpath(root, folder)),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for page, text in pages.items():
         write_whole(page, text)
     return list(pages)
-
-
-def ranking_page(results: Sequence[EngineResult]) -> str:
-    """Return the page that ranks these results. It contains all data, so it works offline from
-    `file://`."""
-    return (
-        environment()
-        .get_template("ranking.html.j2")
-        .render(
-            results=[{"path": of.file_name, **json.loads(of.as_text())} for of in results],
-            events=_events(results),
-            charts=CHARTS,
-            licence=own_file("uplot/LICENSE"),
-            css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
-            uplot=own_file("uplot/uPlot.iife.min.js"),
-            charts_js=own_file("charts.js"),
-            ranking_js=own_file("ranking.js"),
-        )
-    )
-
-
-def _events(results: Sequence[EngineResult]) -> dict[str, str]:
-    """Return what the events of each workload's main topic are called."""
-    measured = {of.workload for of in results} & set(workload_names())
-    return {name: find_workload(name).topic.event for name in sorted(measured)}
 
 
 def read_results(root: Path) -> list[EngineResult]:
@@ -109,23 +113,141 @@ def read_results(root: Path) -> list[EngineResult]:
     return found
 
 
-def results_page(results: Sequence[EngineResult], root: str) -> str:
-    """Return docs/results.md, with a section for each workload, machine and runtime. `root` is the
-    path of `results/` relative to the page."""
-    by_place = sorted(results, key=_place)
-    sections = [_section(list(of), root) for _, of in groupby(by_place, key=_place)]
-    return (INTRODUCTION + "".join(sections)).rstrip()
+def standings(results: Sequence[EngineResult]) -> list[Standing]:
+    """Return the results by workload, machine and runtime."""
+    found = []
+    for _, of_place in groupby(sorted(results, key=_place), key=_place):
+        mine = tuple(of_place)
+        rows = tuple(
+            replace(row, variant=name_of(result), place=_PLACE)
+            for result in mine
+            for row in rows_of_result(result)
+        )
+        found.append(Standing(mine, rows, estimates(rows), tuple(claims(rows))))
+    return found
 
 
 def _place(result: EngineResult) -> tuple[str, str]:
     return result.workload, slug_of_place(result.machine, result.runtime)
 
 
-def _section(results: Sequence[EngineResult], root: str) -> str:
-    first = results[0]
+def name_of(result: EngineResult) -> str:
+    """Return the name of a result for people: the engine's title, and the variant."""
+    return result.title + (f" ({result.variant})" if result.variant else "")
+
+
+def ranking_page(found: Sequence[Standing]) -> str:
+    """Return the page that ranks these results. It contains all data, so it works offline from
+    `file://`."""
+    data = {
+        "metrics": {
+            metric.key: {
+                "title": metric.title,
+                "unit": metric.unit,
+                "means": metric.means,
+                "more": metric.better == "more",
+            }
+            for metric in RANKED
+        },
+        "standings": [_standing(one) for one in found],
+    }
+    return (
+        environment()
+        .get_template("ranking.html.j2")
+        .render(
+            data=data,
+            charts=CHARTS,
+            licence=own_file("uplot/LICENSE"),
+            css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
+            uplot=own_file("uplot/uPlot.iife.min.js"),
+            charts_js=own_file("charts.js"),
+            ranking_js=own_file("ranking.js"),
+        )
+    )
+
+
+def _standing(of: Standing) -> dict[str, Any]:
+    """Return the data of a standing for the page: results without their windows, loads, answers,
+    and a ranking for each figure and load."""
+    first = of.results[0]
+    return {
+        "workload": first.workload,
+        "machine": _place(first)[1],
+        "place": f"{first.machine}, {first.runtime}",
+        "answers": answers(of.rows, of.claims),
+        "loads": [{"id": str(load), "per_s": load.per_s, "share": load.share} for load in of.loads],
+        "results": [
+            {
+                "name": name_of(result),
+                "path": result.file_name,
+                **json.loads(result.model_copy(update={"windows": ()}).as_text()),
+            }
+            for result in of.results
+        ],
+        "rankings": {
+            metric.key: {
+                str(load or ""): rows
+                for load in (None, *of.loads)
+                if (rows := _ranking(of, metric, load))
+            }
+            for metric in RANKED
+        },
+    }
+
+
+def _ranking(of: Standing, metric: Metric, load: Load | None) -> list[dict[str, Any]]:
+    """Return the results that have a figure at a load, the best first and those that did not hold
+    the load last, each with the text of its ratio to the best."""
+    held = {row.variant for row in of.rows if row.load == load and (load is None or row.held)}
+    known = {
+        name: estimate
+        for name, key, at in of.estimates
+        if (key, at) == (metric.key, load) and (estimate := of.estimates[name, key, at])
+    }
+    sign = -1 if metric.better == "more" else 1
+    order = sorted(known, key=lambda name: (name not in held, sign * known[name].mean, name))
+    made = []
+    for name in order:
+        estimate = known[name]
+        made.append(
+            {
+                "name": name,
+                "mean": estimate.mean if math.isfinite(estimate.mean) else None,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "text": format_estimate(metric, estimate),
+                "factor": _factor(of, metric, load, name, order[0]) if name in held else "",
+                "held": name in held,
+                "verdicts": of.verdicts(name, load) if load else {},
+            }
+        )
+    return made
+
+
+def _factor(of: Standing, metric: Metric, load: Load | None, name: str, best: str) -> str:
+    """Return the ratio of a result to the best, and whether the difference is claimed."""
+    if name == best:
+        return "best"
+    claim = next((one for one in of.claims if (one.metric, one.load) == (metric, load)), None)
+    pair = claim.pairs.get((name, best)) if claim else None
+    if pair:
+        return f"{format_ratio(pair.ratio)} ×{'' if pair.claimed else f', {pair.why_not}'}"
+    unclaimed = ratios(of.rows, best).get((name, metric.key, load))
+    return f"{format_ratio(unclaimed.ratio)} ×, not claimed" if unclaimed else "no ratio"
+
+
+def results_page(found: Sequence[Standing], root: str) -> str:
+    """Return docs/results.md, with a section for each standing. `root` is the path of `results/`
+    relative to the page."""
+    return (INTRODUCTION + "".join(_section(one, root) for one in found)).rstrip()
+
+
+def _section(of: Standing, root: str) -> str:
+    first = of.results[0]
     machine = first.machine
     numbers = f" ({machine.cpu_numbers})" if machine.cpu_numbers else ""
-    days = {day for of in results for day in (of.measured_from, of.measured_until)}
+    days = {day for one in of.results for day in (one.measured_from, one.measured_until)}
     when = " to ".join(dict.fromkeys((min(days), max(days))))
     memory = "" if machine.memory_gib is None else f", {machine.memory_gib:.0f} GiB"
     quota = f", {machine.quota}" if machine.quota else ""
@@ -134,46 +256,75 @@ def _section(results: Sequence[EngineResult], root: str) -> str:
     )
     parts = [
         f"\n## {heading}\n\nRuntime {first.runtime}, measured {when}.\n\n",
-        _overall(results, root),
-        *(_at_rate(rate, results) for rate in _rates(results)),
-        _caveats(results),
-        _commands(results),
+        "".join(f"- {line}\n" for line in answers(of.rows, of.claims)),
+        f"\n{_overall(of, root)}",
+        *(_at_load(of, load) for load in _shared_loads(of)[-MOST_LOADS:]),
+        _caveats(of.results),
+        _commands(of.results),
     ]
     return "".join(parts)
 
 
-def _overall(results: Sequence[EngineResult], root: str) -> str:
-    columns = (
-        "engine",
-        "version",
-        "capacity, events/s",
-        "base, % of a core",
-        "answers",
-        "promised after a kill",
+def _shared_loads(of: Standing) -> list[Load]:
+    """Return the loads at which at least two engines were measured, in rising order; all loads if
+    there are none."""
+    names = {load: {name for name, _, at in of.estimates if at == load} for load in of.loads}
+    shared = [load for load, of_load in names.items() if len(of_load) > 1]
+    return shared or of.loads
+
+
+def _overall(of: Standing, root: str) -> str:
+    columns = ("engine", "version", *map(_heading, OVERALL), "answers", "promised after a kill")
+    capacity = {
+        name_of(one): of.estimates.get((name_of(one), metrics.CAPACITY.key, None))
+        for one in of.results
+    }
+    best_first = sorted(
+        of.results, key=lambda one: -(known.mean if (known := capacity[name_of(one)]) else 0)
     )
-    best_first = sorted(results, key=lambda of: -(of.capacity.mean if of.capacity else 0))
     rows = [
         (
-            f"[{_name(of)}]({root}/{of.file_name})",
-            of.version,
-            _capacity(of),
-            _estimate(of.cpu_line.base_pct if of.cpu_line else None),
-            _answers(of),
-            of.guarantee,
+            f"[{name_of(one)}]({root}/{one.file_name})",
+            one.version,
+            *(_cell(of, one, metric, None) for metric in OVERALL),
+            _answers(one),
+            one.guarantee,
         )
-        for of in best_first
+        for one in best_first
     ]
     return markdown_table(columns, rows)
 
 
-def _name(result: EngineResult) -> str:
-    return result.title + (f" ({result.variant})" if result.variant else "")
+def _at_load(of: Standing, load: Load) -> str:
+    """Return the table of a load, the freshest engine first. Figures that no engine has are left
+    out."""
+    keys = [
+        each for each in AT_RATE if any((n, each.key, load) in of.estimates for n in _names(of))
+    ]
+    columns = ("engine", *map(_heading, keys), "verdict")
+    order = [row["name"] for row in _ranking(of, metrics.LAG_P99, load)]
+    by_name = {name_of(one): one for one in of.results}
+    rows = [
+        (
+            name,
+            *(_cell(of, by_name[name], metric, load) for metric in keys),
+            _verdicts(of.verdicts(name, load)),
+        )
+        for name in order
+    ]
+    return f"\nAt {load}:\n\n{markdown_table(columns, rows)}"
 
 
-def _capacity(result: EngineResult) -> str:
-    if not result.capacity:
-        return NOT_MEASURED
-    return ("at least " if result.capacity.is_lower_bound else "") + _estimate(result.capacity)
+def _names(of: Standing) -> list[str]:
+    return [name_of(one) for one in of.results]
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.title}, {metric.unit}"
+
+
+def _cell(of: Standing, result: EngineResult, metric: Metric, load: Load | None) -> str:
+    return format_estimate(metric, of.estimates.get((name_of(result), metric.key, load)))
 
 
 def _answers(result: EngineResult) -> str:
@@ -185,59 +336,26 @@ def _answers(result: EngineResult) -> str:
     return f"{len(views.right)}{of} views right{wrong}"
 
 
-def _estimate(of: Estimate | None) -> str:
-    return format_interval(of.mean, of.low, of.high) if of else NOT_MEASURED
-
-
-def _rates(results: Sequence[EngineResult]) -> list[int]:
-    """Return the rates at which at least two engines were measured; all rates if there are none."""
-    rates = [figures.per_s for of in results for figures in of.rates]
-    shared = {rate for rate in rates if rates.count(rate) > 1}
-    return sorted(shared or set(rates))
-
-
-def _at_rate(rate: int, results: Sequence[EngineResult]) -> str:
-    """Return the table of a rate, the freshest engine first. Figures that no engine has are left
-    out."""
-    found = [(of, figures) for of in results for figures in of.rates if figures.per_s == rate]
-    found.sort(key=lambda pair: _mean_of(pair[1].lag_p99_ms))
-    keys = [key for key in AT_RATE if any(getattr(figures, key) for _, figures in found)]
-    columns = ("engine", *(AT_RATE[key] for key in keys), "verdict")
-    rows = [
-        (_name(of), *(_estimate(getattr(figures, key)) for key in keys), _verdicts(figures))
-        for of, figures in found
-    ]
-    return f"\nAt {rate:,} events/s:\n\n{markdown_table(columns, rows)}"
-
-
-def _mean_of(of: Estimate | None) -> float:
-    return of.mean if of else float("inf")
-
-
-def _verdicts(figures: RateFigures) -> str:
-    if len(figures.verdicts) == 1:
-        return next(iter(figures.verdicts))
-    return ", ".join(f"{runs} × {verdict}" for verdict, runs in figures.verdicts.items())
+def _verdicts(counts: Mapping[str, int]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{runs} × {verdict}" for verdict, runs in counts.items())
 
 
 def _caveats(results: Sequence[EngineResult]) -> str:
-    pairs = [
-        (text, _name(of))
-        for of in results
-        for text in (*of.caveats, *filter(None, (of.heap_rule,)))
-    ]
     concerned: dict[str, list[str]] = {}
-    for text, name in pairs:
-        concerned.setdefault(text, []).append(name)
+    for result in results:
+        for text in result.caveats:
+            concerned.setdefault(text, []).append(name_of(result))
     lines = [f"- {', '.join(names)}: {text}\n" for text, names in concerned.items()]
     lines += [
-        f"- {_name(of)}: the script does not create {', '.join(of.views.absent)}.\n"
-        for of in results
-        if of.views.absent
+        f"- {name_of(result)}: the script does not create {', '.join(result.views.absent)}.\n"
+        for result in results
+        if result.views.absent
     ]
     return "\n" + "".join(lines) if lines else ""
 
 
 def _commands(results: Sequence[EngineResult]) -> str:
-    commands = dict.fromkeys(command for of in results for command in of.commands)
+    commands = dict.fromkeys(command for result in results for command in result.commands)
     return "\nTo repeat this:\n\n" + "".join(f"    {command}\n" for command in commands)

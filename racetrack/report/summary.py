@@ -3,13 +3,9 @@
 import math
 from pathlib import Path
 
-from racetrack.report.figures import (
-    NO_COST,
-    SUPPORT,
-    caveats_of,
-    format_significant,
-    measurement_warnings,
-)
+from racetrack.analysis.warnings import NO_COST, caveats_of, measurement_warnings
+from racetrack.analysis.windows import SUPPORT
+from racetrack.metrics import significant
 from racetrack.results.base import Scalar
 from racetrack.results.figures import (
     Answers,
@@ -23,7 +19,6 @@ from racetrack.results.figures import (
     NoiseFigures,
     Recovery,
     Results,
-    Spread,
     StartLag,
     ViewLag,
     WindowWrites,
@@ -49,18 +44,6 @@ NEXT = (
 )
 SHOWN_ROWS = 3
 SHOWN_CHARACTERS = 100
-
-
-def format_samples(results: Results) -> list[str]:
-    """Return top's samples in the format of the experiment of 2022: `name=…, tag=CPU_PCT, mean=…,
-    sd=…, sem=…, samples=[…]`, and the same with `RES_GiB`. Services that all engines share
-    (SUPPORT) are left out."""
-    lines = []
-    for name, of in results.top.items():
-        if name not in SUPPORT:
-            lines.append(_sample_line(name, "CPU_PCT", of.cpu_pct, "{:.1f}", with_max=False))
-            lines.append(_sample_line(name, "RES_GiB", of.rss_gib, "{:.3f}", with_max=True))
-    return lines
 
 
 def describe_run(run: RunRecord, folder: Path) -> list[str]:
@@ -184,7 +167,7 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
 def _cost(cost: Cost) -> str:
     parts = [f"CPU {cost.cpu_mean_pct:.1f} % of a core"]
     if cost.cpu_s_per_million is not None:
-        parts[0] += f" ({format_significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
+        parts[0] += f" ({significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
     if cost.rss_max:
         parts.append(f"memory max {_gib(cost.rss_max)}, {_when(cost.rss_max)}")
     if cost.live_heap_gib is not None:
@@ -328,15 +311,6 @@ def _worst(recovery: Recovery) -> str:
     if recovery.worst_ms is None or not math.isfinite(recovery.worst_ms):
         return "maximum not known"
     return f"at most {recovery.worst_ms:,.0f} ms"
-
-
-def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bool) -> str:
-    shown = {"mean": spread.mean, "sd": spread.sd, "sem": spread.sem}
-    if with_max:
-        shown["max"] = spread.max
-    values = ", ".join(f"{key}={_number(value, form)}" for key, value in shown.items())
-    samples = ", ".join(form.format(sample) for sample in spread.samples)
-    return f"name={name}, tag={tag}, {values}, samples=[{samples}]"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from racetrack.results.base import Scalar, StrictModel
-from racetrack.results.figures import LagAtMost
+from racetrack.results.base import InfinityAsNull, Scalar, StrictModel
 from racetrack.results.run import Machine, SchemaWithoutTitles
 
 # Size limit of a file, so that files in the repository can be read and reviewed.
@@ -21,106 +20,40 @@ MOST_BYTES = 20_000
 NOISE_WORDS = re.compile(r"\((r|tm)\)|\b(processor|cpu|core)\b|@.*", re.IGNORECASE)
 
 
-class Estimate(StrictModel):
-    """A mean with its 95 % interval, which does not extend below 0, since no figure can. Of runs it
-    is the geometric mean, and the variance is that of all rates of the engine."""
+class MeanInterval(StrictModel):
+    """95 % interval of a mean over `n` runs."""
 
-    mean: float = Field(description="Mean.")
-    low: float | None = Field(
-        default=None, description="Lower end of the interval; null if it is unknown."
-    )
-    high: float | None = Field(
-        default=None, description="Upper end of the interval; null if it is unknown."
-    )
-    n: int = Field(ge=1, description="Number of runs or searches.")
+    low: float | None = Field(default=None, description="Lower end; absent if it is unknown.")
+    high: float | None = Field(default=None, description="Upper end; absent if it is unknown.")
+    n: int = Field(ge=1, description="Number of runs.")
     freedom: float | None = Field(
-        default=None,
-        description="Degrees of freedom of Student's t in the interval; null: n - 1.",
+        default=None, description="Degrees of freedom of Student's t; absent: n - 1."
     )
 
 
-class CapacityEstimate(Estimate):
-    """Capacity in events per second. For a single search, the interval is that over its batches."""
+class WindowResult(StrictModel):
+    """A measured window. Keys of `figures` are described in docs/run-folder.md."""
 
-    is_lower_bound: bool = Field(
-        default=False,
-        description="Whether the capacity may be higher, because the engine ran out of memory or"
-        " the generator was the bottleneck.",
+    experiment: str = Field(description="Name of the experiment; empty for a single run.")
+    repeat: int = Field(ge=1, description="Number of the repeat.")
+    tag: str = Field(description="Name of the run folder.")
+    per_s: int | None = Field(
+        default=None, description="Offered events per second; absent at saturation."
     )
-
-
-class Sustained(StrictModel):
-    """The highest rate at which the p99 of the lag stayed within a bound."""
-
-    bound_ms: float = Field(description="Bound of the lag, milliseconds.")
-    sustained_per_s: Estimate | None = Field(
-        default=None,
-        description="Events per second; null if no tried rate stayed within the bound.",
+    share: float | None = Field(
+        default=None, description="The same as a share of the engine's capacity, if given so."
     )
-    failed_per_s: int | None = Field(
-        default=None,
-        description="Lowest higher rate at which the lag did not stay within the bound; null if"
-        " none was tried.",
+    verdict: str = Field(default="none", description="Verdict; `none` at saturation.")
+    figures: dict[str, InfinityAsNull] = Field(
+        description="Figures by key; null stands for infinity, and what was not measured is absent."
     )
-
-
-class RateFigures(StrictModel):
-    """Figures at one rate: means over the runs. The figure of a run covers the window that its
-    verdict judged. A figure is absent unless it was measured in every run."""
-
-    per_s: int = Field(ge=1, description="Offered events per second.")
-    verdicts: dict[str, int] = Field(description="Number of runs by verdict.")
-    lag_p50_ms: Estimate | None = Field(
-        default=None,
-        description="Median over time of the lag, the age of the oldest event that is due but not"
-        " counted.",
+    at_least: tuple[str, ...] = Field(
+        default=(), description="Keys of figures whose true value may be higher."
     )
-    lag_p99_ms: Estimate | None = Field(
-        default=None, description="Lag not exceeded in 99 % of the time."
-    )
-    lag_distribution: tuple[LagAtMost, ...] = Field(
-        default=(), description="Distribution of the lag over time, averaged over the runs."
-    )
-    view_lag_p50_ms: Estimate | None = Field(
-        default=None,
-        description="Median over time of the lag of the traced view with the highest lag"
-        " (docs/views.md).",
-    )
-    view_lag_p99_ms: Estimate | None = Field(
-        default=None, description="Lag of that view not exceeded in 99 % of the time."
-    )
-    read_time_p50_ms: Estimate | None = Field(
-        default=None, description="Median response time of reads, from when they were due."
-    )
-    read_time_p99_ms: Estimate | None = Field(
-        default=None, description="99th percentile of the response time of reads."
-    )
-    cpu_mean_pct: Estimate | None = Field(
-        default=None, description="Mean CPU use of the engine, percent of one core."
-    )
-    cpu_s_per_million: Estimate | None = Field(
-        default=None, description="CPU seconds of the engine per million events counted."
-    )
-    memory_max_gib: Estimate | None = Field(
-        default=None,
-        description="Memory of the engine, GiB: PSS plus files on tmpfs. Read under"
-        " load, after the measured window.",
-    )
-    rss_max_gib: Estimate | None = Field(
-        default=None,
-        description="Maximum resident memory in the whole run, GiB. A shared page counts once for"
-        " each process.",
-    )
-
-
-class CpuLine(StrictModel):
-    """CPU use as a linear function of the rate, fitted to runs that kept up."""
-
-    base_pct: Estimate = Field(
-        description="CPU use extrapolated to rate 0, percent of one core; n is the number of runs."
-    )
-    s_per_million: Estimate = Field(
-        description="CPU seconds per additional million events; n is the number of runs."
+    intervals: dict[str, MeanInterval] = Field(
+        default_factory=dict,
+        description="If the figures are means over several runs whose values are unknown: their"
+        " intervals, by key.",
     )
 
 
@@ -169,7 +102,7 @@ class RawData(StrictModel):
 class EngineResult(StrictModel):
     """Results of one version of an engine on one machine, for one workload."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     kind: Literal["result"] = "result"
     workload: str = Field(description="Name of the workload.")
     engine: str = Field(description="Name of the engine on the command line.")
@@ -185,23 +118,13 @@ class EngineResult(StrictModel):
     settings: dict[str, Scalar] = Field(
         description="Settings that differ from the defaults in `.env`, in lower case."
     )
-    heap_rule: str | None = Field(
-        default=None,
-        description="How `./race compare` sized the engine's heap, or that it has none; null if no"
-        " comparison was published.",
-    )
     guarantee: str = Field(
         description="Delivery guarantee: how often an event is counted if the engine is killed and"
         " restarted; empty: unknown."
     )
     caveats: tuple[str, ...] = Field(description="Warnings for comparisons with other engines.")
-    capacity: CapacityEstimate | None = Field(
-        default=None, description="null if no capacity search was made."
-    )
-    sustained: tuple[Sustained, ...] = Field(default=(), description="Sustained rates by bound.")
-    rates: tuple[RateFigures, ...] = Field(default=(), description="Figures by rising rate.")
-    cpu_line: CpuLine | None = Field(
-        default=None, description="null if fewer than three runs or two rates kept up."
+    windows: tuple[WindowResult, ...] = Field(
+        description="Measured windows, in the order of their runs."
     )
     views: ViewCheck
     noise: NoiseRange

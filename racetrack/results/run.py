@@ -8,12 +8,13 @@ gives their defaults.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from racetrack.results.base import Scalar, StrictModel, Utc
+from racetrack.results.base import InfinityAsNull, Scalar, StrictModel, Utc
 from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
@@ -32,6 +33,16 @@ def is_throttled(outcome: str) -> bool:
     """Return whether the run is void because of a CPU quota, which would make a repetition void,
     too."""
     return outcome.startswith(THROTTLED)
+
+
+def runtime_label(runtime: str, settings: Mapping[str, Scalar]) -> str:
+    """Return the name of a runtime. Locally built images count as a separate runtime, since they
+    contain another broker, and so do pods that share nodes and cores."""
+    if runtime == "kubernetes" and settings.get("kubernetes_small", False):
+        return "kubernetes, small"
+    if runtime == "compose" and settings.get("airgap", False):
+        return "compose, images made here"
+    return runtime
 
 
 class RunArguments(StrictModel):
@@ -275,6 +286,47 @@ class EngineResult(StrictModel):
     results: Results | None = Field(description="As in the engine's own `run.json`.")
 
 
+class WindowRecord(StrictModel):
+    """A measured window of a run that has several windows, or one at saturation."""
+
+    name: str = Field(description="Name of the window, unique in the run: `5,000/s`, `saturation`.")
+    per_s: int | None = Field(
+        default=None, ge=0, description="Requested rate, events per second; null at saturation."
+    )
+    share: float | None = Field(
+        default=None,
+        gt=0,
+        description="Requested rate as a share of the engine's capacity; null if the rate was given"
+        " in events per second.",
+    )
+    start_ms: int | None = Field(
+        default=None, description="Start, epoch milliseconds; null if it was not reached."
+    )
+    end_ms: int | None = Field(default=None, description="End, epoch milliseconds.")
+    rate_set_ms: int | None = Field(
+        default=None, description="When the rate was set, epoch milliseconds."
+    )
+    outcome: str = Field(default="ok", description="As the outcome of a run.")
+    verdict: str = Field(default="none", description="Verdict; `none` at saturation.")
+    figures: dict[str, InfinityAsNull] = Field(
+        default_factory=dict,
+        description="Figures by key; null stands for infinity, and what was not measured is"
+        " absent.",
+    )
+    at_least: tuple[str, ...] = Field(
+        default=(), description="Keys of figures whose true value may be higher."
+    )
+    remark: str = Field(default="", description="Reason for a lower bound or a verdict.")
+
+
+class PartOf(StrictModel):
+    """The experiment of which the run is a part."""
+
+    experiment: str = Field(description="Name of the experiment's folder when it was made.")
+    variant: str = Field(description="Label of the engine with its settings: `dh[CYCLE_MS=100]`.")
+    repeat: int = Field(ge=1, description="Number of the repeat.")
+
+
 class RunRecord(StrictModel):
     """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
     to date. Within a schema version, keys are only added."""
@@ -293,6 +345,9 @@ class RunRecord(StrictModel):
     )
     engines: tuple[EngineResult, ...] = Field(
         default=(), description="One result per engine; empty in the record of a single engine."
+    )
+    part_of: PartOf | None = Field(
+        default=None, description="Absent unless the run is part of an experiment."
     )
     runtime: str = Field(default="unknown runtime", description="native or compose.")
     data_in_memory: bool = Field(
@@ -349,11 +404,20 @@ class RunRecord(StrictModel):
     )
     steps: tuple[Step, ...] = Field(default=(), description="Steps in order of their start.")
     measured: Measured | None = Field(default=None, description="Absent before sampling.")
+    windows: tuple[WindowRecord, ...] = Field(
+        default=(),
+        description="Measured windows; empty if there is just the one that `results` describe.",
+    )
     faults: FaultLog | None = Field(default=None, description="Absent without faults.")
     load: LoadLog | None = Field(default=None, description="Absent without a load profile.")
     live: LiveLog | None = Field(default=None, description="Absent unless it is a live session.")
     results: Results | None = Field(default=None, description="Absent before sampling.")
     verified: Verified | None = Field(default=None, description="Absent without --verify.")
+
+    @property
+    def runtime_label(self) -> str:
+        """The runtime, as `runtime_label` describes it."""
+        return runtime_label(self.runtime, self.settings)
 
 
 class SchemaWithoutTitles(GenerateJsonSchema):

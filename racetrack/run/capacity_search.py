@@ -16,7 +16,6 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.report import searches
 from racetrack.results.folder import RunFolder, named_folder, read_run, write_record
 from racetrack.results.run import RunArguments, Window
 from racetrack.results.search import (
@@ -27,7 +26,7 @@ from racetrack.results.search import (
     SearchArguments,
     effective_bound_ms,
 )
-from racetrack.run import loads, search, trials
+from racetrack.run import loads, search, search_texts, trials
 from racetrack.run.checks import make_ready, require_raced_on, services_of
 from racetrack.run.lifecycle import OpenSession, repeat_while_void, started_session
 from racetrack.run.loads import Load
@@ -217,7 +216,7 @@ class MeasuredRun:
         def keep(made: SaturationWindow) -> None:
             self._record.saturation = (*self._record.saturation, made)
 
-        made = self._of.not_void(self._saturate, keep, searches.describe_saturation)
+        made = self._of.not_void(self._saturate, keep, search_texts.describe_saturation)
         return Work(made.batches_per_s, made.backlog_min_s, made.backlog_max_s, made.idle_share)
 
     def try_rate(self, per_s: int, bound_ms: float) -> search.TrialResult:
@@ -227,7 +226,7 @@ class MeasuredRun:
             self._record.trials = (*self._record.trials, made)
 
         made = self._of.not_void(
-            lambda: self._try_rate(per_s, bound_ms), keep, searches.describe_trial
+            lambda: self._try_rate(per_s, bound_ms), keep, search_texts.describe_trial
         )
         is_offered = made.handed_over_per_s >= per_s * (1 - RATE_TOLERANCE)
         p99_ms = math.inf if made.ended_early else made.lag_p99_ms

@@ -1,16 +1,16 @@
 """A run on one fresh stack that measures several windows, at rates and at saturation."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from racetrack import terminal
-from racetrack.analysis import figures, outcome, raw
+from racetrack.analysis import figures, outcome, raw, windows
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.clock import Clock
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
-from racetrack.report.figures import figures_of
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.repeats import Piece, PlannedRun
@@ -191,15 +191,15 @@ class ComparedRun:
         )
         record.arguments, record.measured = arguments, measured
         record.results = figures.results_of(self._folder.path, record)
-        found = figures_of(record)
+        found = windows.values(record)
         return Piece(
             **dict(run),
             pageviews_per_s=per_s,
             tag=self._folder.tag,
             window=measured.window,
             outcome=outcome.run_outcome(record),
-            verdict=str(_verdict(record.results.verdict.kind, found["lag_p99_ms"])),
-            figures=found,
+            verdict=str(_verdict(record.results.verdict.kind, found.get("lag_p99_ms"))),
+            figures={key: value if math.isfinite(value) else None for key, value in found.items()},
         )
 
     def _at_saturation(self, run: PlannedRun, saturation: Saturation, keep: Keep) -> Piece:

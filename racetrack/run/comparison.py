@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from racetrack import config, host
 from racetrack.config import load
+from racetrack.results.repeats import QUICK as QUICK_CAVEAT
 from racetrack.results.repeats import ComparisonRecord, PlannedRun
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
@@ -120,6 +121,21 @@ def describe_plan(record: ComparisonRecord) -> list[str]:
         f"  each run: {phases.warm_up_s:g} s of warm-up, {at} {each_s}, {saturated}",
     ]
     return [*lines, *([f"  {record.heap_rule}"] if record.heap_rule else [])]
+
+
+def describe_conditions(record: ComparisonRecord) -> list[str]:
+    """Return lines on how a comparison was made: repeats, rates, reads and heaps."""
+    rates = " and ".join(f"{rate:,}" for rate in record.rates)
+    how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
+    lines = [f"{how}; order by seed {record.seed}."]
+    if record.is_quick:
+        lines.append(QUICK_CAVEAT)
+    if record.reads_per_s:
+        lines.append(
+            f"A client read the views {record.reads_per_s} times a second, since an engine that"
+            " computes only on reads would do nothing otherwise; --no-reads turns that off."
+        )
+    return [*lines, *([f"{record.heap_rule}."] if record.heap_rule else [])]
 
 
 class Comparison(RepeatedMeasurement[ComparisonRecord]):

@@ -11,10 +11,9 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.report import summary
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, engine_folders, read_run, shown
-from racetrack.results.run import Measured, RunArguments, Window
+from racetrack.results.run import Measured, RunArguments, RunRecord, Window
 from racetrack.run import checks, faults
 from racetrack.run.lifecycle import OpenSession, damage_explained, describe_run, recorded_run
 from racetrack.run.session import Session
@@ -39,6 +38,12 @@ VERIFY = "compare every view with the sources"
 ROWS_WITHIN_MS = 1_000
 
 Watch = Callable[[float, str], None]
+Describe = Callable[[RunRecord, Path], Sequence[str]]
+
+
+def name_folder(_run: RunRecord, folder: Path) -> list[str]:
+    """Describe the result of a run by its folder only."""
+    return [f"  logs        {shown(folder)}"]
 
 
 class Experiment:
@@ -52,7 +57,10 @@ class Experiment:
         folder: RunFolder,
         screen: Screen,
         open_session: OpenSession = Session,
+        describe: Describe = name_folder,
     ) -> None:
+        """Create a run. `describe` returns the lines that are printed about its result."""
+        self._describe = describe
         self._arguments, self._engine, self._stack = arguments, engine, stack
         self._profile = load_profile.parse(arguments.load) if arguments.load else None
         self._folder, self._screen = folder, screen
@@ -225,9 +233,9 @@ class Experiment:
         found = [run.results for run in runs.values() if run.results]
         if found:
             with self._folder.open_for_lines(TOP_SUMMARY) as file:
-                file.writelines(f"{line}\n" for line in summary.format_samples(found[0]))
+                file.writelines(f"{line}\n" for line in figures.top_summary(found[0]))
             for path, run in runs.items():
-                for line in summary.describe_run(run, path):
+                for line in self._describe(run, path):
                     self._screen.say(line)
         elif result != "ok":
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
@@ -289,8 +297,10 @@ def run_once(
     find_engine: Callable[[str], Engine] = engines.find_engine,
     open_stack: Callable[..., Stack] = open_stack,
     run: Callable[[Experiment, terminal.Guard], object] = Experiment.run,
+    describe: Describe = name_folder,
 ) -> Path:
     """Run one experiment on a fresh stack. Return its run folder; `run.json` contains the outcome.
+    `describe` returns the lines that are printed about its result.
 
     Raises:
         UsageError, SetupError, BusyError: the run could not begin.
@@ -302,7 +312,7 @@ def run_once(
     checks.make_ready(engine, stack, screen.say)
     label = arguments.load.split()[0] if arguments.load else str(arguments.pageviews_per_s)
     folder = RunFolder.create(settings.logs_folder, engine_name, label)
-    run(Experiment(arguments, engine, stack, folder, screen), guard)
+    run(Experiment(arguments, engine, stack, folder, screen, describe=describe), guard)
     return folder.path
 
 

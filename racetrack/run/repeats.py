@@ -13,10 +13,9 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.report.figures import runtime_label
 from racetrack.results.folder import RunFolder, named_folder, read_plan, write_record
 from racetrack.results.repeats import Piece, PlannedRun, RepeatedRuns
-from racetrack.results.run import RunArguments
+from racetrack.results.run import RunArguments, runtime_label
 from racetrack.run import loads
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.compared_run import ComparedRun, Phases
@@ -90,7 +89,7 @@ def require_possible(record: RepeatedRuns) -> None:
         settings = settings_for(record, run, load().logs_folder)
         stack = open_stack(settings, services_of(engine, settings), lambda _: None)
         require_usable(engine, stack)
-        record.runtime = runtime_label(stack.runtime, for_record(settings), stack.data_in_memory)
+        record.runtime = runtime_label(stack.runtime, for_record(settings))
         record.caveats[run.engine] = tuple(engine.caveats(settings))
 
 

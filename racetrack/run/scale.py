@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from racetrack import host
 from racetrack.config import load
-from racetrack.report.scaling import describe_partitions
 from racetrack.results.repeats import Piece, PlannedRun, ScaleRecord
 from racetrack.run.compared_run import ComparedRun, Phases
 from racetrack.run.repeats import PlanArguments, RepeatedMeasurement, random_order
@@ -82,6 +81,28 @@ def describe_plan(record: ScaleRecord) -> list[str]:
         f"  each run: at most {phases.warm_up_s:g} s of warm-up, {saturated}{held}",
         f"  {describe_partitions(record)}",
     ]
+
+
+def describe_conditions(record: ScaleRecord) -> list[str]:
+    """Return lines on how scaling was measured."""
+    lines = [
+        f"{record.repeats} repeats on fresh stacks; order by seed {record.seed}.",
+        f"{describe_partitions(record)}.",
+    ]
+    if record.is_quick:
+        lines.append("Quick: windows are short and begin soon after the start.")
+    return lines
+
+
+def describe_partitions(record: ScaleRecord) -> str:
+    """Describe how the replicas share the partitions of the input."""
+    uneven = [str(each) for each in record.replicas if record.partitions % each]
+    if not uneven:
+        return f"{record.partitions} partitions, shared equally by the replicas"
+    return (
+        f"{record.partitions} partitions, which {' or '.join(uneven)} replicas can't share equally;"
+        " that lowers their capacity"
+    )
 
 
 class Scaling(RepeatedMeasurement[ScaleRecord]):

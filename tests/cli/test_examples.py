@@ -2,7 +2,6 @@
 run."""
 
 import inspect
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from racetrack import cli
 from racetrack.cli.run import run_experiment
+from racetrack.config import REPO
 from racetrack.results.json_file import write_json
 from racetrack.results.sweep import Sweep
 from tests.cli.conftest import CarryOut, Ended, invoke_command
@@ -41,6 +41,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 EXAMPLES = sorted(set(examples()))
+PUBLISHED = next((REPO / "results").glob("shop/*/dh@*.json"))
 
 
 @pytest.fixture
@@ -56,8 +57,7 @@ def create_paths(words: list[str], record: Path) -> None:
     for path in read:
         if path.suffix == ".json":
             path.parent.mkdir(parents=True)
-            capacity = {"mean": 100_000, "low": 95_000, "high": 105_000, "n": 3}
-            path.write_text(json.dumps({"engine": EXAMPLE, "capacity": capacity}))
+            path.write_bytes(PUBLISHED.read_bytes())
         else:
             path.mkdir(parents=True)
             (path / "run.json").write_bytes(record.read_bytes())

@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.analysis.test_scaling import ALL, FAILED, HELD, record
+from racetrack.results.repeats import Piece, ScaleRecord
 from tests.cli.conftest import invoke
 from tests.some_engines import CALIBRATION, EXAMPLE
 
@@ -34,22 +35,33 @@ def test_an_engine_that_can_not_be_scaled_is_refused(monkeypatch: pytest.MonkeyP
     assert "can't be scaled" in result.output
 
 
-def test_the_report_has_the_sentence_the_table_and_a_chart(tmp_path: Path) -> None:
+def test_the_report_has_the_answer_the_share_of_ideal_and_a_chart(tmp_path: Path) -> None:
     folder = tmp_path / "2026_UTC_flink_scale"
     folder.mkdir()
-    held = {1: [FAILED] * 2, 2: [FAILED] * 2, 4: [HELD] * 2}
-    (folder / "scale.json").write_text(record(ALL, held).model_dump_json())
+    common: dict[str, Any] = {"engine": EXAMPLE, "pageviews_per_s": None, "tag": ""}
+    pieces = tuple(
+        Piece(**common, replicas=count, repeat=repeat, figures={"capacity_per_s": per_s})
+        for count in (1, 2, 4)
+        for repeat, per_s in enumerate((10_000 * count, 10_100 * count, 9_900 * count), start=1)
+    )
+    record = ScaleRecord(
+        engine=EXAMPLE, replicas=(1, 2, 4), partitions=8, repeats=3, seed=1, pieces=pieces
+    )
+    (folder / "scale.json").write_text(record.model_dump_json())
     exported = tmp_path / "all.json"
     result = invoke(f"report {folder} --json {exported}")
     assert result.exit_code == 0, result.output
-    assert "`flink`: 4 replicas hold 3.99 ± 0.03 × what one holds; 2 hold" in result.output
-    assert "yes, in 2 of 2 runs" in result.output
+    assert f"`{EXAMPLE} × 4` gets furthest: capacity 39,9" in result.output
+    (section,) = json.loads(exported.read_text())["sections"]
+    ideal = {
+        one["variant"]: one["mean"]
+        for one in section["figures"]
+        if one["metric"] == "share_of_ideal_pct"
+    }
+    assert ideal == {f"{EXAMPLE} × {count}": pytest.approx(100) for count in (2, 4)}
     page = (folder / "report" / "report.html").read_text()
-    assert "4 replicas are the fewest tried that hold 50,000/s" in page
-    assert "Capacity of flink against replicas" in page
-    records = json.loads(exported.read_text())["records"]
-    assert {one["replicas"] for one in records} == {1, 2, 4}
+    assert "Capacity against engine_replicas" in page
     # The folder can be the baseline of conditions and the side of a comparison.
     compared = invoke(f"compare {folder} {folder}")
     assert compared.exit_code == 0, compared.output
-    assert "`flink × 4 (A)`" in compared.output
+    assert f"`{EXAMPLE} × 4 (A)`" in compared.output

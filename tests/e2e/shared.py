@@ -19,8 +19,8 @@ import pytest
 from confluent_kafka import Producer
 
 from racetrack.analysis import noise, outcome, raw
+from racetrack.analysis.warnings import BUSY_PCT
 from racetrack.config import REPO, Settings, load
-from racetrack.report.figures import BUSY_PCT
 from racetrack.results import folder as runfolder
 from racetrack.results.run import RunRecord
 from racetrack.stack import net, processes

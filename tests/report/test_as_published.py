@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.report import tables
-from racetrack.report.collect import collect
+from racetrack.analysis import table
+from racetrack.report.reference import beside_reference
 from racetrack.results.sweep import Article
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
@@ -45,7 +45,7 @@ def lines(tmp_path: Path) -> list[str]:
     arguments = read_run(folders[2])["arguments"] | {"pageviews_per_s": 90_000}
     why = "The generator achieved 4,000.0 pageviews/s of the 90,000 requested"
     edit(folders[2], arguments=arguments, outcome=why)
-    return tables.compare_with_article(ARTICLE, collect(folders).runs)
+    return beside_reference(ARTICLE, table.read(folders))
 
 
 def row(lines: list[str], rate: str, engine: str) -> str:

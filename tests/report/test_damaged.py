@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from racetrack.analysis import table
 from racetrack.errors import RacetrackError
-from racetrack.report.charts import laid_over, replayed_session, run_charts
-from racetrack.report.collect import collect, tables
-from racetrack.report.html import page
+from racetrack.report.html import write
 from racetrack.report.publish import EngineName, publish
-from racetrack.report.tables import show
-from tests.analysis.test_scaling import record as scaled
+from racetrack.report.render import document, show
+from racetrack.report.runs import notes_of, read_runs, readable
+from racetrack.report.sheet import sheet
+from racetrack.results.repeats import Piece, ScaleRecord
 from tests.cli.conftest import invoke
 from tests.records import verified
 from tests.report import folders
@@ -51,8 +52,22 @@ def folders_of_all_kinds(logs: Path) -> None:
     folders.search(logs, "steady", 50_000)
     compared(logs)
     (logs / "a_scale").mkdir()
-    steps = {1: [10_000.0, 10_100.0], 2: [19_000.0, 19_500.0]}
-    (logs / "a_scale" / "scale.json").write_text(scaled(steps, {1: ["kept up"]}).model_dump_json())
+    pieces = tuple(
+        Piece(
+            engine="steady",
+            replicas=count,
+            repeat=repeat,
+            pageviews_per_s=None,
+            tag="",
+            figures={"capacity_per_s": 10_000.0 * count + repeat},
+        )
+        for count in (1, 2)
+        for repeat in (1, 2)
+    )
+    scaled = ScaleRecord(
+        engine="steady", replicas=(1, 2), partitions=6, repeats=2, seed=1, pieces=pieces
+    )
+    (logs / "a_scale" / "scale.json").write_text(scaled.model_dump_json())
     for tag, of in ((SESSION, None), ("2026.03.22.06.00.00_UTC_steady_live", SESSION)):
         path = folders.run(logs, RunSpec(**SHORT), tag)
         from_ms = read_run(path)["measured"]["window"]["start_ms"]
@@ -124,15 +139,13 @@ DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 
 
 def report_on(logs: Path) -> None:
-    """Make all of a report but the pictures."""
-    collection = collect([logs])
-    made = tables(collection.runs)
-    show(Console(file=io.StringIO()), collection, made)
-    for run in collection.runs:
-        run_charts(run)
-        if session := replayed_session(run, collection.runs):
-            laid_over(session, run)
-    page(collection, made, {}, {}, "2026-03-22T05:00:00.000Z")
+    """Make a whole report."""
+    rows = readable(table.read([logs]))
+    runs = read_runs(rows)
+    made = sheet(rows, notes=notes_of(runs, rows.rows))
+    show(Console(file=io.StringIO()), made)
+    document(made).as_json()
+    write(logs.parent / "report", rows, made, runs, lambda *_: None)
 
 
 def publish_all(logs: Path) -> None:

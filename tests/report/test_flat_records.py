@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from racetrack import cli
 from racetrack.analysis.calibration import Finding
 from racetrack.config import REPO
-from racetrack.report.export import flat_finding, flat_views
-from racetrack.report.figures import SHARE_OF_IDEAL
+from racetrack.metrics import RECORDED
+from racetrack.report.render import finding_record, view_records
 from racetrack.results.verification import Verified
 from tests.records import verified
 from tests.report.folders import RIGHT, WRONG, RunSpec, run, search
@@ -45,18 +45,18 @@ def test_the_page_describes_every_key_that_is_no_figure(fakes: Fakes, tmp_path: 
     fakes.carry_out(compared)
     keys = exported_keys(tmp_path, "report", logs, "--out", out)
     keys |= exported_keys(tmp_path, "compare", compared, compared)
-    keys |= set(flat_finding(Finding("", "", "", within=True), ""))
-    (view,) = flat_views(Verified.model_validate(verified(users=RIGHT)), {})
+    keys |= set(finding_record(Finding("", "", "", within=True), ""))
+    (view,) = view_records(Verified.model_validate(verified(users=RIGHT)), {})
     keys |= set(view)
-    figures = json.loads((out / "report.json").read_text())["definitions"]
-    assert set(figures) < keys
-    assert documented_keys() == keys - set(figures) | {SHARE_OF_IDEAL}
+    figures = {metric.key for metric in RECORDED}
+    assert figures < keys
+    assert documented_keys() == keys - figures
 
 
 def test_topics_of_cdc_are_records_beside_the_views() -> None:
     cdc = {"caught_up_after_s": 1.0, "tables": {"purchases": WRONG}}
     found = Verified.model_validate({**verified(users=RIGHT), "cdc": cdc})
-    records = flat_views(found, {"engine": "steady"})
+    records = view_records(found, {"engine": "steady"})
     assert [(one["engine"], one["view"], one["status"]) for one in records] == [
         ("steady", "users", "right"),
         ("steady", "cdc_purchases", "wrong"),

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from racetrack.report.charts import all_charts
-from racetrack.report.collect import collect
+from racetrack.analysis import table
+from racetrack.report.charts import laid_over, replayed_session, run_charts
+from racetrack.report.runs import read_runs
 from tests.report import folders
 from tests.report.folders import RunSpec
 from tests.run_json import read_run
@@ -35,9 +36,10 @@ def titles(tmp_path: Path) -> Make:
             header = "at_ms,segment,action,arguments,by"
             row = f'{from_ms + 2000},1,rate,"{{""per_s"": 5000}}",user'
             (path / "actions.csv").write_text(f"{header}\n{row}\n")
-        charts, _ = all_charts(collect([tmp_path]), ())
-        assert not [chart for chart in charts[SESSION] if "replay" in chart.title]
-        found = charts[made[1][0]]
+        session, replay = read_runs(table.read([tmp_path]))
+        repeated = replayed_session(replay, [session, replay])
+        assert replayed_session(session, [session, replay]) is None
+        found = [*(laid_over(repeated, replay) if repeated else ()), *run_charts(replay)[0]]
         for chart in found:
             if "replay" in chart.title:
                 assert [line.name for line in chart.lines] == [

@@ -17,19 +17,16 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from racetrack.analysis import table
+from racetrack.analysis.claims import by_place, estimates
+from racetrack.analysis.table import Load, Row, Table
+from racetrack.analysis.warnings import Grade
 from racetrack.cli import race
 from racetrack.errors import UsageError
-from racetrack.report import searches
-from racetrack.report.charts import limits_chart
-from racetrack.report.collect import Collection, Table, collect, tables
-from racetrack.report.export import flat_record
-from racetrack.report.figures import Grade
-from racetrack.report.html import write
-from racetrack.report.publish import gather
-from racetrack.report.recorded import groups_of
-from racetrack.report.tables import describe_answer, show
-from racetrack.results.run import Machine, Window
-from racetrack.results.search import LimitRun, RateTrial, SustainableRate
+from racetrack.report.html import MOST_INLINE, write
+from racetrack.report.render import show
+from racetrack.report.runs import notes_of, read_runs, warnings_by_grade
+from racetrack.report.sheet import Sheet, sheet
 from tests.report.folders import RunSpec, edit, run, search
 from tests.run_json import read_run
 
@@ -44,19 +41,13 @@ class Report:
     """A report as a user gets it: printed tables and files."""
 
     folder: Path
-    collection: Collection
-    tables: tuple[Table, ...]
+    table: Table
+    sheet: Sheet
     printed: str
 
     @property
     def html(self) -> str:
         return (self.folder / "report.html").read_text()
-
-    def charts(self, title: str) -> list[dict[str, Any]]:
-        """Return the data of all charts with this title."""
-        data = r'<script type="application/json">(.*?)</script>'
-        charts = map(json.loads, re.findall(data, self.html, re.DOTALL))
-        return [chart for chart in charts if chart["title"] == title]
 
     @property
     def words(self) -> str:
@@ -70,22 +61,35 @@ class Report:
             return {row["tag"]: row for row in csv.DictReader(file)}
 
     @property
+    def json(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.folder / "report.json").read_text())
+        return content
+
+    @property
     def records(self) -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = json.loads((self.folder / "report.json").read_text())[
-            "runs"
-        ]
+        records: list[dict[str, Any]] = self.json["records"]
         return records
+
+    @property
+    def answers(self) -> list[str]:
+        return [line for section in self.sheet.sections for line in section.answers]
 
 
 def report_on(folders: Path | Sequence[Path], out: Path) -> Report:
     """Report on these folders, or on everything in one folder."""
     chosen = sorted(folders.iterdir()) if isinstance(folders, Path) else list(folders)
-    collection = collect(chosen)
-    made = tables(collection.runs)
+    rows = table.read(chosen)
+    runs = read_runs(rows)
+    made = sheet(rows, notes=notes_of(runs, rows.rows))
     text = io.StringIO()
-    show(Console(file=text, width=160), collection, made)
-    write(out, collection, made)
-    return Report(out, collection, made, text.getvalue())
+    show(Console(file=text, width=200), made)
+    write(out, rows, made, runs, lambda *_: None)
+    return Report(out, rows, made, text.getvalue())
+
+
+def warnings_of(path: Path) -> dict[Grade, list[str]]:
+    (made,) = read_runs(table.read([path]))
+    return warnings_by_grade(made)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +109,8 @@ def report(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     return report_on(logs, tmp_path_factory.mktemp("out"))
 
 
-def tables_of(folder: Path) -> tuple[Table, ...]:
-    return tables(collect(sorted(folder.iterdir())).runs)
+def rows_in(folder: Path) -> tuple[Row, ...]:
+    return table.read(sorted(folder.iterdir())).rows
 
 
 def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
@@ -114,14 +118,10 @@ def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
     for foreign_pct, cpu_pct in ((1.0, 40.0), (30.0, 90.0)):
         run(tmp_path / "logs", RunSpec(foreign_pct=foreign_pct, cpu_pct=cpu_pct, settings=gate))
     report = report_on(tmp_path / "logs", tmp_path / "out")
-    (table,) = report.tables
-    (group,) = table.groups
-    mean = group.means["cpu_mean_pct"]
-    assert mean and mean.mean == pytest.approx(40, abs=2)
-    (void,) = table.failed
+    mean = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
+    assert mean.n == 1 and mean.mean == pytest.approx(40, abs=2)
     why = "Void: in the measured window other programs used 30.0 % of a core (more than 5 %)."
-    assert void.why_not == why
-    assert f"{void.tag}: {why}" in report.printed
+    assert why in report.printed and why in report.words
 
 
 def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
@@ -136,14 +136,13 @@ def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
             seconds = (window["end_ms"] - window["start_ms"]) / 1000
             means.append(100 * (used[window["end_ms"]] - used[window["start_ms"]]) / seconds)
     assert len(means) == 2
-    # Two repeats: t(0.975, 1 degree of freedom) = 12.706, standard error = half their distance.
-    mean, half = statistics.fmean(means), 12.7062 * abs(means[0] - means[1]) / 2
-    (group,) = [g for g in report.tables[0].groups if (g.label, g.rate) == ("swift", 4_000)]
-    found_mean = group.means["cpu_mean_pct"]
-    assert found_mean and found_mean.mean == pytest.approx(mean, abs=0.01)
-    assert found_mean.half == pytest.approx(half, abs=0.1)
-    assert f"{mean:,.1f} ± " in report.printed
-    assert f"{mean:,.1f} ± " in report.words
+    mean = statistics.geometric_mean(means)
+    estimate = estimates(report.table.rows)["swift", "cpu_mean_pct", Load(4_000)]
+    assert estimate.values == pytest.approx(means, abs=0.01)
+    assert estimate.mean == pytest.approx(mean, abs=0.01)
+    assert estimate.low and estimate.high and estimate.low < mean < estimate.high
+    assert f"{mean:,.1f} " in report.printed
+    assert f"{mean:,.1f} " in report.words
 
 
 def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Report) -> None:
@@ -157,91 +156,88 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Repor
             assert float(one["rss_max_gib"]) == process["rss_max"]["gib"]
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
-    plain = {"run_id", "tag", "engine", "replicas", "beside", "workload", "runtime", "machine"}
-    plain |= {"load", "samples", "outcome", "verdict"}
-    unit = re.compile(
-        r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"
-    )
+    plain = {"run_id", "experiment", "tag", "engine", "variant", "beside", "workload", "runtime"}
+    plain |= {"broker", "data_in_memory", "machine", "window", "load", "repeat", "outcome"}
+    plain |= {"verdict", "at_least", "remark", "share_of_capacity"}
+    unit = re.compile(r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_\w+$")
     columns = rows[record["tag"]]
     assert [key for key in columns if key not in plain and not unit.match(key)] == []
 
 
 def test_a_failed_run_is_listed_with_its_reason_and_in_no_mean(report: Report) -> None:
-    table = report.tables[0]
-    assert [r.tag for r in table.failed] == ["2026.03.22.06.00.00_UTC_lost"]
-    assert all(len(group.runs) == 2 for group in table.groups)
+    made = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
+    assert made.n == 2
     outcome = report.rows["2026.03.22.06.00.00_UTC_lost"]["outcome"]
     for text in (report.printed, report.html, outcome):
         assert "published pageviews differ" in text
 
 
-def test_cpu_is_split_into_base_and_work(report: Report) -> None:
+def test_base_cpu_is_extrapolated_to_rate_0(report: Report) -> None:
     """These engines use the same CPU at every rate, so all of it is base load."""
     for label, cpu_pct in (("steady", STEADY.cpu_pct), ("swift", SWIFT.cpu_pct)):
-        cost = report.tables[0].costs[label]
-        assert abs(cost.base_pct - cpu_pct) <= cost.base_half_pct
-        assert abs(cost.per_million_s) <= cost.per_million_half_s
-        base = f"{cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core"
-        assert f"CPU of {label}: {base} at rate 0 (extrapolated), plus" in report.printed
-        assert f"CPU of {label}: " in report.html
+        base = estimates(report.table.rows)[label, "base_cpu_pct", None]
+        assert base.mean == pytest.approx(cpu_pct, rel=0.1)
+        assert base.n == 2
 
 
-def test_engines_are_compared_at_the_same_rate_and_the_answer_comes_first(report: Report) -> None:
-    cpu = [c for c in report.tables[0].comparisons if c.key == "cpu_mean_pct"]
-    assert [(c.rate, c.of, c.to) for c in cpu] == [
-        (1_000, "swift", "steady"),
-        (4_000, "swift", "steady"),
-    ]
-    assert all(c.ratio and 1.8 < c.ratio.ratio < 2.2 for c in cpu)
-    best = "By CPU mean, steady was the cheapest (% of a core): steady"
-    first = "At 4,000 pageviews/s steady and swift kept up."
-    assert report.words.index(first) < report.words.index(best) < report.words.index("warning")
+def test_the_answers_come_first_and_are_those_of_the_claims(report: Report) -> None:
+    (section,) = report.sheet.sections
+    claim = next(one for one in section.claims if one.metric.key == "cpu_s_per_million")
+    assert claim.load == Load(4_000)
+    pair = claim.pairs["swift", "steady"]
+    assert 1.8 < pair.ratio.ratio < 2.2 and pair.claimed
+    best = next(line for line in report.answers if line.startswith("`steady` uses the least CPU"))
+    assert report.words.index(best) < report.words.index("At each load")
+    (figures,) = report.json["sections"]
+    claims = {one["metric"]: one for one in figures["claims"]}
+    assert claims["cpu_s_per_million"]["leaders"] == ["steady"]
 
 
-def test_an_engine_that_fell_behind_is_not_compared_and_in_no_ranking(tmp_path: Path) -> None:
+def test_single_runs_have_no_winner(tmp_path: Path) -> None:
+    for spec in (STEADY, SWIFT):
+        run(tmp_path / "logs", spec)
+    report = report_on(tmp_path / "logs", tmp_path / "out")
+    assert all("not decided" in line for line in report.answers)
+    assert "only one run" in report.answers[0]
+
+
+def test_an_engine_that_did_not_hold_a_rate_is_not_compared_there(tmp_path: Path) -> None:
     for seed in (1, 2):
-        run(tmp_path, RunSpec(seed=seed))
-        run(tmp_path, RunSpec(engine="swift", cpu_pct=1.0, seed=seed, leak=0.05))
-    (table,) = tables_of(tmp_path)
-    assert table.comparisons and all(c.ratio is None for c in table.comparisons)
-    assert {c.why_not for c in table.comparisons} == {"swift: fell behind in 2 of 2"}
-    (answer,) = describe_answer(table)
-    assert answer.startswith("At 4,000 pageviews/s steady kept up; swift: fell behind")
+        run(tmp_path / "logs", RunSpec(seed=seed))
+        behind = RunSpec(engine="swift", cpu_pct=1.0, seed=seed, leak=0.5, delay_ms=9_000)
+        run(tmp_path / "logs", behind)
+    report = report_on(tmp_path / "logs", tmp_path / "out")
+    assert report.answers == ["`swift` did not hold 4,000/s."]
+    assert "fell behind" in report.printed
 
 
-def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
+def test_places_have_sections_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, RunSpec())
     run(tmp_path, RunSpec(runtime="compose", engine="swift"))
     run(tmp_path, RunSpec(runtime="compose", settings={"AIRGAP": "true"}))
     edit(run(tmp_path, RunSpec()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
     edit(run(tmp_path, RunSpec()), data_in_memory=False)
-    assert [(t.runtime, len(t.groups), len(t.comparisons)) for t in tables_of(tmp_path)] == [
-        ("native", 1, 0),
-        ("compose", 1, 0),
-        ("compose, images made here", 1, 0),
-        ("native", 1, 0),
-        ("native, data on disk", 1, 0),
+    places = list(by_place(rows_in(tmp_path)))
+    assert [place.runtime for place in places] == [
+        "native",
+        "compose",
+        "compose, images made here",
+        "native",
+        "native",
     ]
+    assert [place.in_memory for place in places] == [True, True, True, True, False]
 
 
-def test_engines_that_shared_the_machine_have_a_table_of_their_own(tmp_path: Path) -> None:
+def test_engines_that_shared_the_machine_have_a_section_of_their_own(tmp_path: Path) -> None:
     for spec in (STEADY, SWIFT):
         run(tmp_path, spec)
         other = {"steady": "swift", "swift": "steady"}[spec.engine]
         edit(run(tmp_path, spec), beside=[other])
-    collection = collect(sorted(tmp_path.iterdir()))
-    alone, together = tables(collection.runs)
-    assert [table.labels for table in (alone, together)] == [("steady", "swift")] * 2
-    assert "steady+swift on one machine" in together.runtime
-    assert "on one machine" not in alone.runtime
-    (caveat,) = [w for w in together.groups[0].runs[0].warnings if "read the same input" in w]
-    assert "swift" in caveat
-    groups = groups_of([flat_record(run) for run in collection.runs])
-    assert {engine for engine, _ in groups} == {
-        *("steady", "swift", "steady beside swift", "swift beside steady")
-    }
-    used = [run.tag for of in gather(collect([tmp_path])) for run in of.runs]
-    assert used == [run.tag for run in collection.runs if not run.record.beside]
+    alone, together = by_place(rows_in(tmp_path)).items()
+    assert [[row.variant for row in rows] for _, rows in (alone, together)] == [
+        ["steady", "swift"]
+    ] * 2
+    assert (alone[0].together, together[0].together) == ("", "steady+swift")
 
 
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
@@ -252,18 +248,22 @@ def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
     run(tmp_path, RunSpec())
     run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
     run(tmp_path, RunSpec(settings={"CONNECT_PORT": "10001"}))
-    labels = {group.label: len(group.runs) for group in tables_of(tmp_path)[0].groups}
-    assert labels == {"steady [kafka_heap 1g]": 2, "steady [kafka_heap 8g]": 1}
+    labels = [(row.variant, row.repeat) for row in rows_in(tmp_path)]
+    assert labels == [
+        ("steady[KAFKA_HEAP=1g]", 1),
+        ("steady[KAFKA_HEAP=8g]", 1),
+        ("steady[KAFKA_HEAP=1g]", 2),
+    ]
     run(tmp_path, RunSpec(rate=100, window_s=12.0))
     variants: list[dict[str, Any]] = [
         {"wait_s": 99.0},
-        {"warm_up_s": 60.0},
         {"load": "spike 4k 8k 5s"},
         {"faults": ("kill:debezium@15s",)},
     ]
     for number, arguments in enumerate(variants, start=4):
         run(tmp_path, RunSpec(arguments=arguments))
-        assert len(tables_of(tmp_path)[0].groups) == number
+        groups = {(row.variant, row.load) for row in rows_in(tmp_path)}
+        assert len(groups) == number
 
 
 def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
@@ -277,8 +277,8 @@ def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
     report = report_on(tmp_path / "logs", tmp_path / "out")
     assert report.rows[spike.name]["load"] == "spike 4k 8k 5s"
     assert float(report.rows[spike.name]["after_peak_s"]) == 0
-    marks = [mark["name"] for chart in report.charts("Lag") for mark in chart["marks"]]
-    assert marks == ["spike 4k 8k 5s", "kill:debezium@15s"]
+    for text in ("spike 4k 8k 5s", "kill:debezium@15s"):
+        assert text in report.html
 
 
 def test_a_sweep_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) -> None:
@@ -294,105 +294,36 @@ def test_a_sweep_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) ->
     plan = {"schema_version": 1, "kind": "sweep", "vary": "UPDATES_PER_SECOND", "values": []}
     (sweep / "sweep.json").write_text(json.dumps({**plan, "runs": runs}))
     report = report_on([sweep, tmp_path / tags["500"]], tmp_path / "out")
-    assert {r.tag for r in report.collection.runs} == set(tags.values())
-    assert len(report.collection.missing) == 2
-    for title in ("CPU user", "Lag p99"):
-        (chart,) = report.charts(f"{title} against updates_per_second")
-        assert [line["x"] for line in chart["lines"]] == [[500.0, 1000.0]]
+    assert {row.tag for row in report.table.rows} == set(tags.values())
+    assert {row.experiment for row in report.table.rows} == {sweep.name}
+    assert len(report.table.missing) == 2
+    for title in ("CPU mean against updates_per_second", "Lag p99 against updates_per_second"):
+        assert title in report.html
 
 
-def test_searches_have_a_table_for_each_place_and_say_how_far_they_agree(tmp_path: Path) -> None:
+def test_searches_are_rows_with_their_capacity_and_sustained_rates(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
-    for per_s in (95, 105):
-        search(logs, "steady", per_s)
-    other = Machine(cpu_model="A", cores=4, memory_gib=8)
-    out_of_time = "no time for more rate trials within 15 min"
-    search(logs, "steady", 50_000, machine=other, outcome=out_of_time)
+    for engine, of in {"steady": (41_000, 46_000), "swift": (118_000, 121_000)}.items():
+        for per_s in of:
+            search(logs, engine, per_s)
+        search(logs, engine, 1_000, capacity=None, sustainable=(), outcome="its heap is full")
     report = report_on(sorted(logs.glob("*_limit")), tmp_path / "out")
-    assert "Limits: native: A, 4 cores, 8 GiB" in report.printed
-    agreement = "steady: 2 searches: capacity 95 to 105, half-range 5.0 % of midpoint"
-    for text in (report.printed, report.words):
-        assert agreement in text
-        assert all(
-            each in text
-            for each in ("50,000 (47,500 to 52,500)", "45,000 (not 47,500)", "no time for more")
-        )
-    assert report.html.count('<figure class="dots">') == 2
+    (first, *_) = (row for row in report.table.rows if row.engine == "steady")
+    assert first.values["sustained_2s_per_s"] == 36_900
+    assert any(line.startswith("`swift` gets furthest") for line in report.answers)
+    assert "its heap is full" in report.printed
+    # The runs of a search are its raw data, not runs of their own.
+    assert {row.window for row in table.read([logs]).rows} == {"search"}
 
 
-def test_every_search_has_a_point_of_its_own_and_engines_are_ranked(tmp_path: Path) -> None:
-    capacities = {"steady": (41_000, 46_000, 43_000), "swift": (118_000, 121_000, 113_000)}
-    for engine, of in capacities.items():
-        for per_s in of:
-            search(tmp_path, engine, per_s)
-        search(tmp_path, engine, 1_000, capacity=None, sustainable=(), outcome="its heap is full")
-    collection = collect([tmp_path])
-    (limits,) = collection.limits_by_place.values()
-    chart = limits_chart(limits)
-    assert chart and chart.rows == ("steady", "swift")
-    assert [line.name for line in chart.lines] == [
-        "capacity (95 % interval)",
-        "sustained within 2 s",
-        "sustained within 5 s",
-    ]
-    assert sorted(chart.lines[0].x) == sorted(x for each in capacities.values() for x in each)
-    for line in chart.lines:
-        assert len(set(line.y)) == len(line.y) == 6
-        assert [round(y) for y in line.y] == [0, 0, 0, 1, 1, 1]
-    ranking = searches.describe_ranking(collection.limits)
-    assert "swift 117,333 ± " in ranking and "swift goes furthest" in ranking
-
-
-def test_capacities_that_overlap_have_no_winner(tmp_path: Path) -> None:
-    for engine, of in {"steady": (40_000, 44_000), "swift": (41_000, 45_000)}.items():
-        for per_s in of:
-            search(tmp_path, engine, per_s)
-    answer = searches.describe_ranking(collect([tmp_path]).limits)
-    assert answer.startswith("None clearly goes furthest. Capacity, pageviews/s: swift 43,000 ± ")
-
-
-def test_a_bound_shorter_than_two_update_intervals_is_reported_as_the_effective_one(
-    tmp_path: Path,
-) -> None:
-    rows = [
-        SustainableRate(bound_ms=bound_ms, sustained_per_s=40_000, failed_per_s=57_000)
-        for bound_ms in (1_000, 2_000)
-    ]
-    trial = RateTrial(
-        window=Window(start_ms=1_000, end_ms=91_000),
-        counted_before=9,
-        bound_ms=2_020,
-        per_s=40_000,
-        lag_p50_ms=530,
-        lag_p99_ms=1_060,
-        handed_over_per_s=40_000,
-        ended_early=False,
-    )
-    runs = (LimitRun(tag="one", update_interval_ms=1_010, trials=(trial,)),)
-    folder = search(tmp_path, "steady", 60_000, sustainable=tuple(rows), runs=runs)
-    (found,) = (limit.record for limit in collect([folder]).limits)
-    assert (
-        "within 2.0 s, two update intervals (requested: 1 s), at 40,000 ("
-        in (searches.describe_search(found)[-2])
-    )
-    assert searches.describe_sustained(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
-    assert searches.describe_sustained(found, 2_000) == "40,000 (not 57,000)"
-    assert searches.describe_sustained(found, 5_000) == "n/a"
-
-
-def test_a_search_of_another_schema_version_is_refused(tmp_path: Path) -> None:
+def test_a_record_of_another_schema_version_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "old_limit").mkdir()
     (tmp_path / "old_limit" / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
     with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads \d+\."):
-        collect([tmp_path / "old_limit"])
-
-
-def test_a_search_with_another_load_than_pageviews_is_refused(tmp_path: Path) -> None:
-    folder = search(tmp_path, "steady", 50_000)
-    record = json.loads((folder / "limit.json").read_text())
-    (folder / "limit.json").write_text(json.dumps({**record, "of": "purchases"}))
-    with pytest.raises(UsageError, match="of: "):
-        collect([folder])
+        table.read([tmp_path / "old_limit"])
+    run(tmp_path, RunSpec())
+    read = table.read([tmp_path])
+    assert len(read.rows) == 1 and "schema version 1" in read.left_out[0]
 
 
 def test_runs_in_a_folder_are_collected_without_copies_and_other_schema_versions(
@@ -406,15 +337,14 @@ def test_runs_in_a_folder_are_collected_without_copies_and_other_schema_versions
     copy = logs / "a copy"
     shutil.copytree(made[0], copy)
     report = report_on([made[0], logs], tmp_path / "out")
-    assert [one.path for one in report.collection.runs] == made
+    assert list(report.table.folders) == made
     assert f"left out: {copy} is a copy of {made[0]}" in report.printed
     assert f"{copy} is a copy of" in report.words
     assert any(
-        str(other_version) in why and "schema version 2" in why
-        for why in report.collection.left_out
+        str(other_version) in why and "schema version 2" in why for why in report.table.left_out
     )
     with pytest.raises(UsageError, match="schema version 2"):
-        collect([other_version])
+        table.read([other_version])
 
 
 def test_only_changed_settings_are_shown(tmp_path: Path) -> None:
@@ -454,25 +384,23 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
         window_s=26.0, arguments={"decide_within_s": 60.0}
     )  # judged over more than 30 s
     first, second, third = (
-        collect([path]).runs[0] for path in (short, run(tmp_path, other), run(tmp_path, extended))
+        warnings_of(path) for path in (short, run(tmp_path, other), run(tmp_path, extended))
     )
-    assert any("Short window, 8 s: under 30 s it may not" in each for each in first.warnings)
-    assert any("Apache Kafka stands in for Redpanda" in each for each in first.warnings)
-    assert "more than 90 % of all cores' time was used" in " ".join(second.warnings)
-    assert "Short window" in " ".join(first.graded[Grade.DOUBTFUL])
-    assert "Apache Kafka" in " ".join(first.graded[Grade.COMPARING])
-    assert "Only an image." in second.warnings and "Only an image." not in first.warnings
-    assert not any("Apache Kafka" in each for each in second.warnings)
-    for found in (second, third):
-        assert not any("Short window" in each for each in found.warnings)
+    assert "Short window, 8 s" in " ".join(first[Grade.DOUBTFUL])
+    assert "Apache Kafka stands in for Redpanda" in " ".join(first[Grade.COMPARING])
+    assert "more than 90 % of all cores' time was used" in " ".join(second[Grade.DOUBTFUL])
+    assert "Only an image." in second[Grade.COMPARING]
+    assert not any("Apache Kafka" in each for each in second[Grade.COMPARING])
+    for graded in (second, third):
+        assert not any("Short window" in each for each in graded[Grade.DOUBTFUL])
 
 
 @pytest.mark.parametrize(("top_share", "warns"), [(0.5, True), (0.9, False), (1.3, True)])
 def test_top_is_compared_with_the_kernels_account(
     tmp_path: Path, top_share: float, warns: bool
 ) -> None:
-    (found,) = collect([run(tmp_path, RunSpec(top_share=top_share))]).runs
-    warnings = [w for w in found.graded[Grade.WRONG] if w.startswith("CPU of steadyd: top shows")]
+    graded = warnings_of(run(tmp_path, RunSpec(top_share=top_share)))
+    warnings = [w for w in graded[Grade.WRONG] if w.startswith("CPU of steadyd: top shows")]
     assert bool(warnings) is warns
     if warns:
         shown = re.search(r"([\d.]+) % of a core, the kernel's account 40\.0 %", warnings[0])
@@ -487,17 +415,12 @@ def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
         run(logs, RunSpec(engine="swift", elsewhere=True, seed=seed))
         run(logs, RunSpec(engine="swift", elsewhere=True, seed=seed, rate=1_000))
     report = report_on(logs, tmp_path / "out")
-    for one in (r for r in report.collection.runs if r.engine == "swift"):
+    for one in (row for row in report.table.rows if row.engine == "swift"):
         for key in ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "cpu_user_pct"):
-            assert one.figures[key] is None
-        assert one.figures["lag_p50_ms"] is not None
-        assert one.figures["broker_cpu_mean_pct"] is not None
-        assert any("CPU and memory were not measured" in warning for warning in one.warnings)
-    (table,) = report.tables
-    compared = {c.key: (c.ratio, c.why_not) for c in table.comparisons}
-    assert compared["cpu_mean_pct"] == (None, "not measured in every run")
-    assert compared["lag_p50_ms"][0] is not None
-    assert "not compared (not measured in every run)" in report.printed
+            assert key not in one.values
+        assert {"lag_p50_ms", "broker_cpu_mean_pct"} <= set(one.values)
+    assert "CPU and memory were not measured" in report.printed
+    assert {claim.metric.key for claim in report.sheet.sections[0].claims} == {"lag_p99_ms"}
     costs = {row["cpu_mean_pct"] for row in report.rows.values() if row["engine"] == "swift"}
     assert costs == {""}
 
@@ -512,7 +435,7 @@ def test_a_window_without_an_update_leaves_figures_blank_but_has_a_verdict(tmp_p
         assert (row[key], as_json[key]) == ("", None), key
     assert float(row["lag_p50_ms"]) > 10_000
     assert "fell behind" in report.printed
-    assert "Fell behind: no update of the engine in 30 s" in report.words
+    assert "no update of the engine in 30 s" in report.words
     assert "nan" not in report.words.lower().split()
 
 
@@ -564,3 +487,16 @@ def test_the_command_writes_its_files_and_refuses_other_folders(tmp_path: Path) 
     assert made == {"report.html", "report.csv", "report.json"}
     refused = CliRunner().invoke(race, ["report", str(folder / "stack")])
     assert refused.exit_code == 2 and "no folder with one" in refused.output
+
+
+def test_with_many_runs_each_has_a_page_of_its_own(tmp_path: Path) -> None:
+    made = [run(tmp_path / "logs", RunSpec(seed=seed, window_s=5.0)) for seed in (1, 2)]
+    for number in range(MOST_INLINE):
+        copy = tmp_path / "logs" / f"copy{number}"
+        shutil.copytree(made[0], copy)
+        edit(copy, run_id=f"another {number}")
+    report = report_on(tmp_path / "logs", tmp_path / "out")
+    links = re.findall(r'href="(runs/[^"]+)"', report.html)
+    assert len(links) == MOST_INLINE + 2
+    assert all("data-chart" in (report.folder / link).read_text() for link in links)
+    assert len(report.html) < 500_000

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from racetrack.analysis.figures import spread
-from racetrack.report.collect import collect
-from racetrack.report.figures import format_significant
-from racetrack.report.summary import describe_faults, describe_run, format_samples
+from racetrack.analysis import table
+from racetrack.analysis.figures import spread, top_summary
+from racetrack.metrics import significant
+from racetrack.report.summary import describe_faults, describe_run
 from racetrack.results.run import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
 from tests.report import folders
@@ -79,7 +79,7 @@ def summary(results: dict[str, Any], **more: Any) -> list[str]:
 def sample_lines(results: dict[str, Any]) -> list[str]:
     found = run_with(results).results
     assert found
-    return format_samples(found)
+    return top_summary(found)
 
 
 def test_the_sample_lines_are_the_published_ones() -> None:
@@ -192,7 +192,7 @@ def test_optional_results_have_lines(results: dict[str, Any], parts: list[str]) 
     ],
 )
 def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -> None:
-    assert format_significant(value) == shown
+    assert significant(value) == shown
 
 
 def test_services_that_a_cpu_limit_stopped_are_reported() -> None:
@@ -305,5 +305,5 @@ def test_a_run_at_rate_0_has_no_verdict_and_no_cost_of_an_event(tmp_path: Path) 
     assert "No verdict at rate 0: the run measures what the engine costs when idle" in shown
     assert "CPU 40.0 % of a core" in shown
     assert "per million" not in shown and "would probably decide" not in shown
-    (run,) = collect([folder]).runs
-    assert (run.outcome, run.verdict) == ("ok", "none")
+    (row,) = table.read([folder]).rows
+    assert (row.outcome, row.verdict) == ("ok", "none")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.analysis import table
+from racetrack.analysis.warnings import Grade, count_views, view_caveats, warnings_of
 from racetrack.report import summary
-from racetrack.report.collect import collect
-from racetrack.report.figures import Grade, count_views, view_caveats, warnings_of
 from racetrack.report.summary import describe_wrong_view
 from racetrack.results import folder as runfolder
 from racetrack.results.verification import Miscounted, ViewFinding, ViewStatus
@@ -58,7 +58,7 @@ def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> Non
 
 def test_a_folder_of_race_verify_is_no_run(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "verified.json").write_text("{}")
-    assert len(collect([folder, tmp_path]).runs) == 1
+    assert len(table.read([folder, tmp_path]).rows) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from racetrack import terminal
-from racetrack.analysis.capacity import scale_of
+from racetrack.analysis import table
+from racetrack.analysis.claims import estimates, ratios
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
-from racetrack.report.scaling import sentences
 from racetrack.results.folder import RunFolder
 from racetrack.results.repeats import SCALE_FILE, ScaleRecord
 from racetrack.run.scale import ScaleArguments, Scaling, describe_plan, planned, shareable
@@ -68,20 +68,27 @@ def fakes(tmp_path: Path) -> Fakes:
 
 @pytest.mark.slow
 def test_the_programmed_factors_are_found(fakes: Fakes) -> None:
-    record = fakes.carry_out(fakes.begin())
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
     assert [piece.outcome for piece in record.pieces] == ["ok"] * 6
     assert fakes.replicas == [run.replicas for run in record.order]
-    for step in scale_of(record).steps[1:]:
-        assert step.factor and step.factor.low and step.factor.high
-        assert step.factor.ratio == pytest.approx(step.replicas**EXPONENT, rel=0.05)
+    rows = table.read([folder]).rows
+    for count in (2, 4):
+        at = (f"{CALIBRATION} × {count}", "capacity_per_s", None)
+        ratio = ratios(rows, CALIBRATION)[at].ratio
+        assert ratio.low and ratio.high
+        assert ratio.ratio == pytest.approx(count**EXPONENT, rel=0.05)
+        share = estimates(rows)[at[0], "share_of_ideal_pct", None]
+        assert share.mean == pytest.approx(100 * count ** (EXPONENT - 1), rel=0.05)
     assert record.label == f"{CALIBRATION}_scale"
 
 
 @pytest.mark.slow
-def test_the_least_number_that_holds_a_rate_is_found(fakes: Fakes) -> None:
-    record = fakes.carry_out(fakes.begin(hold_per_s=15_000))
-    answer = sentences(scale_of(record))[1]
-    assert answer.startswith("2 replicas are the fewest tried that hold 15,000/s: in 2 of 2 runs")
+def test_a_rate_is_held_by_enough_replicas(fakes: Fakes) -> None:
+    folder = fakes.begin(hold_per_s=15_000)
+    record = fakes.carry_out(folder)
+    held = {row.variant: row.held for row in table.read([folder]).rows if row.load}
+    assert held == {CALIBRATION: False, f"{CALIBRATION} × 2": True, f"{CALIBRATION} × 4": True}
     at_rate = [piece for piece in record.pieces if piece.pageviews_per_s]
     assert all((piece.window is None) == (piece.replicas == 1) for piece in at_rate)
     # A rate above the measured capacity is not offered.

@@ -1,0 +1,452 @@
+"""Estimates of figures with intervals, and the one rule by which engines may be called different.
+
+Logarithms of figures are compared, since the variation of costs and lags is proportional to their
+size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
+measured at several loads, over the loads of a variant, since their scatter is similar; for figures
+without a load, such as capacity, over all variants. The interval of a ratio is Welch's 95 %
+interval (1947) with these variances.
+
+A machine that others share may become slower within an hour, for all engines alike. So with at
+least LEAST_FREEDOM degrees of freedom, variants are compared within each repeat, in which all are
+measured in turn: a randomized block design, whose interval contains no difference between repeats.
+
+A difference is claimed if it is significant, with the error probability controlled over all
+questions of one call (Holm 1979), and if the harness resolves it. Of 20 calls that compare an
+engine with itself, at most one claims a difference (simulated in tests/analysis/test_claims.py).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
+from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
+from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric
+
+# Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
+# differences that the harness does not resolve are not claimed either.
+FAMILY_ERROR = 0.08
+# Lower limit of the standard deviation of logarithms: a smaller one is due to rounding.
+LEAST_DEVIATION = 0.002
+# Fewest degrees of freedom of a comparison within repeats. With fewer, its interval would be wider
+# than Welch's.
+LEAST_FREEDOM = 4
+# An interval is not resolved if its upper end is more than this many times its lower end.
+WIDEST = 4.0
+
+REPLICAS = "engine_replicas"  # the setting, as recorded
+Repeat = tuple[str, int]  # experiment and number of the repeat
+Key = tuple[str, str, Load | None]  # variant, key of the metric, and load
+
+
+class WhyNot:
+    """Reasons why a difference is not claimed."""
+
+    ONE_RUN = "only one run"
+    NOT_SHOWN = "the repeats show no difference"
+    MORE_REPEATS = "too few repeats to be sure"
+    TOO_SMALL = "smaller than what the harness resolves"
+    LOWER_BOUND = "a value is only a lower bound"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Geometric mean of a figure over `n` runs with its 95 % interval. The interval is None if it
+    is not resolved; then `why_not` is the reason. `values` are those of the runs, empty if they
+    are unknown. With `at_least` the true value may be higher."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    freedom: float | None = None
+    values: tuple[float, ...] = ()
+    at_least: bool = False
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Ratio of variant `of` to variant `to`, with its 95 % interval and two-sided p-value (None
+    without repeats). If the difference is not claimed, `why_not` is the reason."""
+
+    of: str
+    to: str
+    ratio: Ratio
+    p: float | None = None
+    claimed: bool = False
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Answer to one question: which variants differ in a figure at a load (None: the figure has no
+    load). `order` are the variants from best to worst; `leaders` are the best one and all from
+    which no difference is claimed to it."""
+
+    metric: Metric
+    load: Load | None
+    estimates: Mapping[str, Estimate]
+    order: tuple[str, ...]
+    pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
+    leaders: tuple[str, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether any difference from the best is claimed."""
+        return len(self.leaders) < len(self.order)
+
+
+def estimates(rows: Sequence[Row]) -> dict[Key, Estimate]:
+    """Return the estimates of all figures of rows of one place."""
+    samples = _Samples(rows)
+    known = {key: samples.estimate(key) for key in samples.by_key}
+    return known | _shares_of_ideal(rows, samples)
+
+
+def _shares_of_ideal(rows: Sequence[Row], samples: "_Samples") -> dict[Key, Estimate]:
+    """Return, for variants that differ in their number of replicas, the growth of capacity since
+    the fewest replicas in percent of the growth of replicas."""
+    replicas = {row.variant: int(row.config.get(REPLICAS) or 1) for row in rows if row.config}
+    if len(set(replicas.values())) < 2:
+        return {}
+    fewest = min(replicas, key=lambda name: replicas[name])
+    found: dict[Key, Estimate] = {}
+    for variant, count in replicas.items():
+        pair = samples.pair((variant, CAPACITY.key, None), fewest) if variant != fewest else None
+        if pair:
+            percent, ratio = 100 * replicas[fewest] / count, pair.ratio
+            found[variant, SHARE_OF_IDEAL.key, None] = Estimate(
+                mean=percent * ratio.ratio,
+                low=None if ratio.low is None else percent * ratio.low,
+                high=None if ratio.high is None else percent * ratio.high,
+                n=len(samples.by_key[variant, CAPACITY.key, None].values),
+            )
+    return found
+
+
+def ratios(rows: Sequence[Row], to: str) -> dict[Key, Pair]:
+    """Return the ratio of each figure to that of the variant `to`, at all loads that both held.
+    None of these is a claim."""
+    samples = _Samples(rows)
+    return {
+        (of, key, load): pair
+        for of, key, load in samples.by_key
+        if of != to and (pair := samples.pair((of, key, load), to))
+    }
+
+
+def claims(
+    rows: Sequence[Row], questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
+) -> list[Claim]:
+    """Compare the variants of one place by each question for which at least two have figures. A
+    figure of a window is compared at the highest rate, and at the highest share of capacity, that
+    all variants held. With `baseline`, each variant is only compared with that one.
+
+    One call is one family of Holm's procedure.
+    """
+    samples = _Samples(rows)
+    found = [
+        claim
+        for metric in questions
+        for load in samples.loads_of(metric)
+        if len((claim := samples.claim(metric, load, baseline)).order) > 1
+    ]
+    return _decided(found)
+
+
+def common_loads(rows: Sequence[Row]) -> list[Load]:
+    """Return the highest rate and the highest share of capacity that all variants held, as far as
+    there are any."""
+    return _Samples(rows).common
+
+
+@dataclass
+class _Sample:
+    """Values of a figure, with the repeat in which each was measured (None: not in turn with other
+    variants). `interval` replaces the values of a recorded mean. `held` is false if the load was
+    not held in all runs."""
+
+    values: list[float] = field(default_factory=list)
+    repeats: list[Repeat | None] = field(default_factory=list)
+    interval: Interval | None = None
+    at_least: bool = False
+    held: bool = True
+
+    @property
+    def has_logarithm(self) -> bool:
+        return all(value > 0 and math.isfinite(value) for value in self.values)
+
+
+class _LogMean(NamedTuple):
+    """Mean of logarithms, with its variance and the variance's degrees of freedom (0: unknown).
+    `is_pooled` is true if all variants have the same variance."""
+
+    mean: float
+    variance: float
+    freedom: float
+    is_pooled: bool = False
+
+
+class _Samples:
+    """The figures of rows of one place, by variant, metric and load."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        ok = [row for row in rows if row.outcome == "ok"]
+        self.variants = tuple(dict.fromkeys(row.variant for row in ok))
+        self.by_key: dict[Key, _Sample] = {}
+        for row in [*ok, *whole_runs(ok)]:
+            for key, value in row.values.items():
+                self._add(row, key, value)
+        self.common = self._common(ok)
+
+    def _add(self, row: Row, key: str, value: float) -> None:
+        load = row.load.asked if row.load else None
+        sample = self.by_key.setdefault((row.variant, key, load), _Sample())
+        sample.values.append(value)
+        sample.repeats.append((row.experiment, row.repeat) if row.experiment else None)
+        sample.interval = row.intervals.get(key, sample.interval)
+        sample.at_least |= key in row.at_least
+        sample.held &= row.load is None or row.held
+
+    def _common(self, rows: Sequence[Row]) -> list[Load]:
+        held: dict[str, dict[Load, bool]] = {name: {} for name in self.variants}
+        for row in rows:
+            if row.load and not row.load.profile:
+                of = held[row.variant]
+                of[row.load.asked] = of.get(row.load.asked, True) and row.held
+        loads = [{load for load, all_held in of.items() if all_held} for of in held.values()]
+        shared = set.intersection(*loads) if loads else set()
+        rates = [load for load in shared if load.share is None]
+        shares = [load for load in shared if load.share is not None]
+        return [
+            *([max(rates, key=lambda load: load.per_s)] if rates else []),
+            *([max(shares, key=lambda load: load.share or 0)] if shares else []),
+        ]
+
+    def loads_of(self, metric: Metric) -> list[Load | None]:
+        """Return the loads at which a metric is compared."""
+        if metric.per == "window":
+            return list(self.common)
+        known = {load for _, key, load in self.by_key if key == metric.key}
+        whole = all((name, metric.key, None) in self.by_key for name in self.variants)
+        # Of runs at one rate each, there is no memory of a whole run.
+        return [None] if whole or not known.intersection(self.common) else list(self.common)
+
+    def estimate(self, key: Key) -> Estimate:
+        """Return the estimate of a figure."""
+        sample = self.by_key[key]
+        if sample.interval:
+            mean, of = sample.values[0], sample.interval
+            return Estimate(mean, of.low, of.high, of.n, of.freedom, (), sample.at_least)
+        values, n = tuple(sample.values), len(sample.values)
+        if not sample.has_logarithm or not sample.held:
+            plain = summary(values) if all(map(math.isfinite, values)) else None
+            mean = plain.mean if plain else math.inf
+            return _resolved(Estimate(mean, None, None, n, None, values, sample.at_least), plain)
+        log = self._log_mean(key)
+        mean = math.exp(log.mean)
+        if not log.freedom:
+            return Estimate(mean, None, None, n, None, values, sample.at_least, WhyNot.ONE_RUN)
+        half = math.sqrt(log.variance) * t_quantile(log.freedom)
+        whole = Summary(mean, mean * math.exp(-half), mean * math.exp(half), n, freedom=log.freedom)
+        return _resolved(Estimate(mean, None, None, n, None, values, sample.at_least), whole)
+
+    def claim(self, metric: Metric, load: Load | None, baseline: str | None) -> Claim:
+        """Return the comparison of all variants by a metric at a load, with nothing claimed yet."""
+        keys = [(name, metric.key, load) for name in self.variants]
+        known = {key[0]: self.estimate(key) for key in keys if key in self.by_key}
+        sign = -1 if metric.better == "more" else 1
+        order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
+        pairs = {
+            (of, to): pair
+            for of in order
+            for to in order
+            if of != to
+            and baseline in (None, of, to)
+            and (pair := self.pair((of, metric.key, load), to))
+        }
+        return Claim(metric, load, known, order, pairs)
+
+    def pair(self, key: Key, to: str) -> Pair | None:
+        """Return the ratio of a figure to that of another variant; None if it can't be computed."""
+        of, metric, load = key
+        there = (to, metric, load)
+        one, other = self.by_key.get(key), self.by_key.get(there)
+        if not (one and other and one.held and other.held):
+            return None
+        if not (one.has_logarithm and other.has_logarithm):
+            return None
+        mine, others = self._log_mean(key), self._log_mean(there)
+        middle = mine.mean - others.mean
+        if not (mine.freedom and others.freedom):
+            return Pair(of, to, Ratio(math.exp(middle), None, None), why_not=WhyNot.ONE_RUN)
+        if paired := self._within_repeats(of, to, metric, load):
+            middle, variance, freedom = paired.mean, paired.variance, paired.freedom
+        else:
+            variance, freedom = mine.variance + others.variance, _welch(mine, others)
+        half = math.sqrt(variance) * t_quantile(freedom)
+        ratio = Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+        return Pair(of, to, ratio, _p_value(middle / math.sqrt(variance), freedom))
+
+    def _log_mean(self, key: Key) -> _LogMean:
+        sample = self.by_key[key]
+        if sample.interval:
+            return _of_interval(sample.values[0], sample.interval)
+        variant, metric, load = key
+        pooled = self.variants if load is None else (variant,)
+        variance, freedom = self._pooled(pooled, metric, at_loads=load is not None)
+        mean = float(np.mean(np.log(sample.values)))
+        return _LogMean(mean, variance / len(sample.values), freedom, is_pooled=load is None)
+
+    def _pooled(self, variants: Sequence[str], metric: str, *, at_loads: bool) -> tuple[float, int]:
+        """Return the pooled variance of the logarithms within each variant and load, and its
+        degrees of freedom."""
+        squares, freedom = 0.0, 0
+        for (variant, key, load), sample in self.by_key.items():
+            wanted = key == metric and variant in variants and (load is not None) == at_loads
+            usable = wanted and sample.held and not sample.interval
+            if usable and len(sample.values) > 1 and sample.has_logarithm:
+                squares += float(np.var(np.log(sample.values))) * len(sample.values)
+                freedom += len(sample.values) - 1
+        if not freedom:
+            return 0.0, 0
+        return max(squares / freedom, LEAST_DEVIATION**2), freedom
+
+    def _within_repeats(self, of: str, to: str, metric: str, load: Load | None) -> _LogMean | None:
+        """Return the logarithm of the ratio of two variants within repeats; None if there are too
+        few.
+
+        For a figure with loads, the variance is that of the ratios at all loads. For others it is
+        the mean square of the residuals of all variants, without the means of variants and of
+        repeats.
+        """
+        here = self._by_repeat([of, to], metric, load)
+        if load is None:
+            known = [name for name in self.variants if (name, metric, None) in self.by_key]
+            tables = [self._by_repeat(known, metric, None)]
+        else:
+            loads = {at for name, key, at in self.by_key if key == metric and name in (of, to)}
+            tables = [self._by_repeat([of, to], metric, at) for at in loads]
+        squares, freedom = 0.0, 0
+        for table in tables:
+            sides, repeats = table.shape
+            if sides > 1 and repeats > 1:
+                means = table.mean(axis=0) + table.mean(axis=1, keepdims=True)
+                squares += float(np.sum((table - means + table.mean()) ** 2))
+                freedom += (sides - 1) * (repeats - 1)
+        if freedom < LEAST_FREEDOM or not here.size:
+            return None
+        variance = 2 * max(squares / freedom, LEAST_DEVIATION**2) / here.shape[1]
+        return _LogMean(float(np.mean(here[0] - here[1])), variance, freedom)
+
+    def _by_repeat(
+        self, variants: Sequence[str], metric: str, load: Load | None
+    ) -> NDArray[np.float64]:
+        """Return the logarithms of a figure: a row for each variant, a column for each repeat in
+        which all variants have a positive value and held the load."""
+        of_variants = []
+        for variant in variants:
+            sample = self.by_key.get((variant, metric, load), _Sample())
+            pairs = zip(sample.repeats, sample.values, strict=True) if sample.held else ()
+            of_variants.append(
+                {repeat: value for repeat, value in pairs if repeat and 0 < value < math.inf}
+            )
+        common = sorted(set.intersection(*(set(of) for of in of_variants)))
+        values = np.array([[of[repeat] for repeat in common] for of in of_variants], np.float64)
+        logarithms: NDArray[np.float64] = np.log(values.reshape(len(variants), len(common)))
+        return logarithms
+
+
+def _resolved(estimate: Estimate, of: Summary | None) -> Estimate:
+    """Return an estimate with the interval of a summary, if repeats resolve it."""
+    if not of or of.low is None or of.high is None:
+        return replace(estimate, why_not=WhyNot.ONE_RUN if estimate.n == 1 else WhyNot.NOT_SHOWN)
+    if of.low <= 0 or of.high > WIDEST * of.low:
+        return replace(estimate, why_not=WhyNot.MORE_REPEATS)
+    return replace(estimate, low=of.low, high=of.high, freedom=of.freedom)
+
+
+def _decided(found: Sequence[Claim]) -> list[Claim]:
+    """Decide which differences are claimed, by Holm's procedure over all pairs of all questions,
+    and which variants lead."""
+    tests = sorted(
+        (pair.p, number, at)
+        for number, claim in enumerate(found)
+        for at, pair in claim.pairs.items()
+        if at[0] < at[1] and pair.p is not None
+    )
+    significant: set[tuple[int, tuple[str, str]]] = set()
+    for rank, (p, number, (of, to)) in enumerate(tests):
+        # So the interval of each claimed ratio excludes 1.
+        if p > min(1 - CONFIDENCE, FAMILY_ERROR / (len(tests) - rank)):
+            break
+        significant |= {(number, (of, to)), (number, (to, of))}
+    return [
+        _with_leaders(claim, {at for of, at in significant if of == number})
+        for number, claim in enumerate(found)
+    ]
+
+
+def _with_leaders(claim: Claim, significant: set[tuple[str, str]]) -> Claim:
+    pairs = {}
+    for at, pair in claim.pairs.items():
+        why_not = _why_not(claim, pair, at in significant)
+        pairs[at] = replace(pair, claimed=not why_not, why_not=why_not)
+    best = claim.order[0]
+    behind = {of for (first, of), pair in pairs.items() if first == best and pair.claimed}
+    leaders = tuple(name for name in claim.order if name not in behind)
+    return replace(claim, pairs=pairs, leaders=leaders)
+
+
+def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
+    """Return why a difference is not claimed; empty if it is."""
+    of, to = claim.estimates[pair.of], claim.estimates[pair.to]
+    if pair.p is None or min(of.n, to.n) < 2:
+        return WhyNot.ONE_RUN
+    # If the smaller value is a lower bound, the true value may be the larger one.
+    if min(of, to, key=lambda one: one.mean).at_least:
+        return WhyNot.LOWER_BOUND
+    apart = abs(of.mean - to.mean)
+    within = max(claim.metric.within_abs, claim.metric.within * min(of.mean, to.mean))
+    if apart <= within:
+        return WhyNot.TOO_SMALL
+    if is_significant:
+        return ""
+    return WhyNot.MORE_REPEATS if pair.ratio.excludes_1 else WhyNot.NOT_SHOWN
+
+
+def _welch(one: _LogMean, other: _LogMean) -> float:
+    """Return the degrees of freedom of the difference of two means."""
+    if one.is_pooled and other.is_pooled:
+        return one.freedom
+    variance = one.variance + other.variance
+    return variance**2 / (one.variance**2 / one.freedom + other.variance**2 / other.freedom)
+
+
+def _of_interval(mean: float, of: Interval) -> _LogMean:
+    """Return the mean logarithm of a recorded mean, from its interval."""
+    freedom = of.freedom or of.n - 1
+    if of.high is None or not math.isfinite(of.high) or not freedom:
+        return _LogMean(math.log(mean), 0.0, 0)
+    deviation = max(math.log(of.high / mean) / t_quantile(freedom), LEAST_DEVIATION)
+    return _LogMean(math.log(mean), deviation**2, freedom)
+
+
+def _p_value(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of Student's t."""
+    from scipy import special
+
+    return 2 * float(special.stdtr(freedom, -abs(t)))
+
+
+def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
+    """Return the rows of each place, in the order of the rows."""
+    places: dict[Place, list[Row]] = {}
+    for row in rows:
+        places.setdefault(row.place, []).append(row)
+    return places

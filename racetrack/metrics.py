@@ -1,0 +1,559 @@
+"""Registry of all figures: their keys, titles, units and meanings, and which direction is better.
+
+Every output takes names and units from here, and `racetrack/analysis/windows.py` computes the
+values of a window. A new figure is one entry here and one computation there. Figures cover the
+window that the verdict judged, unless their meaning states otherwise.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+# Differences that the harness does not resolve, as `./race calibrate` shows (docs/measured.md).
+LAG_WITHIN_MS = 25.0
+CAPACITY_WITHIN = 0.05
+COST_WITHIN = 0.05
+FOREIGN_WITHIN_PCT = 2.5
+# Costs vary by a few percent from run to run, so more digits would be noise.
+DIGITS = 3
+NOT_MEASURED = "n/a"
+# Formats of values by unit; values of other units have DIGITS significant digits.
+FORMS = {
+    "% of a core": "{:,.1f}",
+    "% of all cores": "{:,.2f}",
+    "% of real time": "{:,.2f}",
+    "GiB": "{:,.2f}",
+    "GiB/million": "{:,.4f}",
+    "MiB/s": "{:,.0f}",
+    "ms": "{:,.0f}",
+    "pageviews/s": "{:,.1f}",
+    "/s": "{:,.0f}",
+    "pageviews": "{:,.0f}",
+    "s": "{:,.0f}",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure. `key` is its name in files and ends with the unit; `means` explains it in one or
+    two sentences.
+
+    A difference below `within` (relative) or `within_abs` (in `unit`) is a tie, since the harness
+    does not resolve it. `per` is what has a value of its own: a window at a rate or at saturation,
+    a whole run (over all its rates), or an instant of a live session. `form` replaces the format of
+    the unit. `best` is the predicate of a sentence about the best engine. `live` is the id of the
+    series of a live session, and `labels` are what its series differ by."""
+
+    key: str
+    title: str
+    unit: str
+    means: str
+    better: Literal["less", "more", ""] = ""
+    best: str = ""
+    within: float = 0.0
+    within_abs: float = 0.0
+    per: Literal["window", "saturation", "run", "instant"] = "window"
+    form: str = ""
+    live: str = ""
+    labels: tuple[str, ...] = ()
+
+    @property
+    def number_form(self) -> str:
+        """Format of values; if it is empty, they have DIGITS significant digits."""
+        return self.form or FORMS.get(self.unit, "")
+
+    def number(self, value: float | None) -> str:
+        """Format a value without its unit; `n/a` if it was not measured."""
+        if value is None:
+            return NOT_MEASURED
+        form = self.number_form
+        return form.format(value) if form and math.isfinite(value) else significant(value)
+
+    def text(self, value: float | None) -> str:
+        """Format a value with its unit."""
+        space = "" if self.unit.startswith("/") else " "
+        return NOT_MEASURED if value is None else f"{self.number(value)}{space}{self.unit}"
+
+
+def significant(value: float, digits: int = DIGITS) -> str:
+    """Format a number with significant digits, without an exponent: `1,230`, `76.2`, `0.0457`."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(0, places)}f}"
+
+
+_ALL = (
+    Metric(
+        "cpu_mean_pct",
+        "CPU mean",
+        "% of a core",
+        "Mean CPU use of all processes of the engine, from the kernel's accounting, in percent of"
+        " one core; 200 % are two cores.",
+        better="less",
+        within=COST_WITHIN,
+    ),
+    Metric(
+        "rss_max_gib",
+        "memory max",
+        "GiB",
+        "Maximum resident memory of the engine's processes between loading the demo and the end of"
+        " the load, sampled every second from the kernel's accounting.",
+        better="less",
+        within=COST_WITHIN,
+    ),
+    Metric(
+        "rss_max_at_s",
+        "memory max at",
+        "s",
+        "Time of the memory maximum, in seconds after the rate was set.",
+    ),
+    Metric(
+        "pss_max_gib",
+        "PSS max",
+        "GiB",
+        "Memory of the engine's processes with shared pages counted once (proportional set size)."
+        " Read under load, after the window that was judged; n/a if the kernel denied access.",
+        better="less",
+    ),
+    Metric(
+        "tmpfs_max_gib",
+        "tmpfs max",
+        "GiB",
+        "Files of the engine on tmpfs, without mapped pages, which PSS includes. Read with PSS.",
+        better="less",
+    ),
+    Metric(
+        "live_heap_gib",
+        "live heap",
+        "GiB",
+        "Heap of the engine's JVMs after a full garbage collection, when the load was paused and"
+        " the engine had had time to drain; n/a if there is no JVM, or if a JVM did not answer.",
+        better="less",
+    ),
+    Metric(
+        "cpu_s_per_million",
+        "cost",
+        "CPU-s/million",
+        "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
+        " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
+        better="less",
+        best="uses the least CPU time",
+        within=COST_WITHIN,
+    ),
+    Metric(
+        "lag_p50_ms",
+        "lag p50",
+        "ms",
+        "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
+        " and in the partition where it is largest. Median over the window's time.",
+        better="less",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "lag_p99_ms",
+        "lag p99",
+        "ms",
+        "Lag not exceeded in 99 % of the window's time.",
+        better="less",
+        best="is the freshest",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "view_lag_p50_ms",
+        "view lag p50",
+        "ms",
+        "View lag is the age of the oldest tracer event that is due but not in the view, at every"
+        " instant (docs/views.md). Median over time, of the view with the highest p99.",
+        better="less",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "view_lag_p99_ms",
+        "view lag p99",
+        "ms",
+        "Lag of that view not exceeded in 99 % of the window's time.",
+        better="less",
+        best="has the freshest views",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "read_time_p50_ms",
+        "read time p50",
+        "ms",
+        "Median response time of reads, from when a read was due to its answer, of the query with"
+        " the highest p99 (docs/views.md).",
+        better="less",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "read_time_p99_ms",
+        "read time p99",
+        "ms",
+        "99th percentile of the response time of that query.",
+        better="less",
+        best="answers fastest",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "read_age_p50_ms",
+        "read age p50",
+        "ms",
+        "Median age of answers: the age of the oldest tracer event that was due but missing in the"
+        " answer when it arrived. Of the query with the highest p99.",
+        better="less",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric(
+        "read_age_p99_ms",
+        "read age p99",
+        "ms",
+        "99th percentile of the age of answers to that query.",
+        better="less",
+        within_abs=LAG_WITHIN_MS,
+    ),
+    Metric("lag_max_ms", "lag max", "ms", "The largest lag in the window."),
+    Metric(
+        "processing_lag_p50_ms",
+        "processing lag p50",
+        "ms",
+        "Processing lag is the lag right after an update, so it excludes the wait for the next"
+        " update. Median, with each update weighted by the time since the previous one.",
+        better="less",
+    ),
+    Metric(
+        "processing_lag_p99_ms",
+        "processing lag p99",
+        "ms",
+        "Processing lag not exceeded in 99 % of the window's time.",
+        better="less",
+    ),
+    Metric(
+        "lag_slope_pct",
+        "lag slope",
+        "% of real time",
+        "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
+        " interval with the threshold (by default 1 %): kept up if the interval is below it, fell"
+        " behind if it is above.",
+    ),
+    Metric(
+        "dt_p50_ms",
+        "dt p50",
+        "ms",
+        "Freshness as defined in 2022: the current time minus the newest received_at that the"
+        " engine has counted. It does not show a lagging partition if another is current. Median"
+        " over the updates in the window.",
+        better="less",
+    ),
+    Metric(
+        "rss_growth_gib_per_million",
+        "memory growth",
+        "GiB/million",
+        "Growth of resident memory in the window, per million pageviews counted.",
+        better="less",
+    ),
+    Metric(
+        "cpu_user_pct",
+        "CPU user",
+        "% of a core",
+        "Mean CPU use of the engine in user mode.",
+        better="less",
+    ),
+    Metric(
+        "cpu_system_pct",
+        "CPU system",
+        "% of a core",
+        "Mean CPU use of the engine in kernel mode.",
+        better="less",
+    ),
+    Metric(
+        "top_cpu_mean_pct",
+        "CPU by top",
+        "% of a core",
+        "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
+    ),
+    Metric(
+        "achieved_pageviews_per_s",
+        "achieved",
+        "pageviews/s",
+        "Pageviews per second that the generator handed over in the window.",
+    ),
+    Metric(
+        "processed_pageviews_per_s",
+        "processed",
+        "pageviews/s",
+        "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
+    ),
+    Metric(
+        "broker_cpu_mean_pct",
+        "broker CPU",
+        "% of a core",
+        "Mean CPU use of the broker.",
+        better="less",
+    ),
+    Metric(
+        "reader_cpu_mean_pct",
+        "reader CPU",
+        "% of a core",
+        "Mean CPU use of the view reader (docs/views.md).",
+    ),
+    Metric(
+        "support_cpu_mean_pct",
+        "support CPU",
+        "% of a core",
+        "Mean CPU use of MySQL, the registry and Debezium together, which every engine needs for"
+        " its input.",
+    ),
+    Metric(
+        "harness_cpu_pct",
+        "harness CPU",
+        "% of a core",
+        "Mean CPU use of the harness and its samplers.",
+    ),
+    Metric(
+        "foreign_cpu_pct",
+        "foreign CPU",
+        "% of a core",
+        "Mean CPU use of programs that are neither the stack's services nor the harness.",
+        within_abs=FOREIGN_WITHIN_PCT,
+    ),
+    Metric(
+        "kernel_cpu_pct",
+        "kernel CPU",
+        "% of a core",
+        "CPU time of the kernel that is not attributed to a program, for interrupts and wake-ups."
+        " Engines whose threads often sleep and wake up cause much of it.",
+    ),
+    Metric(
+        "steal_pct",
+        "steal",
+        "% of all cores",
+        "CPU time that the hypervisor gave to other machines.",
+    ),
+    Metric(
+        "core_mib_per_s",
+        "speed of a core",
+        "MiB/s",
+        "Speed of a core, measured as the CPU time of a fixed piece of work (BLAKE2b). A core that"
+        " is shared with another virtual machine is slower for everything that runs on it.",
+    ),
+    Metric(
+        "machine_busy_pct",
+        "machine busy",
+        "% of all cores",
+        "CPU use of everything on the machine.",
+        form="{:,.0f}",
+    ),
+    Metric(
+        "memory_gib",
+        "memory",
+        "GiB",
+        "Memory of the engine: PSS plus files on tmpfs or, if the kernel denied access, resident"
+        " memory. The maximum over the rates of a run.",
+        better="less",
+        best="needs the least memory",
+        within=COST_WITHIN,
+        per="run",
+    ),
+    Metric(
+        "base_cpu_pct",
+        "base CPU",
+        "% of a core",
+        "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run.",
+        better="less",
+        best="costs the least when idle",
+        within_abs=FOREIGN_WITHIN_PCT,
+        per="run",
+    ),
+    Metric(
+        "capacity_per_s",
+        "capacity",
+        "/s",
+        "Throughput at saturation: the rate at which the slowest view's count grows while the"
+        " engine always has a backlog.",
+        better="more",
+        best="gets furthest",
+        within=CAPACITY_WITHIN,
+        per="saturation",
+    ),
+    Metric(
+        "saturated_cpu_s_per_million",
+        "cost at saturation",
+        "CPU-s/million",
+        "CPU seconds of the engine per million pageviews at saturation.",
+        better="less",
+        within=COST_WITHIN,
+        per="saturation",
+    ),
+    Metric(
+        "idle_share_pct",
+        "idle share",
+        "% of the time",
+        "Share of the window at saturation in which the engine may have been idle.",
+        per="saturation",
+    ),
+    Metric(
+        "max_backlog_events",
+        "backlog max",
+        "pageviews",
+        "With a load profile: the largest number of pageviews that were due but not counted.",
+        better="less",
+    ),
+    Metric(
+        "after_peak_s",
+        "recovery",
+        "s",
+        "With a load profile: seconds from the end of a spike until the lag was normal again.",
+        better="less",
+        form="{:,.1f}",
+    ),
+    Metric(
+        "sustained_2s_per_s",
+        "sustained within 2 s",
+        "/s",
+        "Highest rate of a search at which the p99 of the lag stayed within 2 s.",
+        better="more",
+        within=CAPACITY_WITHIN,
+        per="run",
+    ),
+    Metric(
+        "sustained_5s_per_s",
+        "sustained within 5 s",
+        "/s",
+        "Highest rate of a search at which the p99 of the lag stayed within 5 s.",
+        better="more",
+        within=CAPACITY_WITHIN,
+        per="run",
+    ),
+    Metric(
+        "share_of_ideal_pct",
+        "share of ideal",
+        "% of ideal",
+        "Growth of capacity since the fewest replicas, in percent of the growth of replicas.",
+        better="more",
+        per="run",
+        form="{:,.0f}",
+    ),
+    Metric(
+        "offered_per_s",
+        "offered",
+        "/s",
+        "Events due per second.",
+        per="instant",
+        live="offered_per_s",
+    ),
+    Metric(
+        "published_per_s",
+        "published",
+        "/s",
+        "Events published to the broker per second.",
+        per="instant",
+        live="published_per_s",
+    ),
+    Metric(
+        "counted_per_s",
+        "counted",
+        "/s",
+        "Events counted per second.",
+        per="instant",
+        live="counted_per_s",
+        labels=("engine",),
+    ),
+    Metric(
+        "lag_ms",
+        "lag",
+        "ms",
+        "Age of the oldest event that is due but missing in the view.",
+        better="less",
+        per="instant",
+        live="lag_ms",
+        labels=("engine", "view"),
+    ),
+    Metric(
+        "backlog_events",
+        "backlog",
+        "pageviews",
+        "Events due but not counted.",
+        better="less",
+        per="instant",
+        live="backlog",
+        labels=("engine",),
+    ),
+    Metric(
+        "read_ms",
+        "read time",
+        "ms",
+        "Median time to answer a read.",
+        better="less",
+        per="instant",
+        live="read_ms",
+        labels=("engine",),
+    ),
+    Metric(
+        "cpu_pct",
+        "CPU",
+        "% of a core",
+        "CPU use of a service.",
+        better="less",
+        per="instant",
+        live="cpu_pct",
+        labels=("service",),
+    ),
+    Metric(
+        "rss_gib",
+        "memory",
+        "GiB",
+        "Resident memory of a service.",
+        better="less",
+        per="instant",
+        live="rss_gib",
+        labels=("service",),
+    ),
+)
+METRICS: Mapping[str, Metric] = {metric.key: metric for metric in _ALL}
+
+
+def _of(*keys: str) -> tuple[Metric, ...]:
+    return tuple(METRICS[key] for key in keys)
+
+
+# Figures of recorded runs, in the order in which they are written and shown.
+RECORDED = tuple(metric for metric in _ALL if metric.per != "instant")
+LIVE = tuple(metric for metric in _ALL if metric.live)
+# Columns of tables: figures at a rate, and those of whole runs.
+AT_RATE = _of(
+    "cpu_mean_pct",
+    "memory_gib",
+    "cpu_s_per_million",
+    "lag_p50_ms",
+    "lag_p99_ms",
+    "view_lag_p99_ms",
+    "read_time_p99_ms",
+)
+OVERALL = _of(
+    "capacity_per_s",
+    "share_of_ideal_pct",
+    "sustained_2s_per_s",
+    "sustained_5s_per_s",
+    "saturated_cpu_s_per_million",
+    "base_cpu_pct",
+    "memory_gib",
+)
+(CPU_PER_MILLION, CPU_MEAN, LAG_P50, LAG_P99, VIEW_LAG_P99, READ_TIME_P99, PROCESSING_LAG_P50) = (
+    _of(
+        "cpu_s_per_million",
+        "cpu_mean_pct",
+        "lag_p50_ms",
+        "lag_p99_ms",
+        "view_lag_p99_ms",
+        "read_time_p99_ms",
+        "processing_lag_p50_ms",
+    )
+)
+CAPACITY, MEMORY, BASE_CPU, SHARE_OF_IDEAL = _of(
+    "capacity_per_s", "memory_gib", "base_cpu_pct", "share_of_ideal_pct"
+)
+PROCESSED, ACHIEVED = _of("processed_pageviews_per_s", "achieved_pageviews_per_s")
+# Figures that decide which engine is better, in the order of the answers.
+QUESTIONS = (CPU_PER_MILLION, LAG_P99, READ_TIME_P99, CAPACITY, MEMORY, BASE_CPU)

@@ -1,0 +1,381 @@
+"""A report as data: per place, answers in sentences, grids of figures, charts, and notes.
+
+It is made from rows and claims only; `render.py` and `html.py` print it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from racetrack.analysis.claims import (
+    WIDEST,
+    Claim,
+    Estimate,
+    Key,
+    Pair,
+    by_place,
+    claims,
+    estimates,
+    ratios,
+)
+from racetrack.analysis.intervals import Ratio
+from racetrack.analysis.table import Load, Place, Row, Table
+from racetrack.metrics import AT_RATE, METRICS, OVERALL, QUESTIONS, Metric, significant
+
+WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
+MOST_PLACES = 3
+NOT_RESOLVED = "not resolved"
+SINGLE_RUNS = "Single runs have no interval. Repeat each run to get one."
+INTERVALS = (
+    "Geometric means over runs, with 95 % intervals; an interval that the repeats do not resolve is"
+    " left out. In ratios, “*” marks a difference that is claimed."
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts. The first `left` columns are aligned left. `metrics` are the figures in its
+    columns or rows, for an explanation."""
+
+    title: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    note: str = ""
+    metrics: tuple[Metric, ...] = ()
+
+
+@dataclass(frozen=True)
+class Note:
+    """A warning or a condition. `grade` is its heading; `about` are the runs or variants concerned,
+    empty if all are."""
+
+    text: str
+    grade: str = ""
+    about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.about})" if self.about else self.text
+
+
+@dataclass(frozen=True)
+class Section:
+    """The part of a report about one place. `claims` are what the answers were made from."""
+
+    title: str
+    answers: tuple[str, ...] = ()
+    grids: tuple[Grid, ...] = ()
+    notes: tuple[Note, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    estimates: Mapping[Key, Estimate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A report. `left_out` are texts on what it does not contain; `rows` are exported as flat
+    records."""
+
+    kind: str
+    sections: tuple[Section, ...]
+    rows: tuple[Row, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def sheet(
+    table: Table,
+    kind: str = "report",
+    notes: Mapping[Place, Sequence[Note]] | None = None,
+    *,
+    baseline: str | None = None,
+) -> Sheet:
+    """Return the report on a table, with a section for each place. With `baseline`, variants are
+    compared with that one only."""
+    sections = []
+    for place, rows in by_place(table.rows).items():
+        labels = dict.fromkeys(row.variant for row in rows)
+        meant = [Note(f"`{of}`: {table.meanings[of]}") for of in labels if of in table.meanings]
+        own = (notes or {}).get(place, ())
+        sections.append(section(rows, [*meant, *own], baseline=baseline))
+    missing = [f"Not in this report: {text}" for text in table.missing]
+    return Sheet(kind, tuple(sections), table.rows, (*missing, *table.left_out))
+
+
+def section(
+    rows: Sequence[Row], notes: Sequence[Note] = (), *, baseline: str | None = None
+) -> Section:
+    """Return the section about rows of one place."""
+    made = claims(rows, baseline=baseline)
+    known = estimates(rows)
+    variants = tuple(dict.fromkeys(variant for variant, _, _ in known))
+    grids = [_at_rates(rows, known, variants), _overall(known, variants)]
+    if len(variants) > 1:
+        grids.append(_ratios(rows, variants, made, baseline or variants[0]))
+    exceptions = [*_bounds(rows), *_failures(rows)]
+    return Section(
+        title=str(rows[0].place),
+        answers=tuple(answers(rows, made)),
+        grids=tuple(grid for grid in grids if grid.rows),
+        notes=(*notes, *exceptions),
+        claims=tuple(made),
+        estimates=known,
+    )
+
+
+def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
+    """Return a sentence for each question, and one for each variant that did not hold a load."""
+    return [*map(sentence, made), *_not_held(rows)]
+
+
+def sentence(claim: Claim) -> str:
+    """Return the answer to a question: the best variant with its figure and by how much it is
+    better, or why no difference is claimed."""
+    metric, best = claim.metric, claim.order[0]
+    at = f" at {claim.load}" if claim.load else ""
+    if not claim.is_decided:
+        title = f"{metric.title[0].upper()}{metric.title[1:]}"
+        return f"{title}{at}: not decided. {'; '.join(_undecided(claim, best))}."
+    others = [name for name in claim.order if name != best]
+    behind = next(name for name in others if name not in claim.leaders)
+    tied = [name for name in claim.leaders if name != best]
+    unclear = f" (or {_named(sorted(tied))}: no difference shown)" if tied else ""
+    figures = ", ".join(f"`{name}` {_value(claim, name)}" for name in others)
+    pair = claim.pairs[best, behind]
+    at_least = "at least " if claim.estimates[best].at_least else ""
+    return (
+        f"`{best}` {metric.best}{at}{unclear}: {metric.title} {_value(claim, best)},"
+        f" {at_least}{format_factor(pair.ratio)} × `{behind}`; {figures}."
+    )
+
+
+def _undecided(claim: Claim, best: str) -> Iterator[str]:
+    for name in claim.order:
+        pair = claim.pairs.get((name, best))
+        if name == best:
+            yield f"`{best}` {_value(claim, best)}"
+        elif pair:
+            yield f"`{name}` {_value(claim, name)}, {format_ratio(pair.ratio)} × ({pair.why_not})"
+        else:
+            yield f"`{name}` {_value(claim, name)} (no ratio)"
+
+
+def _not_held(rows: Sequence[Row]) -> Iterator[str]:
+    for variant in dict.fromkeys(row.variant for row in rows):
+        ok = [row for row in rows if row.variant == variant and row.outcome == "ok" and row.load]
+        missed = dict.fromkeys(str(row.load) for row in ok if not row.held and row.load.per_s)  # type: ignore[union-attr]
+        if missed:
+            yield f"`{variant}` did not hold {' and '.join(missed)}."
+
+
+def _named(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
+
+
+def _value(claim: Claim, name: str) -> str:
+    of = claim.estimates[name]
+    return f"{'at least ' if of.at_least else ''}{claim.metric.text(of.mean)}"
+
+
+def format_factor(ratio: Ratio) -> str:
+    """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`; with both ends if
+    it is wide, since it is not symmetric then."""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.ratio:.2g}"
+    if ratio.high > WIDE * ratio.low:
+        return format_ratio(ratio)
+    half = (ratio.high - ratio.low) / 2
+    places = min(MOST_PLACES, max(0, -math.floor(math.log10(half)))) if half else MOST_PLACES
+    return f"{ratio.ratio:.{places}f} ± {half:.{places}f}"
+
+
+def format_ratio(ratio: Ratio) -> str:
+    """Format a ratio with both ends of its interval, if repeats resolve it."""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.ratio:.2f}"
+    if ratio.high > WIDEST * ratio.low:
+        return f"{ratio.ratio:.2g} ({NOT_RESOLVED})"
+    return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def format_estimate(metric: Metric, of: Estimate | None) -> str:
+    """Format an estimate: `41.0 ± 2.3`, `41.0 (30.1 to 60.2)`, or `41.0 (not resolved)`."""
+    if of is None:
+        return ""
+    at_least = "≥ " if of.at_least else ""
+    if of.low is None or of.high is None:
+        unresolved = f" ({NOT_RESOLVED})" if of.n > 1 and math.isfinite(of.mean) else ""
+        return f"{at_least}{metric.number(of.mean)}{unresolved}"
+    if of.high > WIDE * of.low:
+        interval = f"({metric.number(of.low)} to {metric.number(of.high)})"
+        return f"{at_least}{metric.number(of.mean)} {interval}"
+    return f"{at_least}{metric.number(of.mean)} ± {significant((of.high - of.low) / 2, 2)}"
+
+
+def _columns(
+    known: Mapping[Key, Estimate], metrics: Sequence[Metric], at_load: bool
+) -> list[Metric]:
+    there = {key for _, key, load in known if (load is not None) == at_load}
+    return [metric for metric in metrics if metric.key in there]
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.title}\n{metric.unit}"
+
+
+def _at_rates(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
+    """Return a grid with a row for each load and variant."""
+    columns = _columns(known, AT_RATE, at_load=True)
+    verdicts: dict[tuple[Load, str], Counter[str]] = {}
+    for row in rows:
+        if row.load and row.outcome == "ok":
+            verdicts.setdefault((row.load.asked, row.variant), Counter())[row.verdict] += 1
+    order = sorted(verdicts, key=lambda at: (at[0].share or 0, at[0], variants.index(at[1])))
+    cells = [
+        (
+            str(load),
+            variant,
+            str(verdicts[load, variant].total()),
+            _verdict(verdicts[load, variant]),
+            *(format_estimate(each, known.get((variant, each.key, load))) for each in columns),
+        )
+        for load, variant in order
+    ]
+    several = any(count.total() > 1 for count in verdicts.values())
+    heading = ("load", "engine", "runs", "verdict", *map(_heading, columns))
+    note = INTERVALS if several else SINGLE_RUNS
+    return Grid("At each load", heading, tuple(cells), 2, note, tuple(columns))
+
+
+def _verdict(counts: Counter[str]) -> str:
+    """Return verdicts as text: `kept up`, or `fell behind 2/3, undecided 1/3` if they differ."""
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{kind} {count}/{counts.total()}" for kind, count in counts.most_common())
+
+
+def _overall(known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
+    """Return a grid with a row for each variant, with the figures of whole runs."""
+    columns = _columns(known, OVERALL, at_load=False)
+    rows = [
+        (
+            variant,
+            *(format_estimate(each, known.get((variant, each.key, None))) for each in columns),
+        )
+        for variant in variants
+        if any((variant, each.key, None) in known for each in columns)
+    ]
+    heading = ("engine", *map(_heading, columns))
+    return Grid("Whole runs", heading, tuple(rows) if columns else (), 1, "", tuple(columns))
+
+
+def _ratios(rows: Sequence[Row], variants: Sequence[str], made: Sequence[Claim], to: str) -> Grid:
+    """Return a grid with the ratios of all variants to one, for each figure that decides a
+    question."""
+    found = ratios(rows, to)
+    claimed = {
+        (pair.of, claim.metric.key, claim.load)
+        for claim in made
+        for pair in claim.pairs.values()
+        if pair.claimed and pair.to == to
+    }
+    others = [name for name in variants if name != to]
+    loads = sorted({load for _, _, load in found if load}, key=lambda at: (at.share or 0, at))
+    cells = [
+        (
+            f"{metric.title}{f' at {load}' if load else ''}",
+            *(
+                _ratio(found.get(at), at in claimed)
+                for at in ((of, metric.key, load) for of in others)
+            ),
+        )
+        for metric in QUESTIONS
+        for load in (None, *loads)
+        if any((of, metric.key, load) in found for of in others)
+    ]
+    heading = ("figure", *(f"{name} ÷ {to}" for name in others))
+    return Grid("Ratios", heading, tuple(cells), 1, "", QUESTIONS)
+
+
+def _ratio(pair: Pair | None, is_claimed: bool) -> str:
+    if not pair:
+        return ""
+    return f"{format_ratio(pair.ratio)}{' *' if is_claimed else ''}"
+
+
+def _bounds(rows: Sequence[Row]) -> list[Note]:
+    texts = [
+        f"`{row.variant}` gets further than its capacity says: {row.remark}"
+        for row in rows
+        if row.at_least and row.remark
+    ]
+    return [Note(text) for text in dict.fromkeys(texts)]
+
+
+def _failures(rows: Sequence[Row]) -> list[Note]:
+    return [
+        Note(
+            f"`{row.variant}`{f', {row.window}' if row.window else ''}: {first_line(row.outcome)}",
+            "Left out",
+            row.tag,
+        )
+        for row in rows
+        if row.outcome != "ok"
+    ]
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text."""
+    return text.splitlines()[0] if text else ""
+
+
+def as_figures(section: Section) -> list[dict[str, Any]]:
+    """Return the estimates of a section as flat mappings, with what is claimed about them."""
+    leaders = {
+        (name, claim.metric.key, claim.load): name in claim.leaders
+        for claim in section.claims
+        for name in claim.order
+    }
+    return [
+        {
+            "variant": variant,
+            "metric": key,
+            "unit": METRICS[key].unit,
+            "requested_pageviews_per_s": load.per_s if load and load.share is None else None,
+            "share_of_capacity": load.share if load else None,
+            "mean": of.mean if math.isfinite(of.mean) else None,
+            "low": of.low,
+            "high": of.high,
+            "n": of.n,
+            "is_lower_bound": of.at_least,
+            "not_resolved": of.why_not,
+            "leads": leaders.get((variant, key, load)),
+        }
+        for (variant, key, load), of in section.estimates.items()
+    ]
+
+
+def as_claims(section: Section) -> list[dict[str, Any]]:
+    """Return the claims of a section as mappings: each question, its order, and its pairs."""
+    return [
+        {
+            "metric": claim.metric.key,
+            "load": str(claim.load) if claim.load else None,
+            "order": claim.order,
+            "leaders": claim.leaders,
+            "pairs": [
+                {
+                    "of": pair.of,
+                    "to": pair.to,
+                    "ratio": pair.ratio.ratio,
+                    "low": pair.ratio.low,
+                    "high": pair.ratio.high,
+                    "p": pair.p,
+                    "claimed": pair.claimed,
+                    "why_not": pair.why_not,
+                }
+                for pair in claim.pairs.values()
+            ],
+        }
+        for claim in section.claims
+    ]

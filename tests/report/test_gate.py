@@ -1,0 +1,117 @@
+"""Tests of the conditions of --fail-if: their syntax, and when they hold."""
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from racetrack.analysis.table import Interval, Load, Place, Row
+from racetrack.errors import UsageError
+from racetrack.report.gate import failures, parse, require_comparable
+
+PLACE = Place("shop", "native", "a machine")
+CPU = "cpu_s_per_million"
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "compares", "bound", "is_relative"),
+    [
+        ("lag_p99_ms>2000", "lag_p99_ms", ">", 2_000, False),
+        (" lag_p99_ms >= 2.5 ", "lag_p99_ms", ">=", 2.5, False),
+        ("capacity_per_s<-10%", "capacity_per_s", "<", -10, True),
+        ("cpu_s_per_million>+10%", "cpu_s_per_million", ">", 10, True),
+    ],
+)
+def test_a_condition_is_a_bound_or_a_change(
+    text: str, metric: str, compares: str, bound: float, is_relative: bool
+) -> None:
+    parsed = parse(text)
+    assert parsed.metric and parsed.metric.key == metric
+    assert (parsed.compares, parsed.bound, parsed.is_relative) == (compares, bound, is_relative)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("lag_p99_ms=3", "is not a condition"),
+        ("lag_p99>3", "Did you mean lag_p99_ms"),
+        ("lag_p99_ms>3%", "sign and percent"),
+        ("lag_p99_ms>+3", "sign and percent"),
+        ("lag_ms>3", "there is no figure"),  # a figure of live sessions
+    ],
+)
+def test_an_invalid_condition_is_explained(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse(text)
+
+
+def rows(
+    *values: float, variant: str = "dh", verdict: str = "kept up", key: str = CPU
+) -> list[Row]:
+    return [
+        Row(
+            engine="dh",
+            variant=variant,
+            place=PLACE,
+            load=Load(1_000),
+            window="1,000/s",
+            values={"lag_p99_ms": 9.0, key: value},
+            repeat=repeat,
+            verdict=verdict,
+        )
+        for repeat, value in enumerate(values, start=1)
+    ]
+
+
+def recorded(mean: float, half: float) -> list[Row]:
+    """Return a row with a mean whose single values are unknown."""
+    values: Mapping[str, float] = {CPU: mean, "lag_p99_ms": 9.0}
+    intervals = {CPU: Interval(mean - half, mean + half, 3)}
+    return [Row("dh", "dh", PLACE, Load(1_000), "", values, intervals=intervals)]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "holds"),
+    [
+        (rows(112), rows(100), True),
+        (rows(108), rows(100), False),
+        (rows(112, 113, 114), rows(100, 101, 102), True),
+        (rows(90, 113, 140), rows(80, 101, 125), False),  # within the noise
+        (rows(112, 113, 114), recorded(100, 2), True),
+        (rows(112, 113, 114), recorded(100, 30), False),
+    ],
+)
+def test_a_change_has_to_be_larger_than_the_noise(
+    now: list[Row], before: list[Row], holds: bool
+) -> None:
+    assert bool(failures([parse(f"{CPU}>+10%")], now, before)) == holds
+
+
+@pytest.mark.parametrize("value", [math.inf, 3_000.0])
+def test_a_figure_that_is_infinite_or_above_the_bound_fails(value: float) -> None:
+    made = rows(value, key="lag_p99_ms")
+    assert failures([parse("lag_p99_ms>2000")], made)
+
+
+def test_a_missing_figure_fails() -> None:
+    assert failures([parse("view_lag_p99_ms>2000")], rows(1))
+    assert failures([parse("capacity_per_s<5")], rows(1))
+    assert failures([parse(f"{CPU}>+10%")], rows(1), [])
+
+
+def test_a_verdict_of_any_repeat_counts() -> None:
+    made = [*rows(1), *rows(1, verdict="fell behind")]
+    assert failures([parse("fell_behind")], made)
+    assert not failures([parse("fell_behind")], rows(1))
+
+
+def test_a_single_variant_is_compared_with_the_only_one_of_its_engine() -> None:
+    now = rows(130, variant="dh[CYCLE_MS=100]")
+    assert failures([parse(f"{CPU}>+10%")], now, rows(100, variant="dh[CYCLE_MS=1000]"))
+
+
+def test_other_workloads_and_runtimes_are_not_comparable() -> None:
+    require_comparable([("shop", "native"), ("", "")], rows(1))
+    for place in (("ads", "native"), ("shop", "compose")):
+        with pytest.raises(UsageError):
+            require_comparable([place], rows(1))
