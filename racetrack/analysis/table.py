@@ -78,14 +78,6 @@ MOST_IN_LABEL = 2
 NO_FIGURES = ("report.json", "verified.json")
 # Records of plans of several runs.
 PLANS = ("sweep.json", "comparison.json", "scale.json", "limit.json")
-SETTLED = "window"  # condition that only separates runs at the same rate
-CONDITIONS = (SETTLED, "faults")
-NOT_RECORDED = "not recorded"
-MOST_IN_LABEL = 2
-# Files of folders that have no figures of their own.
-NO_FIGURES = ("report.json", "verified.json")
-# Files of experiments that an older Racetrack made; their runs have no windows.
-OLDER = ("sweep.json", "comparison.json", "scale.json", "limit.json")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Number of searches of each engine; engines alternate. At the end the command prints how"
-    " far the searches agree.",
+    help="Number of searches of each engine; engines alternate. At the end the command"
+    " compares them.",
 )
 @click.option(
     "--start",
