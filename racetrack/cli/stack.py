@@ -75,16 +75,16 @@ def bring_up(
     require_usable(engine, stack)
     with machine_lock():
         make_ready(engine, stack, screen.say)
-        try:
-            with damage_explained(stack):
+        with damage_explained(stack):
+            try:
                 stack.start(services_of(engine, stack.settings), None, screen.say)
                 check_writes(stack, lambda: check_services(stack, engine))
                 engine.prepare_inputs(stack)
-            stack.leave_running(engine.name)
-        except BaseException:
-            guard.disarm()
-            stack.stop(screen.say)
-            raise
+                stack.leave_running(engine.name)
+            except BaseException:
+                guard.disarm()
+                stack.stop(screen.say)
+                raise
 
 
 def describe_use(engine: "Engine", stack: "Stack", screen: "Screen") -> None:

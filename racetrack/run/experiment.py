@@ -89,8 +89,8 @@ class Experiment:
             is_complete = False
             try:
                 with (
-                    recorded_run(self._folder, guard, self._stop) as recorded,
                     damage_explained(self._stack),
+                    recorded_run(self._folder, guard, self._stop) as recorded,
                 ):
                     result = recorded.text = self._do_steps()
                     is_complete = True

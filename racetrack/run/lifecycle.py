@@ -85,7 +85,8 @@ def recorded_run(
 @contextmanager
 def damage_explained(stack: Stack) -> Iterator[None]:
     """After a failure, look for damaged files in the installed components that the run uses, and
-    report these instead of the failure.
+    report these instead of the failure. The stack must have been stopped, as this takes seconds of
+    CPU time.
 
     Raises:
         SetupError: a component is damaged.
@@ -120,8 +121,8 @@ def started_session(
     describe_run(folder, engine, stack, arguments)
     session = open_session(engine, stack, folder, screen, 1.0)
     with (
-        recorded_run(folder, guard, session.stop) as recorded,
         damage_explained(stack),
+        recorded_run(folder, guard, session.stop) as recorded,
     ):
         session.start_stack()
         session.run_demo()

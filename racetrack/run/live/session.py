@@ -154,8 +154,8 @@ class Live:
             self._describe()
             try:
                 with (
-                    recorded_run(self._folder, guard, self._stop) as recorded,
                     damage_explained(self._stack),
+                    recorded_run(self._folder, guard, self._stop) as recorded,
                 ):
                     self._start()
                     self._steer()
