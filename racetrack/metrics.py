@@ -1,11 +1,12 @@
 """Registry of all figures: their keys, titles, units and meanings, and which direction is better.
 
-Every output takes names and units from here, and `racetrack/analysis/windows.py` computes the
+All reports take names and units from here, and `racetrack/analysis/windows.py` computes the
 values of a window. A new figure is one entry here and one computation there. Figures cover the
 window that the verdict judged, unless their meaning states otherwise.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -41,9 +42,8 @@ class Metric:
 
     A difference below `within` (relative) or `within_abs` (in `unit`) is a tie, since the harness
     does not resolve it. `per` is what has a value of its own: a window at a rate or at saturation,
-    a whole run (over all its rates), or an instant of a live session. `form` replaces the format of
-    the unit. `best` is the predicate of a sentence about the best engine. `live` is the id of the
-    series of a live session, and `labels` are what its series differ by."""
+    or a whole run (over all its rates). `form` replaces the format of the unit. `best` is the
+    predicate of a sentence about the best engine."""
 
     key: str
     title: str
@@ -53,10 +53,8 @@ class Metric:
     best: str = ""
     within: float = 0.0
     within_abs: float = 0.0
-    per: Literal["window", "saturation", "run", "instant"] = "window"
+    per: Literal["window", "saturation", "run"] = "window"
     form: str = ""
-    live: str = ""
-    labels: tuple[str, ...] = ()
 
     @property
     def number_form(self) -> str:
@@ -82,6 +80,20 @@ def significant(value: float, digits: int = DIGITS) -> str:
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{round(value, places):,.{max(0, places)}f}"
+
+
+def sustained(bound_ms: float) -> Metric:
+    """Return the figure of a search for a bound of the lag."""
+    bound = f"{bound_ms / 1000:g}"
+    return Metric(
+        f"sustained_{bound}s_per_s",
+        f"sustained within {bound} s",
+        "/s",
+        f"Highest rate of a search at which the p99 of the lag stayed within {bound} s.",
+        better="more",
+        within=CAPACITY_WITHIN,
+        per="run",
+    )
 
 
 _ALL = (
@@ -408,24 +420,8 @@ _ALL = (
         better="less",
         form="{:,.1f}",
     ),
-    Metric(
-        "sustained_2s_per_s",
-        "sustained within 2 s",
-        "/s",
-        "Highest rate of a search at which the p99 of the lag stayed within 2 s.",
-        better="more",
-        within=CAPACITY_WITHIN,
-        per="run",
-    ),
-    Metric(
-        "sustained_5s_per_s",
-        "sustained within 5 s",
-        "/s",
-        "Highest rate of a search at which the p99 of the lag stayed within 5 s.",
-        better="more",
-        within=CAPACITY_WITHIN,
-        per="run",
-    ),
+    sustained(2_000),
+    sustained(5_000),
     Metric(
         "share_of_ideal_pct",
         "share of ideal",
@@ -435,92 +431,23 @@ _ALL = (
         per="run",
         form="{:,.0f}",
     ),
-    Metric(
-        "offered_per_s",
-        "offered",
-        "/s",
-        "Events due per second.",
-        per="instant",
-        live="offered_per_s",
-    ),
-    Metric(
-        "published_per_s",
-        "published",
-        "/s",
-        "Events published to the broker per second.",
-        per="instant",
-        live="published_per_s",
-    ),
-    Metric(
-        "counted_per_s",
-        "counted",
-        "/s",
-        "Events counted per second.",
-        per="instant",
-        live="counted_per_s",
-        labels=("engine",),
-    ),
-    Metric(
-        "lag_ms",
-        "lag",
-        "ms",
-        "Age of the oldest event that is due but missing in the view.",
-        better="less",
-        per="instant",
-        live="lag_ms",
-        labels=("engine", "view"),
-    ),
-    Metric(
-        "backlog_events",
-        "backlog",
-        "pageviews",
-        "Events due but not counted.",
-        better="less",
-        per="instant",
-        live="backlog",
-        labels=("engine",),
-    ),
-    Metric(
-        "read_ms",
-        "read time",
-        "ms",
-        "Median time to answer a read.",
-        better="less",
-        per="instant",
-        live="read_ms",
-        labels=("engine",),
-    ),
-    Metric(
-        "cpu_pct",
-        "CPU",
-        "% of a core",
-        "CPU use of a service.",
-        better="less",
-        per="instant",
-        live="cpu_pct",
-        labels=("service",),
-    ),
-    Metric(
-        "rss_gib",
-        "memory",
-        "GiB",
-        "Resident memory of a service.",
-        better="less",
-        per="instant",
-        live="rss_gib",
-        labels=("service",),
-    ),
 )
+# In the order in which they are written and shown.
 METRICS: Mapping[str, Metric] = {metric.key: metric for metric in _ALL}
+_SUSTAINED = re.compile(r"sustained_(.+)s_per_s")
+
+
+def metric_of(key: str) -> Metric:
+    """Return the figure with this key; users may choose the bounds of sustained rates."""
+    if key not in METRICS and (match := _SUSTAINED.fullmatch(key)):
+        return sustained(1000 * float(match[1]))
+    return METRICS[key]
 
 
 def _of(*keys: str) -> tuple[Metric, ...]:
     return tuple(METRICS[key] for key in keys)
 
 
-# Figures of recorded runs, in the order in which they are written and shown.
-RECORDED = tuple(metric for metric in _ALL if metric.per != "instant")
-LIVE = tuple(metric for metric in _ALL if metric.live)
 # Columns of tables: figures at a rate, and those of whole runs.
 AT_RATE = _of(
     "cpu_mean_pct",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from racetrack.analysis import windows
 from racetrack.analysis.table import CONDITIONS, Load, Place, Row, config_of, hashed, place_of
+from racetrack.metrics import CAPACITY, sustained
 from racetrack.results.folder import read_plan, read_run, run_beside
 from racetrack.results.repeats import (
     COMPARISON_FILE,
@@ -37,7 +38,7 @@ def rows_of_pieces(record: RepeatedRuns, folder: Path) -> Iterator[Row]:
     for piece in record.pieces:
         path = run_beside(folder, piece.tag) if piece.tag else None
         known = {key: value for key, value in piece.figures.items() if value is not None}
-        bounds = {"capacity_per_s"} if piece.is_lower_bound else set()
+        bounds = {CAPACITY.key} if piece.is_lower_bound else set()
         settings = {**record.settings.get(piece.engine, {}), "ENGINE_REPLICAS": str(piece.replicas)}
         common = _common(piece.engine, folder, path, settings)
         place = (
@@ -64,12 +65,12 @@ def rows_of_search(record: LimitRecord, folder: Path) -> Iterator[Row]:
     paths = [path for run in record.runs if (path := run_beside(folder, run.tag))]
     common = _common(record.engine, folder, paths[0] if paths else None, {})
     values = {
-        f"sustained_{one.bound_ms / 1000:g}s_per_s": float(one.sustained_per_s)
+        sustained(one.bound_ms).key: float(one.sustained_per_s)
         for one in record.sustainable
         if one.sustained_per_s is not None
     }
     if record.capacity:
-        values["capacity_per_s"] = record.capacity.per_s
+        values[CAPACITY.key] = record.capacity.per_s
     void = next((window.void for window in record.last_saturation() if window.void), None)
     is_whole = record.is_capacity_of_all_runs or not record.capacity
     yield replace(
@@ -79,7 +80,7 @@ def rows_of_search(record: LimitRecord, folder: Path) -> Iterator[Row]:
         tag=folder.name,
         run_id=folder.name,
         outcome=void or ("ok" if record.capacity else record.outcome),
-        at_least=frozenset() if is_whole else frozenset({"capacity_per_s"}),
+        at_least=frozenset() if is_whole else frozenset({CAPACITY.key}),
         remark="" if is_whole else record.outcome,
     )
 

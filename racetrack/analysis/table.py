@@ -28,7 +28,6 @@ from racetrack.metrics import (
     MEMORY,
     METRICS,
     PROCESSED,
-    RECORDED,
     VIEW_LAG_P99,
 )
 from racetrack.results.base import Scalar
@@ -620,7 +619,7 @@ def as_record(row: Row) -> dict[str, Any]:
         "at_least": " ".join(sorted(row.at_least)),
         "remark": row.remark,
         **row.facts,
-        **{metric.key: _finite(row.values.get(metric.key)) for metric in RECORDED},
+        **{key: _finite(row.values.get(key)) for key in (*METRICS, *row.values)},
     }
 
 

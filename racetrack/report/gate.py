@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from racetrack.analysis.claims import Estimate, Key, Pair, by_place, estimates, ratios
 from racetrack.analysis.table import Load, Row
 from racetrack.errors import UsageError
-from racetrack.metrics import RECORDED, Metric
+from racetrack.metrics import METRICS, Metric
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -55,9 +55,8 @@ def parse(text: str) -> Condition:
             " fell_behind, in quotes"
         )
     key, compares, sign, number, percent = match.groups()
-    metric = next((metric for metric in RECORDED if metric.key == key), None)
-    if not metric:
-        near = difflib.get_close_matches(key, [*(each.key for each in RECORDED), *STATES], n=1)
+    if not (metric := METRICS.get(key)):
+        near = difflib.get_close_matches(key, [*METRICS, *STATES], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ValueError(f"there is no figure {key!r}.{hint} docs/run-folder.md describes them")
     if bool(sign) != bool(percent):

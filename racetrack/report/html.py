@@ -14,7 +14,7 @@ from racetrack import __version__
 from racetrack.analysis.noise import describe_quotas
 from racetrack.analysis.table import Row, Table, changed_settings
 from racetrack.clock import utc_now
-from racetrack.metrics import METRICS, RECORDED
+from racetrack.metrics import METRICS
 from racetrack.report import charts, summary
 from racetrack.report.chart_data import Chart, for_page
 from racetrack.report.render import document
@@ -65,7 +65,7 @@ def write(
         sections=[_section(section, table, runs) for section in sheet.sections],
         left_out=sheet.left_out,
         runs=shown,
-        all_figures=RECORDED,
+        all_figures=METRICS.values(),
     )
     (out / "report.html").write_text(text, encoding="utf-8")
     made = document(sheet)
@@ -180,7 +180,7 @@ def _run(run: RunFolder, runs: Sequence[RunFolder], table: Table) -> dict[str, A
                 "name": row.window,
                 "verdict": row.verdict,
                 "remark": row.remark,
-                "figures": [(metric, row.values.get(metric.key)) for metric in RECORDED],
+                "figures": [(metric, row.values.get(key)) for key, metric in METRICS.items()],
             }
             for row in rows
         ],

@@ -22,15 +22,15 @@ from racetrack.analysis.claims import (
 )
 from racetrack.analysis.intervals import Ratio
 from racetrack.analysis.table import Load, Place, Row, Table
-from racetrack.metrics import AT_RATE, METRICS, OVERALL, QUESTIONS, Metric, significant
+from racetrack.metrics import AT_RATE, OVERALL, QUESTIONS, Metric, metric_of, significant
 
 WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 MOST_PLACES = 3
 NOT_RESOLVED = "not resolved"
 SINGLE_RUNS = "Single runs have no interval. Repeat each run to get one."
 INTERVALS = (
-    "Geometric means over runs, with 95 % intervals; an interval that the repeats do not resolve is"
-    " left out. In ratios, “*” marks a difference that is claimed."
+    "Geometric means over runs, with 95 % intervals, or “not resolved” if the repeats leave an"
+    " interval too wide. In ratios, “*” marks a difference that is claimed."
 )
 
 
@@ -340,7 +340,7 @@ def as_figures(section: Section) -> list[dict[str, Any]]:
         {
             "variant": variant,
             "metric": key,
-            "unit": METRICS[key].unit,
+            "unit": metric_of(key).unit,
             "requested_pageviews_per_s": load.per_s if load and load.share is None else None,
             "share_of_capacity": load.share if load else None,
             "mean": of.mean if math.isfinite(of.mean) else None,

@@ -1,6 +1,7 @@
 """`./race limit`: its time limit, its result and its exit codes. Repeated searches continue where
 one fails, and print at the end how far they agree."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,13 +11,14 @@ import pytest
 from racetrack.errors import RacetrackError
 from racetrack.results.json_file import write_json
 from racetrack.results.run import Machine
-from racetrack.results.search import Capacity, LimitRecord, SearchArguments
+from racetrack.results.search import Capacity, LimitRecord, SearchArguments, SustainableRate
 from racetrack.run.trials import PhaseDurations
 from tests.cli.conftest import invoke
 from tests.some_engines import EXAMPLE, TWO
 
 Outcome = tuple[float, str] | RacetrackError
-ARGUMENTS = SearchArguments(start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(2_000,))
+ARGUMENTS = SearchArguments(start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(500,))
+SUSTAINABLE = (SustainableRate(bound_ms=500, sustained_per_s=9_000, failed_per_s=10_000),)
 
 
 class Searches:
@@ -49,6 +51,7 @@ class Search:
         if not isinstance(outcome, RacetrackError):
             per_s, self.record.outcome = outcome
             self.record.capacity = Capacity(per_s=per_s, low=0.95 * per_s, high=1.05 * per_s)
+            self.record.sustainable = SUSTAINABLE
         self.folder.mkdir()
         write_json(self.folder / "limit.json", self.record.model_dump(mode="json"))
         if isinstance(outcome, RacetrackError):
@@ -97,6 +100,13 @@ def test_a_condition_that_holds_sets_the_exit_code(bound_per_s: int, code: int) 
     assert result.exit_code == code, result.output
     fails = f"Fails --fail-if '{condition}': {EXAMPLE}: capacity_per_s is " in result.output
     assert fails == bool(code)
+
+
+def test_the_rate_within_a_bound_of_the_user_is_recorded() -> None:
+    search = Searches({EXAMPLE: [(20_000, "ok")]})
+    result = invoke(f"limit {EXAMPLE} --bound 500ms --json -", make_search=search)
+    (record,) = json.loads(result.stdout)["records"]
+    assert record["sustained_0.5s_per_s"] == 9_000
 
 
 def test_engines_alternate_and_a_failed_search_ends_only_itself() -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from racetrack import cli
 from racetrack.analysis.calibration import Finding
 from racetrack.config import REPO
-from racetrack.metrics import RECORDED
+from racetrack.metrics import METRICS
 from racetrack.report.render import finding_record, view_records
 from racetrack.results.verification import Verified
 from tests.records import verified
@@ -48,7 +48,7 @@ def test_the_page_describes_every_key_that_is_no_figure(fakes: Fakes, tmp_path: 
     keys |= set(finding_record(Finding("", "", "", within=True), ""))
     (view,) = view_records(Verified.model_validate(verified(users=RIGHT)), {})
     keys |= set(view)
-    figures = {metric.key for metric in RECORDED}
+    figures = set(METRICS)
     assert figures < keys
     assert documented_keys() == keys - figures
 
