@@ -159,12 +159,6 @@ def claims(
     return _decided(found)
 
 
-def common_loads(rows: Sequence[Row]) -> list[Load]:
-    """Return the highest rate and the highest share of capacity that all variants held, as far as
-    there are any."""
-    return _Samples(rows).common
-
-
 @dataclass
 class _Sample:
     """Values of a figure, with the repeat in which each was measured (None: not in turn with other

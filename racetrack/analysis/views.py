@@ -44,8 +44,6 @@ ORDER = (
 )
 # Separates the values of the partitions in a cell of `reads.csv`.
 SEPARATOR = ";"
-# Stages of the CDC path in order, each with its own backlog.
-STAGES = ("database", "cdc", "broker", "engine")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from racetrack.analysis import table
 from racetrack.analysis.table import Row, Table, changed_settings
 from racetrack.analysis.warnings import absent_views, caveats_of, count_views
 from racetrack.errors import UsageError
-from racetrack.metrics import METRICS, significant
+from racetrack.metrics import significant
 from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
 from racetrack.results.figures import BOUND_BY_OTHERS
@@ -270,7 +270,7 @@ def _views(material: Material) -> ViewCheck:
 
 def _noise(rows: Sequence[Row]) -> NoiseRange:
     def known(key: str) -> list[float]:
-        return [row.values[METRICS[key].key] for row in rows if key in row.values]
+        return [row.values[key] for row in rows if key in row.values]
 
     speeds = known("core_mib_per_s")
     return NoiseRange(

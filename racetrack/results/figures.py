@@ -97,8 +97,6 @@ class VerdictKind(StrEnum):
 
 # Verdicts that name another component than the engine.
 BOUND_BY_OTHERS = frozenset({VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND})
-# Verdicts with which the figures do not describe how the engine performs at the rate.
-NOT_SUSTAINED = BOUND_BY_OTHERS | {VerdictKind.FELL_BEHIND}
 
 
 class Verdict(StrictModel):

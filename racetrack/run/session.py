@@ -5,12 +5,11 @@ A session only carries out operations. Experiments and capacity searches decide 
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from racetrack import host
 from racetrack.analysis import curves, recovery
@@ -25,7 +24,7 @@ from racetrack.probes.cdc import ConnectorProbe
 from racetrack.probes.loadgen import LOAD_CSV, ArrivalsProbe, Control, LoadDriver, Settled, settle
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.usage import Meter, cpu_times
-from racetrack.probes.views import READER, ReadsProbe, ViewsProbe
+from racetrack.probes.views import READER, ReadsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
@@ -65,17 +64,6 @@ DELETED_CHANGES = (
     "The broker deleted the first {:,} messages of {}: it is unknown whether the engine had read"
     " them. Keep more (KAFKA_RETENTION_BYTES, or the Kafka's own limits), or verify the views."
 )
-
-
-@dataclass(frozen=True)
-class LatestCounters:
-    """Latest counters: the generator's counts, as its `stats` command prints them; the value of
-    each (traced view, partition), see `engines.contract.Seen`; and the CPU seconds of each
-    service."""
-
-    counts: Mapping[str, Any]
-    views: Mapping[tuple[str, int], int]
-    cpu_s: Mapping[str, float]
 
 
 class Session:
@@ -303,16 +291,6 @@ class Session:
             due=self._arrivals.due if self._arrivals else 0,
             counted=min(run.counted for run in self._runs),
             cpu_s=sum(used[name].cpu_s for name in mine if name in used),
-        )
-
-    def latest_counters(self) -> LatestCounters:
-        """Return the latest counters of the generator, the views and the services."""
-        probes = [probe for run in self._runs for probe in run.probes]
-        views = [probe.newest for probe in probes if isinstance(probe, ViewsProbe)]
-        return LatestCounters(
-            counts=self._arrivals.counts if self._arrivals else {},
-            views={row: value for newest in views for row, value in newest.copy().items()},
-            cpu_s={service: used.cpu_s for service, used in self._meter.read().items()},
         )
 
     def begin_faults(self) -> None:
