@@ -1,0 +1,326 @@
+"""Model of a plan, and reading of its TOML file.
+
+A plan is a closed set of values, without conditions or expressions. Errors name the file, the key
+path, counted from 1 (`phase[2].loads[1]`), and what is allowed there.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from racetrack import plugins, units
+from racetrack.errors import UsageError
+from racetrack.plan import variants
+from racetrack.workloads import load_profile
+
+PLANS = plugins.REPO / "plans"
+SLOWEST = "of slowest"
+_SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%( of slowest)?")
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load: a rate in events per second; a share of the engine's own capacity, or of the slowest
+    engine's (`is_common`), which a scout measures; or a profile."""
+
+    text: str
+    per_s: int | None = None
+    share: float | None = None
+    is_common: bool = False
+
+    @property
+    def profile(self) -> str | None:
+        """Text of the profile; None if the load is constant."""
+        return self.text if self.per_s is None and self.share is None else None
+
+
+def load_of(text: str) -> Load:
+    """Return the load that a text describes: `5k`, `80%`, `10% of slowest`, or a profile such as
+    `spike 5k 50k 10s`.
+
+    Raises:
+        ValueError: the text describes none.
+    """
+    if share := _SHARE.fullmatch(text):
+        if not (percent := float(share[1])):
+            raise ValueError(f"{text!r}: a share of capacity is above 0 %; an idle load is 0")
+        return Load(text, share=percent / 100, is_common=bool(share[2]))
+    if " " in text:
+        return Load(str(load_profile.parse(text)))
+    return Load(text, per_s=units.parse_rate(text))
+
+
+def _load_text(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return load_of(value).text if isinstance(value, str) else value
+
+
+def _seconds(value: object) -> object:
+    return units.parse_duration_s(value) if isinstance(value, str) else value
+
+
+def _of_variants(value: object) -> object:
+    if isinstance(value, str):
+        variants.parse(value)
+    return value
+
+
+def _settings(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    if wrong := [name for name in value if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]:
+        raise ValueError(f"{wrong[0]!r} is not named as in .env")
+    return {
+        name: str(of).lower() if isinstance(of, bool) else str(of) for name, of in value.items()
+    }
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
+Positive = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+LoadText = Annotated[str, BeforeValidator(_load_text)]
+VariantText = Annotated[str, BeforeValidator(_of_variants)]
+SettingsByName = Annotated[dict[str, str], BeforeValidator(_settings)]
+
+
+class PlanModel(BaseModel):
+    """Base of the parts of a plan: rejects unknown keys, and can't be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Top(PlanModel):
+    """Samples of top, which cover the window."""
+
+    samples: int = Field(ge=1)
+    every_s: Positive = Field(alias="every")
+
+
+class WarmUp(PlanModel):
+    """Warm-up at the lowest or highest load of the run, or saturated, for at most this long."""
+
+    for_s: Positive = Field(alias="warm_up")
+    at: Literal["lowest", "highest", "saturation"]
+
+
+class Window(PlanModel):
+    """A window at each of the loads, after settling. With `top`, the window may be extended until
+    the verdict is decided, and faults may be injected."""
+
+    for_s: Positive = Field(alias="window")
+    settle_s: Seconds = Field(default=0.0, alias="settle")
+    loads: tuple[LoadText, ...] = ()
+    order: Literal["given", "random"] = "given"
+    top: Top | None = None
+    decide_within_s: Seconds = Field(default=0.0, alias="decide_within")
+    faults: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _samples_cover_it(self) -> "Window":
+        if self.top and self.top.samples * self.top.every_s != self.for_s:
+            raise ValueError(
+                f"top: {self.top.samples} samples {self.top.every_s:g} s apart do not cover the"
+                f" window of {self.for_s:g} s"
+            )
+        if (self.decide_within_s or self.faults) and not self.top:
+            raise ValueError("decide_within and faults need top")
+        return self
+
+
+class Saturate(PlanModel):
+    """A window at saturation, once the engine has had a backlog for `hold`."""
+
+    for_s: Positive = Field(alias="saturate")
+    hold_s: Seconds = Field(default=60.0, alias="hold")
+    batch_s: Positive = Field(default=30.0, alias="batch")
+
+
+class Search(PlanModel):
+    """Search for the highest rates at which the lag stays within bounds, on a fresh stack."""
+
+    bounds_s: tuple[Positive, ...] = Field(alias="search", min_length=1)
+    trial_s: Positive = Field(default=90.0, alias="trial")
+    settle_s: Seconds = Field(default=15.0, alias="settle")
+    within_s: Positive = Field(default=900.0, alias="within")
+
+
+class Verify(PlanModel):
+    """Comparison of every view with its sources, at the end of a run."""
+
+    verify: Literal[True]
+
+
+# Key that tells a kind of phase → kind.
+KINDS: Mapping[str, type[PlanModel]] = {
+    "warm_up": WarmUp,
+    "window": Window,
+    "saturate": Saturate,
+    "search": Search,
+    "verify": Verify,
+}
+
+
+def _kind(value: object) -> str | None:
+    if isinstance(value, PlanModel):
+        return next(f"<{key}>" for key, kind in KINDS.items() if isinstance(value, kind))
+    if not isinstance(value, dict):
+        return None
+    named = [key for key in KINDS if key in value]
+    return f"<{named[0]}>" if named else None
+
+
+Phase = Annotated[
+    Annotated[WarmUp, Tag("<warm_up>")]
+    | Annotated[Window, Tag("<window>")]
+    | Annotated[Saturate, Tag("<saturate>")]
+    | Annotated[Search, Tag("<search>")]
+    | Annotated[Verify, Tag("<verify>")],
+    Discriminator(
+        _kind,
+        custom_error_type="phase",
+        custom_error_message=f"a phase has one of the keys {', '.join(KINDS)}",
+    ),
+]
+
+
+class PlannedVariant(PlanModel):
+    """A variant of a plan, with settings, loads and phases of its own, which replace the plan's.
+
+    While its runs measure, another program uses `disturb` cores, so that they are void."""
+
+    of: VariantText
+    label: str = ""
+    settings: SettingsByName = Field(default_factory=dict)
+    loads: tuple[LoadText, ...] = ()
+    phases: tuple[Phase, ...] = Field(default=(), alias="phase")
+    disturb: float = Field(default=0.0, ge=0)
+
+
+def _as_variant(value: object) -> object:
+    return {"of": value} if isinstance(value, str) else value
+
+
+class Plan(PlanModel):
+    """A plan. Runs are repeated on fresh stacks, one for each variant or for each load."""
+
+    variants: tuple[Annotated[PlannedVariant, BeforeValidator(_as_variant)], ...] = ()
+    more_variants: tuple[PlannedVariant, ...] = Field(default=(), alias="variant")
+    settings: SettingsByName = Field(default_factory=dict)
+    fixed: bool = False
+    phases: tuple[Phase, ...] = Field(alias="phase", min_length=1)
+    repeats: int = Field(default=1, ge=1)
+    order: Literal["random", "alternating", "rising", "given"] = "random"
+    fresh: Literal["variant", "load"] = "variant"
+    seed: int | None = None
+    scout: bool = False
+    heap_share: float | None = Field(default=None, gt=0, lt=1)
+    baseline: Literal["", "first"] = ""
+    reference: str = ""
+
+    @property
+    def all_variants(self) -> tuple[PlannedVariant, ...]:
+        """The variants of `variants` and of the tables `[[variant]]`."""
+        return self.variants + self.more_variants
+
+
+def find_plan(name: str) -> Path:
+    """Return the file of a plan, given its name in `plans/` or its path.
+
+    Raises:
+        UsageError: there is no such plan.
+    """
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_file():
+        if not path.is_file():
+            raise UsageError(f"There is no file {name}. Name the file of a plan.")
+        return path
+    if not (file := PLANS / f"{path.name}.toml").is_file():
+        names = ", ".join(sorted(each.stem for each in PLANS.glob("*.toml")))
+        raise UsageError(f"There is no plan {name!r}. Plans: {names}; or name a file.toml.")
+    return file
+
+
+def read_plan_file(file: Path) -> Plan:
+    """Read a plan.
+
+    Raises:
+        UsageError: it can't be read; the message names the file and the key path.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} can't be read: {error}.") from error
+    return parse_plan(text, str(file))
+
+
+def parse_plan(text: str, file: str) -> Plan:
+    """Return the plan in a TOML text; errors name `file`.
+
+    Raises:
+        UsageError: see `read_plan_file`.
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        end = f"line {len(text.splitlines())}, the end"  # TOML's parser names no line there
+        why = str(error).replace("end of document", end)
+        raise UsageError(f"{file} is not TOML: {why}.") from error
+    try:
+        return Plan.model_validate(content)
+    except ValidationError as error:
+        # A misspelled key comes first, since it may be why another is missing.
+        first, *_ = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        raise UsageError(f"{file}: {_described(first)}") from None
+
+
+def _described(error: Any) -> str:
+    loc = list(error["loc"])
+    path = _path(loc)
+    match error["type"]:
+        case "extra_forbidden":
+            return f"{path}: there is no such key. Allowed: {', '.join(_keys_at(loc[:-1]))}."
+        case "missing":
+            return f"{path} is missing."
+        case "value_error":
+            return f"{path}: {error['ctx']['error']}."
+        case "phase":
+            return f"{path}: {error['msg']}."
+        case _:
+            return f"{path}: {error['input']!r}: {error['msg'].removeprefix('Input ')}."
+
+
+def _path(loc: Sequence[str | int]) -> str:
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part + 1}]"
+        elif not part.startswith("<"):
+            path += f"{'.' * bool(path)}{part}"
+    return path or "the plan"
+
+
+def _keys_at(loc: Sequence[str | int]) -> list[str]:
+    """Return the keys that are allowed in a table of a plan."""
+    model: type[PlanModel] = Plan
+    for part in loc:
+        if part in ("variant", "variants"):
+            model = PlannedVariant
+        elif part == "top":
+            model = Top
+        elif isinstance(part, str) and part.startswith("<"):
+            model = KINDS[part.strip("<>")]
+    return [field.alias or name for name, field in model.model_fields.items()]

@@ -1,0 +1,551 @@
+"""Resolution of a plan: from the plan, the command line and the environment to the runs with their
+settings, loads and order. Nothing is started."""
+
+import math
+import os
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import psutil
+from dotenv import dotenv_values
+
+from racetrack import config, plugins
+from racetrack.errors import UsageError
+from racetrack.plan import variants as grammar
+from racetrack.plan.model import (
+    SLOWEST,
+    Load,
+    Phase,
+    Plan,
+    PlanModel,
+    PlannedVariant,
+    Saturate,
+    Search,
+    Verify,
+    WarmUp,
+    Window,
+    load_of,
+)
+from racetrack.workloads import load_profile
+from racetrack.workloads.contract import find_workload
+
+READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
+REPLICAS, PARTITIONS, RETENTION = (
+    "ENGINE_REPLICAS",
+    "PAGEVIEWS_PARTITIONS",
+    "KAFKA_RETENTION_BYTES",
+)
+# Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
+# folders, and what counts as noise.
+OF_PLACE = ("RUNTIME", "AIRGAP", "NOISE_GATE", "BIND_ADDRESS", "STACK_NAME", "CORE_SPEED_MIN_PCT")
+ENDS_OF_PLACE = ("_PORT", "_FOLDER", "_MAX_PCT")
+# More windows than this take days, so they are a mistake.
+MOST_WINDOWS = 2_000
+# Steps of the size of heaps, and the fraction of memory that the broker may use for the main topic.
+HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
+# If equal shares would need more partitions than this, replicas may get different numbers of them.
+MOST_PARTITIONS = 64
+# Estimates, in seconds: start and end of a run, a scout at saturation, a window's last rows, and
+# verification.
+START_AND_STOP_S, SCOUT_S, ROWS_S, VERIFY_S = 45.0, 40.0, 2.0, 15.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the command line, which take precedence over the plan."""
+
+    variants: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+    repeats: int | None = None
+    seed: int | None = None
+    workload: str | None = None
+    reads: bool = True
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Settings that follow from the options."""
+        return {"WORKLOAD": self.workload} if self.workload else {}
+
+
+class Cell(PlanModel):
+    """A run on a fresh stack. `settings` override those of `.env` and of the environment."""
+
+    variant: str
+    engine: str
+    repeat: int
+    settings: dict[str, str]
+    phases: tuple[Phase, ...]
+    disturb: float = 0.0
+
+    def __str__(self) -> str:
+        at = f" at {self.loads[0]}" if self.is_single else ""
+        return f"{self.variant}{at}, repeat {self.repeat}"
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """Loads in the order in which the run measures them."""
+        windows = (phase for phase in self.phases if isinstance(phase, Window))
+        return tuple(chain.from_iterable(window.loads for window in windows))
+
+    @property
+    def decide_within_s(self) -> float:
+        """Longest extension of the window until the verdict is decided, in seconds. An idle engine
+        has no verdict, and one with faults or a changing load has no steady state."""
+        windows = [phase for phase in self.phases if isinstance(phase, Window)]
+        if not windows or windows[0].faults or not load_of(self.loads[0]).per_s:
+            return 0.0
+        return windows[0].decide_within_s
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the run has just one window, with samples of top."""
+        windows = [phase for phase in self.phases if not isinstance(phase, Verify)]
+        (first, *others) = windows
+        return isinstance(first, Window) and len(first.loads) == 1 and bool(first.top or not others)
+
+    @property
+    def estimated_s(self) -> float:
+        """Estimated duration in seconds."""
+        is_saturated = any(isinstance(p, WarmUp) and p.at == "saturation" for p in self.phases)
+        return START_AND_STOP_S + sum(_phase_s(phase, is_saturated) for phase in self.phases)
+
+
+class ResolvedPlan(PlanModel):
+    """A plan whose runs are fixed, in order. Rates that a scout finds are still shares."""
+
+    name: str
+    variants: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    repeats: int
+    seed: int
+    scout: bool = False
+    fresh: str = "variant"
+    baseline: str = ""
+    reference: str = ""
+    workload: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def estimated_s(self) -> float:
+        """Estimated duration in seconds, unless other programs disturb it."""
+        scouts = len(self.variants) * (START_AND_STOP_S + SCOUT_S) if self.scout else 0.0
+        return scouts + sum(cell.estimated_s for cell in self.cells)
+
+
+@dataclass
+class _Variant:
+    """A variant while it is being resolved."""
+
+    label: str
+    engine: str
+    planned: PlannedVariant
+    own: dict[str, str]
+    settings: dict[str, str] = field(default_factory=dict)
+    phases: tuple[Phase, ...] = ()
+
+
+def resolve(
+    plan: Plan,
+    name: str,
+    options: Options = Options(),
+    *,
+    environment: Collection[str] | None = None,
+    memory_bytes: int | None = None,
+) -> ResolvedPlan:
+    """Resolve a plan. `environment` are the names of the variables that the user has set.
+
+    Raises:
+        UsageError: the plan is not possible; nothing was started.
+    """
+    given = frozenset(os.environ if environment is None else environment)
+    memory_bytes = memory_bytes or psutil.virtual_memory().total
+    variants = _variants(plan, name, options)
+    remarks = _give_settings(variants, plan, options, given, memory_bytes)
+    for variant in variants:
+        variant.phases = _phases(variant, plan, name, options)
+    repeats = options.repeats or plan.repeats
+    windows = repeats * sum(map(_count_windows, variants))
+    if windows > MOST_WINDOWS:
+        raise UsageError(
+            f"{name} has {windows:,} windows; {MOST_WINDOWS:,} are possible. Name fewer variants,"
+            " loads or repeats."
+        )
+    if not windows:
+        raise UsageError(f"{name} measures nothing: add loads, or a phase with `saturate`.")
+    seed = next(
+        (each for each in (options.seed, plan.seed) if each is not None),
+        random.randrange(10_000),  # noqa: S311
+    )
+    cells = _cells(variants, plan, repeats, seed)
+    return ResolvedPlan(
+        name=name,
+        variants=tuple(variant.label for variant in variants),
+        cells=tuple(cells),
+        repeats=repeats,
+        seed=seed,
+        scout=plan.scout,
+        fresh=plan.fresh,
+        baseline=plan.baseline and variants[0].label,
+        reference=plan.reference,
+        workload=config.load(variants[0].settings).workload,
+        remarks=tuple(remarks),
+    )
+
+
+def describe(plan: ResolvedPlan) -> list[str]:
+    """Return lines on what a plan does and how long that takes."""
+    runs = len(plan.cells)
+    minutes = f"{_duration(plan.estimated_s)}, and longer if other programs disturb it"
+    stacks = f"{runs} {'run' if runs == 1 else 'runs'} on fresh stacks (seed {plan.seed})"
+    lines = [
+        f"{plan.name} takes about {minutes}:",
+        f"  {stacks}: {', '.join(plan.variants)}; workload {plan.workload}",
+    ]
+    if plan.scout:
+        lines.append(
+            f"  before them, a scout of each variant, {SCOUT_S:g} s, which finds the rates"
+        )
+    alike = _by_phases(plan)
+    for phases, labels in alike.items():
+        which = ", ".join(labels) if len(alike) > 1 else "each run"
+        lines.append(f"  {which}:")
+        lines += [f"    {line}" for line in phases]
+    order = [str(cell) for cell in plan.cells]
+    shown = "; ".join(order[:12]) + (f"; and {runs - 12} more" if runs > 12 else "")
+    return [*lines, f"  order: {shown}", *(f"  {remark}" for remark in plan.remarks)]
+
+
+def _by_phases(plan: ResolvedPlan) -> dict[tuple[str, ...], list[str]]:
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for variant in plan.variants:
+        mine = [cell for cell in plan.cells if cell.variant == variant]
+        loads = tuple(dict.fromkeys(chain.from_iterable(cell.loads for cell in mine)))
+        lines = tuple(_phase_text(phase, sorted(loads, key=_rank)) for phase in mine[0].phases)
+        alike.setdefault(lines, []).append(variant)
+    return alike
+
+
+def _phase_text(phase: Phase, loads: Sequence[str]) -> str:
+    match phase:
+        case WarmUp():
+            where = {"saturation": "saturated, at most"}.get(phase.at, f"at the {phase.at} load,")
+            return f"warm-up {where} {phase.for_s:g} s"
+        case Window():
+            more = f", until decided for {phase.decide_within_s:g} s at most"
+            order = " in random order" if phase.order == "random" and len(loads) > 1 else ""
+            faults = f", with {', '.join(phase.faults)}" if phase.faults else ""
+            return (
+                f"{', '.join(loads)}{order}: settle {phase.settle_s:g} s, measure"
+                f" {phase.for_s:g} s{more if phase.decide_within_s else ''}{faults}"
+            )
+        case Saturate():
+            return f"saturation: after {phase.hold_s:g} s, measure {phase.for_s:g} s"
+        case Search():
+            bounds = ", ".join(f"{bound:g} s" for bound in phase.bounds_s)
+            return f"search for the highest rates with lags within {bounds}, {phase.within_s:g} s"
+        case _:
+            return "compare every view with its sources"
+
+
+def _duration(seconds: float) -> str:
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+
+
+def _phase_s(phase: Phase, is_saturated: bool) -> float:
+    match phase:
+        case WarmUp():
+            return phase.for_s
+        case Window():
+            return sum(_window_s(phase, load_of(text)) for text in phase.loads)
+        case Saturate():
+            return phase.for_s + (0.0 if is_saturated else phase.hold_s)
+        case Search():
+            return phase.within_s
+        case _:
+            return VERIFY_S
+
+
+def _window_s(phase: Window, load: Load) -> float:
+    profile_s = load_profile.parse(load.profile).duration_s if load.profile else 0.0
+    return phase.settle_s + max(phase.for_s, profile_s) + ROWS_S
+
+
+def _count_windows(variant: _Variant) -> int:
+    return sum(
+        len(phase.loads) if isinstance(phase, Window) else isinstance(phase, Saturate | Search)
+        for phase in variant.phases
+    )
+
+
+def _variants(plan: Plan, name: str, options: Options) -> list[_Variant]:
+    """Return the variants: those of the plan that the command line names, or those of the command
+    line if the plan has none."""
+    if plan.all_variants:
+        variants = _expanded(plan.all_variants)
+        unmatched = [text for text in options.variants if not _matching(variants, text)]
+        if unmatched:
+            labels = ", ".join(variant.label for variant in variants)
+            raise UsageError(f"{unmatched[0]} is not in {name}, which has {labels}.")
+        if options.variants:
+            chosen = chain.from_iterable(_matching(variants, text) for text in options.variants)
+            labels_chosen = {variant.label for variant in chosen}
+            variants = [variant for variant in variants if variant.label in labels_chosen]
+    elif not options.variants:
+        engines = ", ".join(plugins.engine_names())
+        raise UsageError(f"{name} has no variants: name engines, such as {engines}.")
+    else:
+        variants = _expanded(_planned(text) for text in options.variants)
+    seen: dict[str, str] = {}
+    for variant in variants:
+        kind = f"{variant.engine} {sorted(variant.own.items())} {variant.planned.loads}"
+        if kind in seen or variant.label in seen.values():
+            raise UsageError(
+                f"{variant.label} is in {name} twice. Its repeats already show how it varies."
+            )
+        seen[kind] = variant.label
+    return variants
+
+
+def _planned(text: str) -> PlannedVariant:
+    try:
+        grammar.parse(text)
+    except ValueError as error:
+        raise UsageError(f"{error}.") from error
+    return PlannedVariant(of=text)
+
+
+def _matching(variants: Sequence[_Variant], text: str) -> list[_Variant]:
+    return [each for each in variants if text in (each.label, each.engine)]
+
+
+def _expanded(planned: Iterable[PlannedVariant]) -> list[_Variant]:
+    found = []
+    for each in planned:
+        parsed = grammar.parse(each.of)
+        if each.label and len(parsed) > 1:
+            raise UsageError(
+                f"{each.label}: {each.of} stands for several variants; drop the label."
+            )
+        for variant in parsed:
+            own = dict(chain.from_iterable(map(_of_member, variant.members)))
+            label = each.label or str(variant)
+            found.append(_Variant(label, variant.engine, each, {**own, **each.settings}))
+    return found
+
+
+def _of_member(member: grammar.Member) -> list[tuple[str, str]]:
+    """Return the settings of an engine of a variant: those of its file, then its own."""
+    if member.engine not in plugins.engine_names():
+        raise UsageError(
+            f"There is no engine {member.engine!r}. Engines: {', '.join(plugins.engine_names())}."
+        )
+    of_file: dict[str, str] = {}
+    if member.file:
+        folder = plugins.ENGINES / member.engine
+        file = folder / f"{member.file}.env"
+        if not file.is_file():
+            there = ", ".join(sorted(each.stem for each in folder.glob("[!.]*.env"))) or "none"
+            raise UsageError(f"{member.engine}@{member.file}: there is no {file}. There: {there}.")
+        config.refuse_unknown_in_files([file])
+        of_file = {name: value or "" for name, value in dotenv_values(file).items()}
+    return [*of_file.items(), *member.settings.items()]
+
+
+def _give_settings(
+    variants: Sequence[_Variant],
+    plan: Plan,
+    options: Options,
+    given: frozenset[str],
+    memory_bytes: int,
+) -> list[str]:
+    """Set the settings of each variant by precedence: `.env`, plan, environment, variant, option.
+    Return remarks on derived settings."""
+    remarks: list[str] = []
+    heaps: dict[str, str] = {}
+    for variant in variants:
+        own = {**variant.own, **options.settings}
+        workload = _load(variant, {**_not_given(plan.settings, plan, given), **own}).workload
+        of_plan = _applicable(_not_given(plan.settings, plan, given), workload, options)
+        sized = _heaps(variant.engine, plan.heap_share, memory_bytes)
+        sized = {
+            name: value for name, value in sized.items() if name not in given and name not in own
+        }
+        heaps |= sized
+        variant.settings = {**sized, **of_plan, **own}
+    if heaps:
+        share = f"{100 * (plan.heap_share or 0):.0f} % of the machine's memory"
+        sizes = ", ".join(f"{name}={value}" for name, value in heaps.items())
+        remarks.append(f"heaps are {share}: {sizes}")
+    remarks += _share_partitions(variants, given)
+    for variant in variants:
+        settings = _load(variant, variant.settings)
+        saturates = any(
+            isinstance(p, Saturate | Search) for p in variant.planned.phases or plan.phases
+        )
+        if (saturates or plan.scout) and settings.kafka_retention_bytes < 0:
+            kept = int(memory_bytes * KEPT_OF_MEMORY / settings.pageviews_partitions)
+            variant.settings[RETENTION] = str(kept)
+    return remarks
+
+
+def _load(variant: _Variant, settings: Mapping[str, str]) -> config.Settings:
+    try:
+        return config.load(settings)
+    except UsageError as error:
+        raise UsageError(f"{variant.label}: {error}") from error
+
+
+def _not_given(settings: Mapping[str, str], plan: Plan, given: Collection[str]) -> dict[str, str]:
+    """Return those settings of a plan that the environment does not override."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in given or (plan.fixed and not _is_of_place(name))
+    }
+
+
+def _is_of_place(name: str) -> bool:
+    return name in OF_PLACE or name.endswith(ENDS_OF_PLACE) or name.startswith("KUBERNETES_")
+
+
+def _applicable(
+    settings: Mapping[str, str], workload_name: str, options: Options
+) -> dict[str, str]:
+    """Return the settings without reads and tracer events if the workload has none, or the user
+    wants none."""
+    workload, left_out = find_workload(workload_name), set[str]()
+    if not (options.reads and workload.queries):
+        left_out.add(READS)
+    if not (options.reads and TRACERS.lower() in workload.rates):
+        left_out.add(TRACERS)
+    return {name: value for name, value in settings.items() if name not in left_out}
+
+
+def _heaps(engine: str, share: float | None, memory_bytes: int) -> dict[str, str]:
+    """Return the settings for the heap sizes of an engine."""
+    if share is None:
+        return {}
+    mib = max(1, int((memory_bytes >> 20) * share) // HEAP_STEP_MIB) * HEAP_STEP_MIB
+    return {
+        name.upper(): f"{mib}" if name.endswith("_mib") else f"{mib}m"
+        for member in engine.split(plugins.JOIN)
+        for name in config.heaps_of_engine(member)
+    }
+
+
+def _share_partitions(variants: Sequence[_Variant], given: Collection[str]) -> list[str]:
+    """If the variants differ in their number of replicas, give all as many partitions as these can
+    share equally."""
+    replicas = {_load(each, each.settings).engine_replicas for each in variants}
+    is_set = PARTITIONS in given or any(PARTITIONS in each.settings for each in variants)
+    if len(replicas) < 2 or is_set:
+        return []
+    partitions = shareable(_load(variants[0], variants[0].settings).pageviews_partitions, replicas)
+    for variant in variants:
+        variant.settings[PARTITIONS] = str(partitions)
+    return [f"{partitions} partitions, so that replicas can share them"]
+
+
+def shareable(partitions: int, replicas: Collection[int]) -> int:
+    """Return the least number of partitions, at least `partitions`, that can be shared equally
+    among each number of replicas. If it is above MOST_PARTITIONS, only ensure that each replica
+    gets a partition."""
+    step = math.lcm(*replicas)
+    even = math.ceil(partitions / step) * step
+    return even if even <= MOST_PARTITIONS else max(partitions, *replicas)
+
+
+def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple[Phase, ...]:
+    """Return the phases of a variant with their loads; windows without a load are left out."""
+    phases: list[Phase] = []
+    has_capacity = plan.scout
+    for number, phase in enumerate(variant.planned.phases or plan.phases, start=1):
+        has_capacity = has_capacity or isinstance(phase, Saturate)
+        if not isinstance(phase, Window):
+            phases.append(phase)
+            continue
+        loads = tuple(_text(text) for text in options.loads or variant.planned.loads or phase.loads)
+        for place, text in enumerate(loads, start=1):
+            where = f"{name}: phase[{number}].loads[{place}]: {text!r}"
+            load = load_of(text)
+            if load.is_common and not plan.scout:
+                raise UsageError(f"{where} needs `scout = true`.")
+            if load.share and not has_capacity:
+                raise UsageError(f"{where} needs `scout = true`, or a phase `saturate` before it.")
+            if load.profile and not phase.top:
+                raise UsageError(f"{where}: a profile needs `top`.")
+        if len(set(loads)) < len(loads):
+            raise UsageError(f"{name}: phase[{number}].loads has a load twice.")
+        if loads:
+            phases.append(phase.model_copy(update={"loads": loads}))
+    if plan.fresh == "load" and len([p for p in phases if not isinstance(p, Verify)]) > 1:
+        raise UsageError(f'{name}: with `fresh = "load"`, the only phase is one window.')
+    return tuple(phases)
+
+
+def _text(text: str) -> str:
+    try:
+        return load_of(text).text
+    except ValueError as error:
+        raise UsageError(f"{error}.") from error
+
+
+def _cells(variants: Sequence[_Variant], plan: Plan, repeats: int, seed: int) -> list[Cell]:
+    """Return the runs in their order."""
+    rng = random.Random(seed)  # noqa: S311
+    cells = []
+    for repeat in range(1, repeats + 1):
+        runs = [(variant, text) for variant in variants for text in _fresh_for(variant, plan)]
+        if plan.order == "random":
+            runs = rng.sample(runs, len(runs))
+        elif plan.order == "rising":
+            runs.sort(key=lambda run: _rank(run[1] or "0"))
+        elif plan.order == "alternating":
+            first = list(dict.fromkeys(text for _, text in runs))
+            runs.sort(key=lambda run: first.index(run[1]))
+        cells += [_cell(variant, text, repeat, seed) for variant, text in runs]
+    return cells
+
+
+def _fresh_for(variant: _Variant, plan: Plan) -> tuple[str | None, ...]:
+    """Return the loads of a variant that have a run of their own; None if one run has them all."""
+    if plan.fresh == "variant":
+        return (None,)
+    return next((phase.loads for phase in variant.phases if isinstance(phase, Window)), (None,))
+
+
+def _cell(variant: _Variant, text: str | None, repeat: int, seed: int) -> Cell:
+    return Cell(
+        variant=variant.label,
+        engine=variant.engine,
+        repeat=repeat,
+        settings=variant.settings,
+        phases=tuple(_ordered(phase, variant, text, repeat, seed) for phase in variant.phases),
+        disturb=variant.planned.disturb,
+    )
+
+
+def _ordered(phase: Phase, variant: _Variant, text: str | None, repeat: int, seed: int) -> Phase:
+    """Return a phase with the loads of a run, in the run's order."""
+    if not isinstance(phase, Window):
+        return phase
+    if text is not None:
+        return phase.model_copy(update={"loads": (text,)})
+    if phase.order == "random":
+        rng = random.Random(f"{seed} {variant.label} {repeat}")  # noqa: S311
+        loads = rng.sample(sorted(phase.loads, key=_rank), len(phase.loads))
+        return phase.model_copy(update={"loads": tuple(loads)})
+    return phase
+
+
+def _rank(text: str) -> tuple[bool, bool, float, str]:
+    """Return a key that sorts loads: rates, shares of the slowest, own shares, each rising."""
+    load = load_of(text)
+    if load.profile:
+        per_s: float = load_profile.parse(load.profile).mean_per_s
+    else:
+        per_s = load.share or load.per_s or 0.0
+    return load.share is not None, SLOWEST not in text, per_s, text

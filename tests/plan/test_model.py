@@ -1,0 +1,204 @@
+"""Tests of the grammar of variants, and of the errors of a plan, which name the key path and what is
+allowed there."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.errors import UsageError
+from racetrack.plan import variants
+from racetrack.plan.model import find_plan, load_of, parse_plan, read_plan_file
+from racetrack.plan.resolve import Options, ResolvedPlan, resolve
+from tests.some_engines import TWO
+
+FIRST, SECOND = TWO
+WINDOW = '[[phase]]\nwindow = "10s"\n'
+
+
+def resolved(text: str, *names: str, **options: object) -> ResolvedPlan:
+    plan = parse_plan(text, "my.toml")
+    return resolve(plan, "my.toml", Options(variants=names, **options), environment=())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("dh", ["dh"]),
+        ("dh@tuned", ["dh@tuned"]),
+        ("flink[A=1|2 B=x]", ["flink[A=1 B=x]", "flink[A=2 B=x]"]),
+        ("flink[A=1|2]+pg", ["flink[A=1]+pg", "flink[A=2]+pg"]),
+        ("dh[CPUS=0,1]", ["dh[CPUS=0,1]"]),
+        ('dh[J="-Xa -Xb|c]+"|x]', ['dh[J="-Xa -Xb|c]+"]', "dh[J=x]"]),
+        ("dh[A=|1]", ["dh[A=]", "dh[A=1]"]),
+    ],
+)
+def test_a_text_stands_for_variants_whose_labels_can_be_read_again(
+    text: str, labels: list[str]
+) -> None:
+    parsed = variants.parse(text)
+    assert [str(variant) for variant in parsed] == labels
+    for variant in parsed:
+        assert variants.parse(str(variant)) == [variant]
+
+
+def test_quoted_values_are_taken_literally() -> None:
+    (variant,) = variants.parse("dh[OPTIONS='-Xa |+]' B=2]")
+    assert variant.members[0].settings == {"OPTIONS": "-Xa |+]", "B": "2"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "dh+",
+        "dh[",
+        "dh]",
+        "dh[A]",
+        "dh[a=1]",
+        "dh[A=1 A=2]",
+        "dh[A=1|1]",
+        "dh+dh",
+        'dh[A="1]',
+        "dh[A=1]+pg[A=2]",
+        f"dh[A={'|'.join(map(str, range(300)))}]",
+    ],
+)
+def test_a_text_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        variants.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "per_s", "share", "profile"),
+    [
+        ("5k", 5_000, None, None),
+        ("0", 0, None, None),
+        ("80%", None, 0.8, None),
+        ("10% of slowest", None, 0.1, None),
+        ("spike 5k 50k 10s", None, None, "spike 5k 50k 10s"),
+    ],
+)
+def test_a_load_is_a_rate_a_share_or_a_profile(
+    text: str, per_s: int | None, share: float | None, profile: str | None
+) -> None:
+    load = load_of(text)
+    assert (load.per_s, load.share, load.profile) == (per_s, share, profile)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("phase = [", "line 1"),
+        ("repeats = 1", "phase is missing"),
+        (f'{WINDOW}loads = ["5k", "x"]', "phase[1].loads[2]"),
+        (f'{WINDOW}loads = ["0%"]', "phase[1].loads[1]"),
+        (f"{WINDOW}{WINDOW}settel = 3", "phase[2].settel"),
+        (f"{WINDOW}settel = 3", "settle, loads"),
+        (f"{WINDOW}top = {{ samples = 3, evry = 1 }}", "phase[1].top.evry"),
+        (f'{WINDOW}top = {{ samples = 3, every = "1s" }}', "phase[1]"),
+        ('[[phase]]\nwndow = "10s"', "warm_up, window, saturate"),
+        (f"repeats = 0\n{WINDOW}", "repeats"),
+        (f'order = "up"\n{WINDOW}', "order"),
+        (f'variants = ["dh", "dh["]\n{WINDOW}', "variants[2].of"),
+        (f"[settings]\nworkload = 1\n{WINDOW}", "settings"),
+        (f'{WINDOW}[[variant]]\nof = "dh"\nlodas = []', "variant[1].lodas"),
+    ],
+)
+def test_an_error_names_file_and_key_path(text: str, named: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_plan(text, "my.toml")
+    assert str(error.value).startswith("my.toml")
+    assert named in str(error.value)
+
+
+LOADED = f'{WINDOW}loads = ["1k"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "named"),
+    [
+        (LOADED, (), "variants"),
+        (LOADED, ("nosuch",), "nosuch"),
+        (LOADED, (f"{FIRST}@nosuch",), "nosuch"),
+        (LOADED, (FIRST, FIRST), "twice"),
+        (LOADED, (f"{FIRST}[NO_SUCH=1]",), "NO_SUCH"),
+        (LOADED, (f"{FIRST}[ENGINE_REPLICAS=x]",), "ENGINE_REPLICAS"),
+        (f'variants = ["{FIRST}"]\n{LOADED}', (SECOND,), SECOND),
+        (f'variants = ["{FIRST}", "{FIRST}"]\n{LOADED}', (), "twice"),
+        (f'{WINDOW}loads = ["1k", "1k"]', (FIRST,), "phase[1].loads"),
+        (f'{WINDOW}loads = ["80%"]', (FIRST,), "phase[1].loads[1]"),
+        (f'{WINDOW}loads = ["80% of slowest"]', (FIRST,), "scout"),
+        (f'{WINDOW}loads = ["spike 1k 2k 3s"]', (FIRST,), "top"),
+        (WINDOW, (FIRST,), "measures nothing"),
+        (f"repeats = 10000\n{LOADED}", (FIRST,), "10,000"),
+        (f'fresh = "load"\n{LOADED}\n{LOADED}', (FIRST,), "fresh"),
+    ],
+)
+def test_an_impossible_plan_is_refused(text: str, names: tuple[str, ...], named: str) -> None:
+    with pytest.raises(UsageError, match=named.replace("[", r"\[")):
+        resolved(text, *names)
+
+
+def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    for name in ("nosuch", str(tmp_path / "x.toml")):
+        with pytest.raises(UsageError, match="There is no"):
+            find_plan(name)
+    (tmp_path / "x.toml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"x\.toml"):
+        read_plan_file(find_plan(str(tmp_path / "x.toml")))
+
+
+def test_the_command_line_filters_the_variants_of_a_plan() -> None:
+    text = f'variants = ["{FIRST}[ENGINE_REPLICAS=1|2]", "{SECOND}"]\n{LOADED}'
+    assert len(resolved(text).variants) == 3
+    assert resolved(text, SECOND).variants == (SECOND,)
+    assert len(resolved(text, FIRST).variants) == 2
+    assert resolved(text, f"{FIRST}[ENGINE_REPLICAS=2]").variants == (
+        f"{FIRST}[ENGINE_REPLICAS=2]",
+    )
+
+
+def test_settings_follow_the_order_of_precedence() -> None:
+    text = (
+        "settings = { LOADGEN_SEED = 1, BROKER_REPLICAS = 1, ENGINE_REPLICAS = 1 }\n"
+        f'{LOADED}\n[[variant]]\nof = "{FIRST}[ENGINE_REPLICAS=2]"\n'
+    )
+    given = ("LOADGEN_SEED", "ENGINE_REPLICAS")
+
+    def settings(text: str, **options: str) -> dict[str, str]:
+        plan = parse_plan(text, "my.toml")
+        return resolve(plan, "my.toml", Options(**options), environment=given).cells[0].settings  # type: ignore[arg-type]
+
+    mine = settings(text, workload="ads")
+    assert mine == {"BROKER_REPLICAS": "1", "ENGINE_REPLICAS": "2", "WORKLOAD": "ads"}
+    assert settings(f"fixed = true\n{text}")["LOADGEN_SEED"] == "1"
+
+
+def test_the_environment_gives_a_fixed_plan_only_its_place() -> None:
+    text = (
+        "fixed = true\nsettings = { NOISE_GATE = true, KAFKA_PORT = 1, LOADGEN_SEED = 1 }\n"
+        f'variants = ["{FIRST}"]\n{LOADED}'
+    )
+    plan = parse_plan(text, "my.toml")
+    given = ("NOISE_GATE", "KAFKA_PORT", "LOADGEN_SEED")
+    (cell,) = resolve(plan, "my.toml", environment=given).cells
+    assert cell.settings == {"LOADGEN_SEED": "1"}
+
+
+def test_a_file_of_settings_of_an_engine_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from racetrack import plugins
+
+    folder = plugins.ENGINES / FIRST
+    for file in folder.iterdir():
+        (tmp_path / FIRST).mkdir(exist_ok=True)
+        (tmp_path / FIRST / file.name).symlink_to(file)
+    for other in plugins.ENGINES.iterdir():
+        if other.name != FIRST:
+            (tmp_path / other.name).symlink_to(other)
+    (tmp_path / FIRST / "tuned.env").write_text("# why\nLOADGEN_SEED=7\nENGINE_REPLICAS=2\n")
+    monkeypatch.setattr(plugins, "ENGINES", tmp_path)
+    (cell,) = resolved(LOADED, f"{FIRST}@tuned[ENGINE_REPLICAS=1]").cells
+    assert cell.variant == f"{FIRST}@tuned[ENGINE_REPLICAS=1]"
+    assert cell.settings == {"LOADGEN_SEED": "7", "ENGINE_REPLICAS": "1"}

@@ -1,0 +1,116 @@
+"""Tests that the plans in `plans/` measure what the commands measured that they replace:
+`recorded/*.json` are the runs that those planned, with a memory of 24 GiB."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack import config
+from racetrack.plan.model import PLANS, Saturate, WarmUp, Window, find_plan, load_of, read_plan_file
+from racetrack.plan.resolve import Cell, Options, ResolvedPlan, resolve
+from racetrack.workloads.contract import find_workload
+
+RECORDED = Path(__file__).with_name("recorded")
+MEMORY_BYTES = 24 << 30
+CASES = [
+    (file.stem, number)
+    for file in sorted(RECORDED.glob("*.json"))
+    for number in range(len(json.loads(file.read_text())))
+]
+
+
+@pytest.fixture(autouse=True)
+def _as_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOISE_GATE", raising=False)
+
+
+def recorded(name: str, number: int) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())[number]
+    return content
+
+
+def resolved(name: str, case: dict[str, Any]) -> ResolvedPlan:
+    options = Options(
+        variants=tuple(case["variants"]),
+        seed=case["seed"],
+        **{
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in case.get("options", {}).items()
+        },
+    )
+    return resolve(
+        read_plan_file(find_plan(name)),
+        name,
+        options,
+        environment=(),
+        memory_bytes=MEMORY_BYTES,
+    )
+
+
+def effective(settings: dict[str, str]) -> dict[str, Any]:
+    """Return the settings that differ from those without overrides."""
+    base = config.load().model_dump(mode="json")
+    mine = config.load(settings).model_dump(mode="json")
+    return {name.upper(): value for name, value in mine.items() if value != base[name]}
+
+
+def durations(cell: Cell) -> list[list[Any]]:
+    """Return the durations of the phases, in the form of the records."""
+    found: list[list[Any]] = []
+    for phase in cell.phases:
+        if isinstance(phase, WarmUp):
+            found.append(["warm_up", phase.for_s, phase.at])
+        elif isinstance(phase, Saturate):
+            found.append(["saturate", phase.for_s, phase.hold_s, phase.batch_s])
+        elif isinstance(phase, Window):
+            top = [phase.top.samples, phase.top.every_s, cell.decide_within_s] if phase.top else []
+            found.append(["window", phase.for_s, phase.settle_s, *top])
+    return found
+
+
+def loads(cell: Cell) -> list[int]:
+    """Return the rates; shares of the slowest are numbered by size."""
+    shares = {"10% of slowest": 1, "25% of slowest": 2, "50% of slowest": 3}
+    return [shares.get(text) or load_of(text).per_s or 0 for text in cell.loads]
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_a_plan_has_the_recorded_runs(name: str, number: int) -> None:
+    case = recorded(name, number)
+    plan = resolved(name, case)
+    assert [
+        {
+            "engine": cell.engine,
+            "repeat": cell.repeat,
+            "settings": effective(cell.settings),
+            "loads": loads(cell),
+            "phases": durations(cell),
+        }
+        for cell in plan.cells
+    ] == case["runs"]
+    if "estimated_s" in case:
+        assert plan.estimated_s == pytest.approx(case["estimated_s"])
+
+
+@pytest.mark.parametrize("file", sorted(PLANS.glob("*.toml")), ids=lambda file: file.stem)
+def test_each_plan_is_recorded(file: Path) -> None:
+    assert (RECORDED / f"{file.stem}.json").is_file()
+
+
+def test_a_resolved_plan_survives_json() -> None:
+    plan = resolved("full", recorded("full", 0))
+    text = plan.model_dump_json(by_alias=True)
+    assert ResolvedPlan.model_validate_json(text) == plan
+
+
+def test_reads_need_a_workload_with_queries() -> None:
+    assert find_workload("shop").queries
+    plan = resolve(
+        read_plan_file(find_plan("quick")),
+        "quick",
+        Options(variants=("dh",), reads=False),
+        environment=(),
+    )
+    assert "READS_PER_SECOND" not in plan.cells[0].settings
