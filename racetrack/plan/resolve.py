@@ -101,9 +101,9 @@ class Cell(PlanModel):
     @property
     def is_single(self) -> bool:
         """Whether the run has just one window, with samples of top."""
-        windows = [phase for phase in self.phases if not isinstance(phase, Verify)]
-        (first, *others) = windows
-        return isinstance(first, Window) and len(first.loads) == 1 and bool(first.top or not others)
+        first, *others = self.phases
+        is_top = isinstance(first, Window) and bool(first.top) and len(first.loads) == 1
+        return is_top and all(isinstance(phase, Verify) for phase in others)
 
     @property
     def estimated_s(self) -> float:

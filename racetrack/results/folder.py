@@ -23,6 +23,7 @@ RUN_JSON, STACK = "run.json", "stack"
 
 # Keys of `run.json` that are the same for all engines of a run.
 SHARED = (
+    "part_of",
     "runtime",
     "data_in_memory",
     "arguments",

@@ -13,7 +13,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, engine_folders, read_run, shown
-from racetrack.results.run import Measured, RunArguments, RunRecord, Window
+from racetrack.results.run import Measured, PartOf, RunArguments, RunRecord, Window
 from racetrack.run import checks, faults
 from racetrack.run.lifecycle import OpenSession, damage_explained, describe_run, recorded_run
 from racetrack.run.session import Session
@@ -298,6 +298,7 @@ def run_once(
     open_stack: Callable[..., Stack] = open_stack,
     run: Callable[[Experiment, terminal.Guard], object] = Experiment.run,
     describe: Describe = name_folder,
+    part_of: PartOf | None = None,
 ) -> Path:
     """Run one experiment on a fresh stack. Return its run folder; `run.json` contains the outcome.
     `describe` returns the lines that are printed about its result.
@@ -312,6 +313,9 @@ def run_once(
     checks.make_ready(engine, stack, screen.say)
     label = arguments.load.split()[0] if arguments.load else str(arguments.pageviews_per_s)
     folder = RunFolder.create(settings.logs_folder, engine_name, label)
+    if part_of:
+        with folder.recording() as record:
+            record.part_of = part_of
     run(Experiment(arguments, engine, stack, folder, screen, describe=describe), guard)
     return folder.path
 

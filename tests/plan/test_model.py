@@ -1,5 +1,5 @@
-"""Tests of the grammar of variants, and of the errors of a plan, which name the key path and what is
-allowed there."""
+"""Tests of the grammar of variants, and of the errors of a plan, which name the key path and what
+is allowed there."""
 
 from pathlib import Path
 

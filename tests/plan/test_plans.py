@@ -32,13 +32,12 @@ def recorded(name: str, number: int) -> dict[str, Any]:
 
 
 def resolved(name: str, case: dict[str, Any]) -> ResolvedPlan:
+    given = case.get("options", {})
     options = Options(
         variants=tuple(case["variants"]),
+        loads=tuple(given.get("loads", ())),
         seed=case["seed"],
-        **{
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in case.get("options", {}).items()
-        },
+        workload=given.get("workload"),
     )
     return resolve(
         read_plan_file(find_plan(name)),

@@ -1,0 +1,76 @@
+"""Model of `experiment.json`: the resolved plan of several runs, their order, and what became of
+each. It contains no figures; these are in the run folders, which are next to its folder."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from racetrack.errors import UsageError
+from racetrack.results.base import StrictModel
+from racetrack.results.folder import read_record, write_record
+from racetrack.results.run import is_void
+
+EXPERIMENT_FILE = "experiment.json"
+
+
+class ExperimentRun(StrictModel):
+    """A planned run. If it was interrupted and resumed, each of its folders has an entry."""
+
+    variant: str
+    repeat: int
+    loads: tuple[str, ...] = Field(
+        default=(), description="Loads in the order in which the run measures them."
+    )
+    cell: int = Field(description="Place of the run in the plan, from 0.")
+    tag: str | None = Field(
+        default=None, description="Name of the run folder; null if it has not begun."
+    )
+    outcome: str | None = Field(
+        default=None, description="Outcome of the run; null if it has not ended."
+    )
+
+    def __str__(self) -> str:
+        at = f" at {self.loads[0]}" if len(self.loads) == 1 else ""
+        return f"{self.variant}{at}, repeat {self.repeat}"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has ended and is not void."""
+        return self.outcome is not None and not is_void(self.outcome)
+
+
+class ExperimentRecord(StrictModel):
+    """Runs according to a plan, and their progress."""
+
+    name: str = Field(description="Name of the plan.")
+    command: str = Field(default="", description="Command line.")
+    seed: int = Field(description="Seed of the random order of runs and loads.")
+    plan: dict[str, Any] = Field(description="The resolved plan (racetrack/plan/resolve.py).")
+    scouted_per_s: dict[str, float] = Field(
+        default_factory=dict,
+        description="Throughput of each variant in its scout, to which shares refer.",
+    )
+    runs: tuple[ExperimentRun, ...] = Field(default=(), description="Runs in order.")
+    minutes: float = Field(default=0.0, description="Time spent so far.")
+    schema_version: Literal[1] = 1
+    kind: Literal["experiment"] = "experiment"
+
+
+def read_experiment(folder: Path) -> ExperimentRecord:
+    """Read `experiment.json` of a folder.
+
+    Raises:
+        UsageError: there is none, or it can't be read.
+    """
+    try:
+        return read_record(folder / EXPERIMENT_FILE, ExperimentRecord)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} has no {EXPERIMENT_FILE}: it is not the folder of an experiment."
+        ) from None
+
+
+def write_experiment(folder: Path, record: ExperimentRecord) -> None:
+    """Write `experiment.json`, atomically."""
+    write_record(folder / EXPERIMENT_FILE, record)

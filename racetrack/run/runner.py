@@ -1,0 +1,359 @@
+"""Runner: makes the runs of a resolved plan, each on a fresh stack, and resumes them.
+
+A run whose only window has samples of top is one experiment (`run/experiment.py`), with today's run
+folder; any other has its windows in `run.json`.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+from pathlib import Path
+
+from racetrack import engines, plugins, terminal
+from racetrack.analysis.table import Row, rows_of
+from racetrack.clock import SYSTEM_CLOCK, Clock
+from racetrack.config import Settings, load
+from racetrack.engines.contract import Engine
+from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
+from racetrack.plan.model import Search, Verify, WarmUp, Window, load_of
+from racetrack.plan.resolve import Cell, ResolvedPlan
+from racetrack.results.experiment import (
+    ExperimentRecord,
+    ExperimentRun,
+    read_experiment,
+    write_experiment,
+)
+from racetrack.results.folder import RunFolder, engine_folders, named_folder, read_run, run_beside
+from racetrack.results.run import PartOf, RunArguments, WindowRecord, is_void
+from racetrack.results.search import PAGEVIEWS
+from racetrack.run import experiment, loads
+from racetrack.run.checks import require_usable, services_of
+from racetrack.run.experiment import run_once
+from racetrack.run.lifecycle import OpenSession, prepared, run_until_not_void, started_session
+from racetrack.run.phases import OnRow, PhaseRun, PlannedWindow, keep_failed, planned_windows
+from racetrack.run.session import Session
+from racetrack.stack.contract import Say, Stack
+from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
+from racetrack.workloads import load_profile
+
+RUN_LABEL, SCOUT_LABEL = "planned", "scout"
+Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
+RunOnce = Callable[..., Path]  # as `racetrack.run.experiment.run_once`
+
+
+def require_possible(plan: ResolvedPlan) -> None:
+    """Check, before the first run, that each variant can run.
+
+    Raises:
+        UsageError, SetupError: a variant can't run.
+    """
+    for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values():
+        settings = load(cell.settings)
+        if cell.is_single:
+            experiment.require_possible(cell.engine, arguments_of(cell), settings)
+            continue
+        if any(isinstance(phase, Search) for phase in cell.phases):
+            raise UsageError(f"{plan.name}: searches are made by ./race limit.")
+        windows = [phase for phase in cell.phases if isinstance(phase, Window)]
+        is_alone = any(window.top for window in windows) or any(
+            isinstance(phase, Verify) for phase in cell.phases
+        )
+        if is_alone:
+            raise UsageError(
+                f"{plan.name}: `top` and `verify` need a run of their own for each load: set"
+                ' fresh = "load", with one window as the only other phase.'
+            )
+        if plugins.JOIN in cell.engine:
+            raise UsageError(
+                f"{cell.variant}: several engines on one input need a run for each load: set"
+                ' fresh = "load" in the plan.'
+            )
+        engine = engines.find_engine(cell.engine)
+        stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+        require_usable(engine, stack)
+
+
+def arguments_of(cell: Cell) -> RunArguments:
+    """Return the arguments of a run with one window. A profile is sampled until its end."""
+    window = next(phase for phase in cell.phases if isinstance(phase, Window))
+    offered = load_of(cell.loads[0])
+    assert window.top  # noqa: S101
+    samples, per_s = window.top.samples, offered.per_s or 0
+    if offered.profile:
+        profile = load_profile.parse(offered.profile)
+        samples = max(samples, ceil(profile.duration_s / window.top.every_s))
+        per_s = max(1, round(profile.mean_per_s))
+    return RunArguments(
+        pageviews_per_s=per_s,
+        load=offered.profile,
+        wait_s=window.settle_s,
+        samples=samples,
+        delay_s=window.top.every_s,
+        verify=any(isinstance(phase, Verify) for phase in cell.phases),
+        faults=window.faults,
+        decide_within_s=cell.decide_within_s,
+    )
+
+
+def begin(plan: ResolvedPlan, command: Sequence[str] = ()) -> Path:
+    """Create the folder of an experiment with its record; return the folder."""
+    label = Path(plan.name).stem
+    folder = named_folder(load().logs_folder, label)
+    runs = [
+        ExperimentRun(variant=cell.variant, repeat=cell.repeat, loads=cell.loads, cell=number)
+        for number, cell in enumerate(plan.cells)
+    ]
+    record = ExperimentRecord(
+        name=plan.name,
+        command=shlex.join(command),
+        seed=plan.seed,
+        plan=plan.model_dump(mode="json", by_alias=True),
+        runs=tuple(runs),
+    )
+    write_experiment(folder, record)
+    return folder
+
+
+class Runner:
+    """Makes the remaining runs of an experiment. If an engine fails, only its run ends."""
+
+    def __init__(
+        self,
+        folder: Path,
+        screen: Screen,
+        guard: terminal.Guard,
+        *,
+        on_row: OnRow = lambda _: None,
+        open_session: OpenSession = Session,
+        prepare: Prepare = prepared,
+        run_once: RunOnce = run_once,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.folder, self.record = folder, read_experiment(folder)
+        self.plan = ResolvedPlan.model_validate(self.record.plan)
+        self._screen, self._guard, self._clock = screen, guard, clock
+        self._on_row, self._run_once = on_row, run_once
+        self._open_session, self._prepare = open_session, prepare
+
+    @property
+    def left_s(self) -> float:
+        """Estimated time for the remaining runs, in seconds."""
+        cells = [cell for number, cell in enumerate(self.plan.cells) if not self._is_done(number)]
+        left = self.plan.model_copy(
+            update={"cells": tuple(cells), "variants": tuple(self._unscouted())}
+        )
+        return left.estimated_s
+
+    def run(self) -> ExperimentRecord:
+        """Scout, if the plan asks for it, and make the runs that are not done.
+
+        Raises:
+            RacetrackError: a scout failed, so there are no rates; or a cause other than an engine
+                prevented a run.
+            Interrupted: a signal was received. What was measured so far is kept.
+        """
+        for variant in self._unscouted():
+            self._scout(variant)
+        pending = [number for number in range(len(self.plan.cells)) if not self._is_done(number)]
+        for place, number in enumerate(pending, start=1):
+            cell = self.plan.cells[number]
+            self._screen.heading(
+                f"== run {place} of {len(pending)}: {cell}; about {self.left_s / 60:.0f} minutes"
+                " left"
+            )
+            with self._timed():
+                make = self._make_single if cell.is_single else self._make
+                make(number, cell)
+            self._guard.rearm()
+        return self.record
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began_s = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self.record.minutes += (self._clock.monotonic() - began_s) / 60
+            write_experiment(self.folder, self.record)
+
+    def _unscouted(self) -> list[str]:
+        known = self.record.scouted_per_s
+        return [name for name in self.plan.variants if self.plan.scout and name not in known]
+
+    def _scout(self, variant: str) -> None:
+        self._screen.heading(f"== scout of {variant}")
+        cell = next(each for each in self.plan.cells if each.variant == variant)
+        with self._timed():
+            settings, engine, stack = self._prepared(cell)
+            folder = self._new_folder(cell, settings, SCOUT_LABEL)
+            with self._started(cell, engine, stack, folder, settings, (), {}) as run:
+                per_s = run.scout()
+        self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
+        write_experiment(self.folder, self.record)
+        self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation, before its warm-up")
+        self._guard.rearm()
+
+    def _runs_of(self, number: int) -> list[ExperimentRun]:
+        return [run for run in self.record.runs if run.cell == number]
+
+    def _is_done(self, number: int) -> bool:
+        """Return whether a run has ended without a void window, so that it need not be resumed."""
+        last = self._runs_of(number)[-1]
+        if not last.is_done or self.plan.cells[number].is_single:
+            return last.is_done
+        known, cell = self._known(number), self.plan.cells[number]
+        return all(window.name in known for window in self._planned(cell))
+
+    def _known(self, number: int) -> dict[str, WindowRecord]:
+        """Return the windows that the folders of a run contain, without void ones."""
+        known: dict[str, WindowRecord] = {}
+        for run in self._runs_of(number):
+            if run.tag and (folder := run_beside(self.folder, run.tag)):
+                windows = read_run(folder).windows
+                known |= {each.name: each for each in windows if not is_void(each.outcome)}
+        return known
+
+    def _planned(self, cell: Cell) -> list[PlannedWindow]:
+        scouted = self.record.scouted_per_s
+        return planned_windows(cell, scouted.get(cell.variant), min(scouted.values(), default=None))
+
+    def _note(self, number: int, **values: str | None) -> None:
+        """Write what became of the latest folder of a run."""
+        last = self._runs_of(number)[-1]
+        self.record.runs = tuple(
+            run.model_copy(update=values) if run is last else run for run in self.record.runs
+        )
+        write_experiment(self.folder, self.record)
+
+    def _note_folder(self, number: int, tag: str) -> None:
+        """Write the name of a new folder of a run. A resumed run has an entry for each folder."""
+        last = self._runs_of(number)[-1]
+        if last.tag:
+            again = last.model_copy(update={"tag": None, "outcome": None})
+            place = self.record.runs.index(last) + 1
+            self.record.runs = (*self.record.runs[:place], again, *self.record.runs[place:])
+        self._note(number, tag=tag)
+
+    def _settings(self, cell: Cell) -> Settings:
+        here = {"LOGS_FOLDER": str(self.folder.parent.resolve())}
+        return load({**cell.settings, **here})
+
+    def _part_of(self, cell: Cell) -> PartOf:
+        return PartOf(experiment=self.folder.name, variant=cell.variant, repeat=cell.repeat)
+
+    def _make_single(self, number: int, cell: Cell) -> None:
+        """Make a run with one window, and repeat it while it is void."""
+        arguments, settings = arguments_of(cell), self._settings(cell)
+        made = run_until_not_void(
+            lambda: self._run_once(
+                cell.engine,
+                arguments,
+                settings,
+                self._screen,
+                self._guard,
+                part_of=self._part_of(cell),
+            ),
+            self._screen,
+            self._guard,
+        )
+        self._note(number, tag=made.name, outcome=read_run(made).outcome)
+        for row in _rows(made):
+            self._on_row(row)
+
+    def _make(self, number: int, cell: Cell) -> None:
+        """Make a run with several windows, without those that its earlier folders contain."""
+        known, planned = self._known(number), self._planned(cell)
+        folder: RunFolder | None = None
+        outcome = "ok"
+        try:
+            settings, engine, stack = self._prepared(cell)
+            folder = self._new_folder(cell, settings, RUN_LABEL)
+            self._note_folder(number, folder.tag)
+            with self._started(cell, engine, stack, folder, settings, planned, known) as run:
+                run.carry_out()
+        except (UsageError, SetupError, BusyError):
+            raise  # not the engine's fault
+        except RacetrackError as error:
+            outcome = str(error)
+            self._screen.say(f"  {cell} failed: {error}")
+            if folder:
+                keep_failed(planned, known, outcome, folder, self._on_row)
+        else:
+            voids = [
+                each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
+            ]
+            outcome = next(iter(voids), outcome)
+        self._note(number, outcome=outcome)
+
+    def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
+        settings = self._settings(cell)
+        return settings, *self._prepare(cell.engine, settings, self._screen.say)
+
+    def _new_folder(self, cell: Cell, settings: Settings, label: str) -> RunFolder:
+        folder = RunFolder.create(settings.logs_folder, cell.engine, label)
+        with folder.recording() as record:
+            record.part_of = self._part_of(cell)
+        return folder
+
+    @contextmanager
+    def _started(
+        self,
+        cell: Cell,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        settings: Settings,
+        planned: Sequence[PlannedWindow],
+        known: Mapping[str, WindowRecord],
+    ) -> Iterator[PhaseRun]:
+        """Start a stack for a run and load the engine's demo script; stop everything at the end of
+        the context.
+
+        Raises:
+            RacetrackError: a component of the stack failed.
+            Interrupted: a signal was received.
+        """
+        settle_s = next((each.settle_s for each in cell.phases if isinstance(each, Window)), 0.0)
+        warm_ups = [phase.for_s for phase in cell.phases if isinstance(phase, WarmUp)]
+        arguments = RunArguments(
+            pageviews_per_s=int(settings.pageviews_per_second_start),
+            wait_s=settle_s,
+            samples=1,
+            delay_s=1.0,
+            warm_up_s=sum(warm_ups),
+        )
+        started = started_session(
+            engine, stack, folder, arguments, self._screen, self._guard, self._open_session
+        )
+        with started as session:
+            load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
+            yield PhaseRun(
+                cell,
+                planned,
+                known,
+                load,
+                folder,
+                settings,
+                self._screen,
+                self._guard,
+                self._on_row,
+            )
+        self._guard.rearm()
+        stack.speed_up_next_start(self._screen.say)
+
+
+def _rows(folder: Path) -> list[Row]:
+    """Return the rows of a run with one window."""
+    return [row for path in engine_folders(folder) for row in rows_of(read_run(path), path)]
+
+
+def run_single(plan: ResolvedPlan, screen: Screen, guard: terminal.Guard) -> Path:
+    """Make the only run of a plan, which leaves a run folder and no record of an experiment."""
+    (cell,) = plan.cells
+    return run_until_not_void(
+        lambda: run_once(cell.engine, arguments_of(cell), load(cell.settings), screen, guard),
+        screen,
+        guard,
+    )

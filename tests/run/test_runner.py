@@ -1,0 +1,282 @@
+"""Tests of the runner on fake engines and a fake clock: its windows, engines that fail, void
+windows and resumption."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from racetrack import terminal
+from racetrack.analysis.table import Row, read
+from racetrack.config import Settings
+from racetrack.errors import RacetrackError
+from racetrack.plan.model import parse_plan
+from racetrack.plan.resolve import Options, resolve
+from racetrack.results.experiment import ExperimentRecord, read_experiment
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.run import PartOf, RunArguments
+from racetrack.run.phases import rounded_down
+from racetrack.run.runner import Runner, begin
+from racetrack.run.session import Session
+from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
+from simulations.fluid import SimulatedEngine
+from tests.run.fakes import FakeEngine, FakeStack
+from tests.run.fluid_session import FluidRuns, FluidSession
+from tests.some_engines import TWO
+
+SWIFT, SLOW = TWO
+CAPACITY = {SWIFT: 30_000.0, SLOW: 12_000.0}
+WARM_UP_S, SETTLE_S, WINDOW_S = 15, 3, 10
+QUICK = """
+repeats = 2
+seed = 1
+phase = [
+    { warm_up = "5s", at = "lowest" },
+    { warm_up = "10s", at = "highest" },
+    { window = "10s", settle = "3s", loads = ["2k", "5k"], order = "random" },
+    { saturate = "20s", hold = "35s", batch = "10s" },
+]
+"""
+
+
+class Named(FakeEngine):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.services = name, (name,)
+
+
+class Fakes(FluidRuns):
+    """Fake sessions and engines, with which plans are carried out."""
+
+    def __init__(self, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        monkeypatch.setenv("LOGS_FOLDER", str(logs))
+        monkeypatch.setenv("NOISE_GATE", "true")
+        self.rows: list[Row] = []
+
+    def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
+        fluid = SimulatedEngine(per_s=CAPACITY[engine.name], noise=0.02)
+        return self.open(fluid, folder, engine.name)
+
+    def begin(self, text: str = QUICK, variants: tuple[str, ...] = TWO) -> Path:
+        plan = resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment=())
+        return begin(plan, ("./race", "compare"))
+
+    def carry_out(self, folder: Path) -> ExperimentRecord:
+        return Runner(
+            folder,
+            Screen(Console(quiet=True)),
+            terminal.Guard(print),
+            on_row=self.rows.append,
+            open_session=self.session,
+            prepare=lambda name, settings, _: (Named(name), FakeStack(settings).as_stack()),
+            clock=self.clock,
+        ).run()
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    return Fakes(tmp_path, monkeypatch)
+
+
+def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) -> None:
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
+    assert [run.outcome for run in record.runs] == ["ok"] * 4
+    table = read([folder])
+    assert not table.missing and not table.left_out
+    assert len(table.rows) == len(fakes.rows) == 12
+    for row in table.rows:
+        assert row.outcome == "ok" and row.experiment == folder.name
+        if row.load is None:
+            capacity = row.values["capacity_per_s"]
+            assert capacity == pytest.approx(CAPACITY[row.engine], rel=0.05)
+        else:
+            assert row.held and row.values["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
+    assert {(row.variant, row.repeat) for row in table.rows} == {
+        (name, repeat) for name in TWO for repeat in (1, 2)
+    }
+    orders = [session.set_to for session in fakes.sessions]
+    assert all(order[:2] == [2_000, 5_000] for order in orders)
+    assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
+
+
+def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT:
+            session.dies_at_s = WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30
+
+    fakes.change = dies
+    folder = fakes.begin()
+    fakes.carry_out(folder)
+    bounds = [row for row in read([folder]).rows if row.at_least]
+    assert {(row.engine, row.window) for row in bounds} == {(SWIFT, "saturation")}
+    assert all("out of memory" in row.remark for row in bounds)
+    assert all(row.values["capacity_per_s"] > 10_000 for row in bounds)
+
+
+def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT:
+            session.dies_at_s = WARM_UP_S + 1
+
+    fakes.change = dies
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
+    failure = "the engine ended: out of memory"
+    assert {(run.variant, run.outcome) for run in record.runs} == {(SWIFT, failure), (SLOW, "ok")}
+    assert {(row.engine, row.outcome) for row in fakes.rows} == {(SWIFT, failure), (SLOW, "ok")}
+    assert len(fakes.rows) == 12
+    fakes.carry_out(folder)
+    assert len(fakes.sessions) == 4  # a failure is a result
+
+
+@pytest.mark.parametrize("at_s", [2, WARM_UP_S + 5, WARM_UP_S + 20, WARM_UP_S + 50])
+def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -> None:
+    folder = fakes.begin()
+
+    def interrupt(session: FluidSession) -> None:
+        if len(fakes.sessions) == 1:
+            passes = session._let_pass
+
+            def let_pass(seconds: float) -> None:
+                passes(seconds)
+                if session._queue.now_s > at_s:
+                    raise terminal.Interrupted(signal.SIGINT)
+
+            session._let_pass = let_pass  # type: ignore[method-assign]
+
+    fakes.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    before = list(fakes.rows)
+    fakes.change = lambda _: None
+    record = fakes.carry_out(folder)
+    assert len(fakes.sessions) == 5
+    assert fakes.rows[: len(before)] == before
+    assert len({(row.variant, row.repeat, row.window) for row in fakes.rows}) == 12
+    assert len(fakes.rows) == 12
+    second = [run for run in record.runs if run.cell == 1]
+    assert len(second) == 2 and len({run.tag for run in second}) == 2
+    measured = [row for row in read([folder]).rows if row.outcome == "ok"]
+    assert len(measured) == 12
+
+
+def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
+    def disturb(session: FluidSession) -> None:
+        if len(fakes.sessions) == 1:
+            session.disturbed_until_s = WARM_UP_S + SETTLE_S + WINDOW_S
+
+    fakes.change = disturb
+    folder = fakes.begin()
+    fakes.carry_out(folder)
+    assert [row.outcome for row in read([folder]).rows] == ["ok"] * 12
+    assert any("Void" in row.outcome for row in fakes.rows)
+
+
+@pytest.mark.slow
+def test_windows_that_were_never_quiet_are_measured_on_resumption(fakes: Fakes) -> None:
+    def disturb(session: FluidSession) -> None:
+        if len(fakes.sessions) == 3:
+            session.disturbed_until_s = float("inf")
+
+    fakes.change = disturb
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
+    assert [run.is_done for run in record.runs] == [True, True, True, False]
+    fakes.change = lambda _: None
+    assert all(run.is_done for run in fakes.carry_out(folder).runs[-1:])
+    assert len(fakes.sessions) == 5
+
+
+def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -> None:
+    text = f"scout = true\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "50% of slowest"')
+    folder = fakes.begin(text.replace("repeats = 2", "repeats = 1"))
+    record = fakes.carry_out(folder)
+    slowest = record.scouted_per_s[SLOW]
+    assert slowest == pytest.approx(12_000, rel=0.1)
+    rates = {row.load.per_s for row in fakes.rows if row.load}
+    assert rates == {rounded_down(share * slowest) for share in (0.1, 0.5)}
+    assert len(fakes.sessions) == 4
+
+
+def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fakes) -> None:
+    text = """
+    phase = [
+        { warm_up = "20s", at = "saturation" },
+        { saturate = "20s", hold = "20s", batch = "10s" },
+        { window = "10s", settle = "3s", loads = ["50%", "20k"] },
+    ]
+    """
+    folder = fakes.begin(text)
+    fakes.carry_out(folder)
+    shares = {row.engine: row.load for row in fakes.rows if row.load and row.load.share}
+    for name, capacity in CAPACITY.items():
+        load = shares[name]
+        assert load and load.per_s == pytest.approx(capacity / 2, rel=0.06)
+    above = next(row for row in fakes.rows if row.engine == SLOW and row.window == "20,000/s")
+    assert above.verdict == "fell behind" and "not offered" in above.remark
+
+
+def test_a_failed_scout_ends_the_experiment(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        session.dies_at_s = 5
+
+    fakes.change = dies
+    text = f"scout = true\n{QUICK}".replace('"2k", "5k"', '"10% of slowest"')
+    folder = fakes.begin(text)
+    with pytest.raises(RacetrackError, match="out of memory"):
+        fakes.carry_out(folder)
+    assert read_experiment(folder).scouted_per_s == {}
+
+
+SWEEP = """
+fresh = "load"
+order = "alternating"
+[[phase]]
+window = "3s"
+settle = "1s"
+loads = ["1k", "0", "spike 1k 2k 3s"]
+top = { samples = 3, every = "1s" }
+decide_within = "9s"
+[[phase]]
+verify = true
+"""
+
+
+def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) -> None:
+    folder = fakes.begin(SWEEP, (SWIFT,))
+    made: list[RunArguments] = []
+    outcomes = iter(["ok", "Void: noise.", "ok", "it failed"])
+
+    def run_once(
+        name: str, arguments: RunArguments, settings: Settings, *_: object, part_of: PartOf | None
+    ) -> Path:
+        made.append(arguments)
+        run = RunFolder.create(settings.logs_folder, name, "fake")
+        with run.recording() as record:
+            record.part_of, record.outcome = part_of, next(outcomes)
+        return run.path
+
+    screen, guard = Screen(Console(quiet=True)), terminal.Guard(print)
+    runner = Runner(folder, screen, guard, run_once=run_once, clock=fakes.clock)
+    record = runner.run()
+    assert [run.outcome for run in record.runs] == ["ok", "ok", "it failed"]
+    assert [each.pageviews_per_s for each in made] == [1_000, 0, 0, 1_130]
+    assert [each.decide_within_s for each in made] == [9, 0, 0, 0]
+    assert [each.samples for each in made] == [3, 3, 3, 23] and all(each.verify for each in made)
+    assert runner.left_s == 0
+
+
+@pytest.mark.parametrize(("per_s", "rate"), [(12_345, 10_000), (999, 900), (5, 5), (0.4, 1)])
+def test_common_rates_have_one_digit(per_s: float, rate: int) -> None:
+    assert rounded_down(per_s) == rate
+
+
+def test_each_run_names_its_experiment(fakes: Fakes) -> None:
+    folder = fakes.begin(QUICK.replace("repeats = 2", "repeats = 1"), (SWIFT,))
+    (run,) = fakes.carry_out(folder).runs
+    part = read_run(folder.parent / str(run.tag)).part_of
+    assert part and (part.experiment, part.variant, part.repeat) == (folder.name, SWIFT, 1)
