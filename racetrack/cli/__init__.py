@@ -22,6 +22,7 @@ POSITIONAL_FORM = "run_experiment"
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Measure": {
         "compare": "compare:compare",
+        "plan": "plans:plan",
         "run": "run:run",
         "sweep": "sweep:sweep",
         "limit": "limit:limit",
@@ -104,6 +105,7 @@ def race() -> None:
         ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
         ./race compare dh pg --quick             which engine is better, by how much, how certain
+        ./race plan quick dh pg                  what a plan does, and how long it takes
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          capacity, and the highest sustainable rate

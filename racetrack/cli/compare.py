@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from racetrack import plugins, terminal
+from racetrack.cli import plans
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
@@ -21,6 +22,7 @@ from racetrack.cli.parameters import (
     load_settings,
     resume_option,
 )
+from racetrack.cli.plans import LOADS_OPTION, NO_READS_OPTION, SEED_OPTION
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 
 AGAINST = "--against"
 Plan = TypeVar("Plan", bound="RepeatedRuns")
-
-SEED_OPTION = click.option(
-    "--seed", type=int, help="Seed of the random order. By default a random one, which is printed."
-)
 
 
 class CompareCommand(MeasuringCommand):
@@ -72,16 +70,18 @@ def _complete(
     " engine finds three; with --quick they are 1k,5k.",
 )
 @click.option(
+    "--plan",
+    metavar="PLAN",
+    help="What to measure: the name of a file in plans/, or a file (docs/plans.md). --quick is"
+    " --plan quick. `./race plan` prints what a plan does.",
+)
+@LOADS_OPTION
+@click.option(
     "--repeats",
     type=click.IntRange(min=1),
-    help="Runs of each engine, by default 3; with --quick 2.",
+    help="Runs of each engine, by default 3; with --quick 2; or as in the plan.",
 )
-@click.option(
-    "--no-reads",
-    is_flag=True,
-    help="Don't read the views. An engine that computes views only when they are read then has no"
-    " work.",
-)
+@NO_READS_OPTION
 @WORKLOAD_OPTION
 @SEED_OPTION
 @resume_option("measurements of a comparison that was interrupted")
@@ -90,7 +90,9 @@ def _complete(
 def compare(
     names: tuple[str, ...],
     quick: bool,
+    plan: str | None,
     rates: list[int] | None,
+    loads: tuple[str, ...],
     repeats: int | None,
     no_reads: bool,
     workload: str | None,
@@ -112,11 +114,21 @@ def compare(
     Examples:
         ./race compare dh pg --quick
         ./race compare dh flink pg --rates 2k,10k,20k --json -
+        ./race compare 'dh[DEEPHAVEN_HEAP=2g|4g]' --plan vary --load 5k
         ./race compare --resume logs/2026.11.26.05.10.00_UTC_compare
         ./race compare logs/old_UTC_sweep logs/new_UTC_sweep
         ./race compare logs/*_UTC_dh_5000 --against results/shop/m/dh@42.7.json \\
             --fail-if 'cpu_s_per_million>+10%'
     """
+    if is_of_plan(names, plan, loads, resume):
+        if plan and quick:
+            raise click.UsageError("--quick is --plan quick. Name one plan.")
+        given = loads or tuple(map(str, rates or ()))
+        options = plans.options_of(names, given, repeats, seed, workload, not no_reads)
+        with errors_to_exit_codes():
+            chosen = plan or ("quick" if quick else "full")
+            resolved = None if resume else plans.resolved(chosen, options)
+        sys.exit(plans.measure(resolved, resume, output, gate))
     engines = [name for name in names if name in plugins.engine_names()]
     if not names and not resume:
         raise click.UsageError("Name engines or folders to compare, or a comparison to --resume.")
@@ -142,8 +154,19 @@ def compare(
         given=given_in_environment(),
     )
     with errors_to_exit_codes():
-        plan = read_plan(resume, ComparisonRecord) if resume else planned(arguments)
-    sys.exit(_measure(plan, resume, output, gate))
+        record = read_plan(resume, ComparisonRecord) if resume else planned(arguments)
+    sys.exit(_measure(record, resume, output, gate))
+
+
+def is_of_plan(
+    names: Sequence[str], plan: str | None, loads: Sequence[str], resume: Path | None
+) -> bool:
+    """Return whether a comparison is of a plan: named as one, with its loads, of variants, or of an
+    experiment to be resumed."""
+    if resume:
+        return (resume / "experiment.json").is_file()
+    is_variants = any(set(name) & set("[@+") and not Path(name).exists() for name in names)
+    return bool(plan or loads or is_variants)
 
 
 def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:

@@ -49,6 +49,7 @@ class MeasuringCommand(Command):
 def run_as_job(context: click.Context, settings: "Settings") -> int:
     """Run a parsed command as a Job; return the exit code of the harness."""
     from racetrack.cli import POSITIONAL_FORM
+    from racetrack.cli.plans import for_job
     from racetrack.images import checkout
     from racetrack.stack.kubernetes import own_files
     from racetrack.stack.kubernetes.job import HarnessJob
@@ -72,6 +73,7 @@ def run_as_job(context: click.Context, settings: "Settings") -> int:
                 environment = {
                     **given_settings(os.environ),
                     **own_files.environment(settings),
+                    **for_job(context.params.get("plan")),
                     "CHECKOUT": checkout.digest(),
                 }
                 code = carried_out(job, [str(name), *words], environment, screen, guard)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.compare import SEED_OPTION, carry_out, outcome_code, show_plan
+from racetrack.cli.compare import carry_out, outcome_code, show_plan
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
@@ -19,6 +19,7 @@ from racetrack.cli.parameters import (
     guarded,
     resume_option,
 )
+from racetrack.cli.plans import SEED_OPTION
 
 if TYPE_CHECKING:
     from racetrack.results.repeats import ScaleRecord

@@ -60,7 +60,7 @@ OF_THE_STACK = (
         installs="harness",
         locks=("requirements/harness.lock",),
         command="python -m racetrack.cli",
-        files=(".env", "racetrack", "scripts", "kubernetes"),
+        files=(".env", "plans", "racetrack", "scripts", "kubernetes"),
     ),
 )
 OF_ENGINES: Mapping[str, tuple[Image, ...]] = {

@@ -1,0 +1,121 @@
+"""`./race plan`, and `./race compare` of a plan."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from racetrack import cli
+from racetrack.cli import plans
+from racetrack.cli.compare import is_of_plan
+from racetrack.config import load
+from racetrack.results.experiment import ExperimentRecord, ExperimentRun
+from tests.some_engines import TWO
+
+ONE, OTHER = TWO
+MINE = f"""
+variants = ["{ONE}[ENGINE_REPLICAS=1]", "{OTHER}"]
+[[phase]]
+window = "10s"
+loads = ["1k", "2k", "3k"]
+"""
+
+
+def race(*typed: object) -> Result:
+    return CliRunner().invoke(cli.race, [*map(str, typed)])
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE)
+    return file
+
+
+def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> None:
+    for typed in (("quick", ONE, OTHER), (mine,), (mine, OTHER, "--repeats", 2, "--load", "5k")):
+        result = race("plan", *typed)
+        assert result.exit_code == 0, result.output
+        assert "minutes" in result.output and OTHER in result.output
+    assert f"{ONE}[" not in result.output
+    assert not load().logs_folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["nosuch"], "nosuch"),
+        (["quick"], "variants"),
+        (["quick", "nosuch"], "nosuch"),
+        (["quick", f"{ONE}["], ONE),
+        (["quick", ONE, "--load", "0%"], "0%"),
+    ],
+)
+def test_an_impossible_plan_is_reported_by_both_commands(typed: list[str], says: str) -> None:
+    name, *rest = typed
+    for result in (race("plan", *typed), race("compare", "--plan", name, *rest)):
+        assert result.exit_code == 2, result.output
+        assert says in result.output
+    assert not load().logs_folder.exists()
+
+
+def test_an_error_in_a_file_names_it_and_the_key_path(mine: Path) -> None:
+    mine.write_text(MINE.replace('"2k"', '"x"'))
+    result = race("compare", "--plan", mine)
+    assert result.exit_code == 2
+    assert str(mine) in result.output and "phase[1].loads[2]" in result.output
+
+
+def test_one_plan_is_named(mine: Path) -> None:
+    assert race("compare", "--plan", mine, "--quick").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "plan", "loads", "is_one"),
+    [
+        ((ONE,), None, (), False),
+        ((ONE,), "quick", (), True),
+        ((ONE,), None, ("5k",), True),
+        ((f"{ONE}[A=1]",), None, (), True),
+        ((f"{ONE}@tuned",), None, (), True),
+        (("logs/a", "logs/b"), None, (), False),
+    ],
+)
+def test_variants_plans_and_loads_are_measured_as_a_plan(
+    names: tuple[str, ...], plan: str | None, loads: tuple[str, ...], is_one: bool
+) -> None:
+    assert is_of_plan(names, plan, loads, None) is is_one
+
+
+def test_a_job_gets_the_text_of_the_plan(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plans.for_job(None) == {}
+    (variable,) = plans.for_job(str(mine)).items()
+    planned = plans.resolved(str(mine), plans.options_of((), (), None, 1, None, True))
+    mine.unlink()
+    monkeypatch.setenv(*variable)
+    again = plans.resolved(str(mine), plans.options_of((), (), None, 1, None, True))
+    assert again == planned
+
+
+def test_the_exit_code_is_that_of_the_last_outcome_of_each_run() -> None:
+    def code(*outcomes: tuple[int, str | None]) -> int:
+        runs = [
+            ExperimentRun(variant=ONE, repeat=1, cell=cell, outcome=outcome)
+            for cell, outcome in outcomes
+        ]
+        return plans.outcome_code(ExperimentRecord(name="x", seed=1, plan={}, runs=tuple(runs)))
+
+    assert code((0, "ok"), (1, "ok")) == 0
+    assert code((0, None), (0, "ok")) == 0
+    assert code((0, "Void: noise."), (1, "ok")) == 5
+    assert code((0, "Void: noise."), (1, "it failed")) == 1
+    assert code((0, None)) == 1
+
+
+def test_plans_are_completed() -> None:
+    command = cli.race.get_command(click.Context(cli.race), "plan")
+    assert command
+    (name, *_) = command.params
+    words = name.shell_complete(click.Context(command), "as-")
+    assert [word.value for word in words] == ["as-published"]
