@@ -15,7 +15,6 @@ NO_ENV_FILE = (
     f"{REPO / '.env'} is missing. It has the default of every setting: `git checkout .env`."
 )
 ENGINES = REPO / "racetrack" / "engines"
-PUBLISHED_2022 = REPO / "racetrack" / "results" / "reference_2022.json"
 WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # a folder with this module is an engine

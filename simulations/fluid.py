@@ -7,8 +7,6 @@ prints the table of docs/limit.md: error and duration of the searches.
 
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,33 +15,32 @@ from rich.console import Console
 from rich.table import Table
 from scipy import signal
 
+from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Work
-from racetrack.results.search import effective_bound_ms
-from racetrack.run.search import (
-    BOUNDS_MS,
-    LEAST_S,
-    QUANTILE,
-    TARGET_S,
-    LoadSample,
-    RateController,
-    TrialResult,
-    find,
-)
-from racetrack.run.trials import (
-    CHECK_LAG_EVERY_S,
+from racetrack.plan.model import Saturate, Search, WarmUp, find_plan, read_plan_file
+from racetrack.plan.resolve import START_AND_STOP_S
+from racetrack.run.descent import QUANTILE, Descent, TrialResult, effective_bound_ms
+from racetrack.run.phases import CHECK_LAG_EVERY_S, DRAIN_S, LOW_S
+from racetrack.run.saturation import (
     DRAIN_SHARE,
     DRAINED_S,
     DRAINED_WITHIN_S,
-    DURATIONS,
-    FILLED_WITHIN_S,
-    SATURATED_FOR_S,
-    PhaseDurations,
+    LEAST_S,
+    TARGET_S,
+    RateController,
 )
+from racetrack.run.session import LoadSample
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
 LONGEST_S = 1_200.0
 SEARCHES = 1_000
+
+PHASES = read_plan_file(find_plan("limit")).phases
+(WARM_UP, *_) = (phase for phase in PHASES if isinstance(phase, WarmUp))
+(SATURATE, *_) = (phase for phase in PHASES if isinstance(phase, Saturate))
+(SEARCH,) = (phase for phase in PHASES if isinstance(phase, Search))
+BOUNDS_MS = tuple(1000 * bound_s for bound_s in SEARCH.bounds_s)
 
 
 @dataclass(frozen=True)
@@ -119,59 +116,61 @@ class Queue:
 
 
 class FluidRun:
-    """Implementation of `FreshRun` on a queue, with the real rate controller."""
+    """A run of the plan `limit` on a queue, after its warm-up, with the real rate controller."""
 
-    def __init__(self, engine: SimulatedEngine, rng: Generator, durations: PhaseDurations) -> None:
-        self._engine, self._durations = engine, durations
+    def __init__(self, engine: SimulatedEngine, rng: Generator) -> None:
+        self._engine = engine
         self._queue, self._controller = Queue(engine, rng), RateController(1_000)
-        self._pass(1_000, durations.look_s)
+        self._pass(1_000, LOW_S)
         self._since_s: float | None = self._queue.now_s
-        while self._queue.now_s < durations.warm_up_most_s or self._controller.backlog_s < LEAST_S:
+        while self._queue.now_s < WARM_UP.for_s or self._controller.backlog_s < LEAST_S:
             self._control()
 
     @property
     def took_s(self) -> float:
         """Duration of this run so far."""
-        return self._durations.start_and_stop_s + self._queue.now_s
+        return START_AND_STOP_S + self._queue.now_s
 
     def work(self) -> Work:
+        """Return the throughput at saturation."""
         since_s = self._queue.now_s if self._since_s is None else self._since_s
         self._control()
         while self._controller.backlog_s < LEAST_S:
             self._control()
-        filled_by_s = self._queue.now_s + FILLED_WITHIN_S
+        filled_by_s = self._queue.now_s + SATURATE.hold_s
         while self._queue.now_s < filled_by_s and (
-            self._controller.backlog_s < TARGET_S or self._queue.now_s < since_s + SATURATED_FOR_S
+            self._controller.backlog_s < TARGET_S or self._queue.now_s < since_s + SATURATE.hold_s
         ):
             self._control()
         looks, backlogs_s = [self._queue.look()], [self._controller.backlog_s]
-        while looks[-1].at_s - looks[0].at_s < self._durations.saturation_s:
+        while looks[-1].at_s - looks[0].at_s < SATURATE.for_s:
             looks.append(self._control())
             backlogs_s.append(self._controller.backlog_s)
         at_s, counted = [look.at_s for look in looks], [look.counted for look in looks]
-        batches = max(1, round(self._durations.saturation_s / self._durations.batch_s))
+        batches = max(1, round(SATURATE.for_s / SATURATE.batch_s))
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
         return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
 
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
-        queue, durations = self._queue, self._durations
+        """Return the lag at a rate, after draining."""
+        queue = self._queue
         update_interval_ms = 1000 * self._engine.cycle_s
         self._since_s = None
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
         while queue.due - queue.reported > DRAINED_S * per_s and queue.now_s < drained_by_s:
             self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)
-        self._pass(per_s, durations.settle_s)
+        self._pass(per_s, SEARCH.settle_s)
         ages_s: list[float] = []
         bound_s = effective_bound_ms(bound_ms, update_interval_ms) / 1000
         above_s, from_s = 0.0, queue.now_s
-        while queue.now_s < from_s + durations.trial_s:
+        while queue.now_s < from_s + SEARCH.trial_s:
             queue.step()
             ages_s.append((queue.due - queue.reported) / per_s)
             above_s += STEP_S * (ages_s[-1] > bound_s)
             looks = not len(ages_s) % round(CHECK_LAG_EVERY_S / STEP_S)
-            if looks and above_s > (1 - QUANTILE) * durations.trial_s:
+            if looks and above_s > (1 - QUANTILE) * SEARCH.trial_s:
                 return TrialResult(math.inf, update_interval_ms)
         return TrialResult(1000 * float(np.quantile(ages_s, QUANTILE)), update_interval_ms)
 
@@ -186,29 +185,6 @@ class FluidRun:
             self._queue.step()
 
 
-class FluidRuns:
-    """Implementation of `Runs` that also counts the time that real runs would take."""
-
-    def __init__(
-        self, engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
-    ) -> None:
-        self._engine, self._rng, self._durations = engine, rng, durations
-        self._runs: list[FluidRun] = []
-
-    @property
-    def took_s(self) -> float:
-        """Duration of all runs."""
-        return sum(run.took_s for run in self._runs)
-
-    @contextmanager
-    def fresh(self) -> Iterator[FluidRun]:
-        self._runs.append(FluidRun(self._engine, self._rng, self._durations))
-        yield self._runs[-1]
-
-    def has_time_for_trial(self) -> bool:
-        return self._durations.has_time_for_trial(self.took_s)
-
-
 @dataclass(frozen=True)
 class Searched:
     """Result of one search. Rates are fractions of the true capacity."""
@@ -220,23 +196,25 @@ class Searched:
     is_whole: bool
 
 
-def searched(
-    engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
-) -> Searched:
+def searched(engine: SimulatedEngine, rng: Generator) -> Searched:
     """Run one capacity search on a simulated engine; compare its result with the true capacity."""
-    runs = FluidRuns(engine, rng, durations)
-    found = find(runs)
-    if found is None:
+    first, second = FluidRun(engine, rng), FluidRun(engine, rng)
+    works, descent = [first.work()], Descent(BOUNDS_MS)
+    later_s = DRAIN_S + SEARCH.settle_s + SEARCH.trial_s + SATURATE.hold_s + SATURATE.for_s
+    while (trial := descent.wanted()) and first.took_s + second.took_s + later_s <= SEARCH.within_s:
+        per_s = max(1, round(works[0].per_s * trial.share))
+        descent.take(trial.share, second.try_rate(per_s, trial.bound_ms))
+    works.append(second.work())
+    if not all(work.is_capacity for work in works):
         raise ValueError("the engine was not saturated")
-    mean = engine.mean_per_s
+    mean, found = engine.mean_per_s, capacity.estimate(works)
+    rates = [descent.sustained(bound_ms).share for bound_ms in BOUNDS_MS]
     return Searched(
-        error=found.capacity.per_s / mean - 1,
-        covers=found.capacity.low <= mean <= found.capacity.high,
-        sustained=tuple(
-            one.sustained_per_s and one.sustained_per_s / mean for one in found.sustained
-        ),
-        minutes=runs.took_s / 60,
-        is_whole=found.is_whole,
+        error=found.per_s / mean - 1,
+        covers=found.low <= mean <= found.high,
+        sustained=tuple(rate and rate * works[0].per_s / mean for rate in rates),
+        minutes=(first.took_s + second.took_s) / 60,
+        is_whole=descent.wanted() is None,
     )
 
 

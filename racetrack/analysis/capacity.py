@@ -4,13 +4,16 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from racetrack.analysis import views
 from racetrack.analysis.curves import (
     Curves,
     Floats,
     counted,
+    read,
     recorded_until_ms,
     trusted,
     update_times_ms,
@@ -18,8 +21,12 @@ from racetrack.analysis.curves import (
 from racetrack.analysis.intervals import summary
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading, increase
-from racetrack.results.search import Capacity
+from racetrack.results.folder import read_run
+from racetrack.results.run import Window
+from racetrack.workloads.contract import find_workload, workload_of
 
+# Throughput is correlated over seconds, so shorter batches are not independent.
+BATCH_S = 30.0
 # A smaller idle fraction can't be distinguished from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
@@ -55,8 +62,6 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
     """Return the throughput between the first and the last update in the window, divided into equal
     batches of about `batch_s` seconds. Between updates the count is interpolated linearly.
 
-    Throughput is correlated over seconds, so batches shorter than 30 s are not independent.
-
     Raises:
         ValueError: the window has fewer than two updates.
     """
@@ -90,6 +95,36 @@ def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
     return name, behind[name]
 
 
+@dataclass(frozen=True)
+class MeasuredWork:
+    """Throughput at saturation. `view` is the name of the slowest traced view; None if the engine's
+    count was slowest."""
+
+    work: Work
+    view: str | None = None
+
+
+def measured(
+    folder: Path, count: Curves, topic: str, window: Window, batch_s: float
+) -> MeasuredWork:
+    """Return the throughput of a run in a window: that of the engine's count, or of a traced view
+    that is slower. Views without events of `topic`, the main topic, are left out, because the load
+    gives them no backlog.
+
+    Raises:
+        ValueError: there are too few updates.
+    """
+    within, followed = (window.start_ms, window.end_ms, batch_s), {}
+    for view, of in views.traced_curves(folder, count.partitions):
+        if view.source == topic:
+            try:
+                followed[view.name] = work(views.as_pageviews(of, count), *within)
+            except ValueError as error:
+                raise ValueError(f"in the view {view.name}, {error}") from error
+    name, slow = slowest(work(count, *within), followed)
+    return MeasuredWork(slow, name)
+
+
 def _idle_share(curves: Curves, updates: Floats) -> float:
     """Return the fraction of time after updates that left some partition without a backlog.
 
@@ -101,6 +136,15 @@ def _idle_share(curves: Curves, updates: Floats) -> float:
         idle |= counted(processed, updates, "right") >= counted(published, updates, "right")
     gaps = np.diff(updates)
     return float(gaps[idle[:-1]].sum() / gaps.sum())
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Throughput at saturation with its 95 % interval, whose ends may be infinite."""
+
+    per_s: float
+    low: float
+    high: float
 
 
 def estimate(sessions: Sequence[Work]) -> Capacity:
@@ -118,6 +162,27 @@ def estimate(sessions: Sequence[Work]) -> Capacity:
     means = [session.per_s for session in sessions]
     mean = statistics.fmean(means)
     return Capacity(per_s=mean, low=min(mean - half, *means), high=max(mean + half, *means))
+
+
+def of_folders(folders: Sequence[Path], name: str) -> Capacity | None:
+    """Return the capacity from the windows `name`, at saturation, of run folders; None if there are
+    too few updates in one of them."""
+    sessions = []
+    for folder in folders:
+        run = read_run(folder)
+        topic = find_workload(workload_of(run.settings)).topic.name
+        for window in run.windows:
+            if window.name == name and window.start_ms and window.end_ms:
+                within = Window(start_ms=window.start_ms, end_ms=window.end_ms)
+                sessions.append((folder, topic, within))
+    try:
+        works = [
+            measured(folder, read(folder), topic, within, BATCH_S).work
+            for folder, topic, within in sessions
+        ]
+    except ValueError:
+        return None
+    return estimate(works) if works else None
 
 
 def cpu_s_per_million(

@@ -11,7 +11,8 @@ least LEAST_FREEDOM degrees of freedom, variants are compared within each repeat
 measured in turn: a randomized block design, whose interval contains no difference between repeats.
 
 A difference is claimed if it is significant, with the error probability controlled over all
-questions of one call (Holm 1979), and if the harness resolves it. Of 20 calls that compare an
+questions of one call (Holm 1979), if the repeats resolve its interval, and if the harness resolves
+the difference. Of 20 calls that compare an
 engine with itself, at most one claims a difference (simulated in tests/analysis/test_claims.py).
 """
 
@@ -201,8 +202,14 @@ class _Samples:
     def _add(self, row: Row, key: str, value: float) -> None:
         load = row.load.asked if row.load else None
         sample = self.by_key.setdefault((row.variant, key, load), _Sample())
-        sample.values.append(value)
-        sample.repeats.append((row.experiment, row.repeat) if row.experiment else None)
+        repeat = (row.experiment, row.repeat) if row.experiment else None
+        if repeat and repeat in sample.repeats:
+            # On another stack of the same repeat, as in a search: the mean of both counts once.
+            at = sample.repeats.index(repeat)
+            sample.values[at] = (sample.values[at] + value) / 2
+        else:
+            sample.values.append(value)
+            sample.repeats.append(repeat)
         sample.interval = row.intervals.get(key, sample.interval)
         sample.at_least |= key in row.at_least
         sample.held &= row.load is None or row.held
@@ -356,6 +363,11 @@ class _Samples:
         return logarithms
 
 
+def is_resolved(ratio: Ratio) -> bool:
+    """Return whether the repeats resolve the interval of a ratio."""
+    return None not in (ratio.low, ratio.high) and ratio.high <= WIDEST * ratio.low  # type: ignore[operator]
+
+
 def _resolved(estimate: Estimate, of: Summary | None) -> Estimate:
     """Return an estimate with the interval of a summary, if repeats resolve it."""
     if not of or of.low is None or of.high is None:
@@ -409,7 +421,7 @@ def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     within = max(claim.metric.within_abs, claim.metric.within * min(of.mean, to.mean))
     if apart <= within:
         return WhyNot.TOO_SMALL
-    if is_significant:
+    if is_significant and is_resolved(pair.ratio):
         return ""
     return WhyNot.MORE_REPEATS if pair.ratio.excludes_1 else WhyNot.NOT_SHOWN
 

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +30,11 @@ from racetrack.metrics import (
     VIEW_LAG_P99,
 )
 from racetrack.results.base import Scalar
+from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
-from racetrack.results.folder import (
-    RUN_JSON,
-    read_plan,
-    read_record,
-    read_run,
-    run_beside,
-    tag_of,
-)
+from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
 from racetrack.results.run import RunRecord, WindowRecord
-from racetrack.results.sweep import Sweep
 from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
@@ -75,8 +67,8 @@ NOT_RECORDED = "not recorded"
 MOST_IN_LABEL = 2
 # Files of folders that have no figures of their own.
 NO_FIGURES = ("report.json", "verified.json")
-# Records of plans of several runs.
-PLANS = ("sweep.json", "comparison.json", "scale.json", "limit.json")
+# Records of several runs that earlier versions wrote, with figures of their own.
+OF_EARLIER = ("sweep.json", "comparison.json", "scale.json", "limit.json")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -168,14 +160,8 @@ class Row:
     @property
     def is_offered(self) -> bool:
         """Whether generator and broker delivered the load to the engine."""
-        achieved = self.values.get(ACHIEVED.key)
-        missed = bool(
-            self.load
-            and not self.load.profile
-            and achieved is not None
-            and achieved < self.load.per_s * (1 - RATE_TOLERANCE)
-        )
-        return not missed and self.verdict not in BOUND_BY_OTHERS
+        is_rate = self.load is not None and not self.load.profile
+        return is_offered(self.load.per_s if is_rate else 0, self.values, self.verdict)  # type: ignore[union-attr]
 
     @property
     def held(self) -> bool:
@@ -184,7 +170,16 @@ class Row:
         lags_ms = [
             self.values[each.key] for each in (LAG_P99, VIEW_LAG_P99) if each.key in self.values
         ]
-        return self.is_offered and bool(lags_ms) and max(lags_ms) <= HELD_WITHIN_MS
+        is_known = bool(lags_ms) and not self.at_least.intersection((LAG_P99.key, VIEW_LAG_P99.key))
+        return self.is_offered and is_known and max(lags_ms) <= HELD_WITHIN_MS
+
+
+def is_offered(per_s: float, values: Mapping[str, float], verdict: str) -> bool:
+    """Return whether generator and broker delivered a rate to the engine, given the figures and the
+    verdict of a window."""
+    achieved = values.get(ACHIEVED.key)
+    missed = achieved is not None and achieved < per_s * (1 - RATE_TOLERANCE)
+    return not missed and verdict not in BOUND_BY_OTHERS
 
 
 @dataclass(frozen=True)
@@ -219,8 +214,7 @@ def read(paths: Iterable[Path]) -> Table:
     if not (reader.rows or reader.folders or reader.missing):
         reasons = " ".join(reader.left_out)
         raise UsageError(reasons or "There are no folders to read. Name run folders or results.")
-    usable = [row for row in reader.rows if row.window or row.tag not in reader.tags]
-    rows, meanings = _labelled(usable)
+    rows, meanings = _labelled(reader.rows)
     return Table(
         rows, tuple(reader.missing), tuple(reader.left_out), tuple(reader.folders), meanings
     )
@@ -233,7 +227,6 @@ class _Reader:
     left_out: list[str] = field(default_factory=list)
     folders: dict[Path, None] = field(default_factory=dict)
     run_ids: dict[str, Path] = field(default_factory=dict)
-    tags: set[str] = field(default_factory=set)  # of runs whose windows a plan's record holds
 
     def take(self, path: Path) -> None:
         """Read whatever a path is."""
@@ -243,16 +236,21 @@ class _Reader:
             inside = [each for each in sorted(path.iterdir()) if each.is_dir()]
             if not sum([self._take_folder(each) for each in inside]):
                 self.left_out.append(
-                    f"{path} has no {RUN_JSON} or record of a plan, and no folder with one. Name"
+                    f"{path} has no {RUN_JSON} or {EXPERIMENT_FILE}, and no folder with one. Name"
                     " folders of results, or the folder that contains them."
                 )
 
     def _take_folder(self, folder: Path) -> bool:
         """Read a folder; return False if it is no folder of results."""
-        if any((folder / name).is_file() for name in PLANS):
-            self._of(folder, self._take_plan)
+        if (folder / EXPERIMENT_FILE).is_file():
+            self._of(folder, self._take_experiment)
         elif (folder / RUN_JSON).is_file():
             self._of(folder, self._take_run)
+        elif earlier := [name for name in OF_EARLIER if (folder / name).is_file()]:
+            self.left_out.append(
+                f"{folder} has a {earlier[0]} of an earlier version, whose figures can't be read."
+                " Name the run folders beside it, or measure again."
+            )
         else:
             return any((folder / name).is_file() for name in NO_FIGURES)
         return True
@@ -263,39 +261,26 @@ class _Reader:
         except UsageError as error:
             self.left_out.append(str(error))
 
-    def _take_plan(self, folder: Path) -> None:
-        from racetrack.analysis import plan_rows
+    def _take_experiment(self, folder: Path) -> None:
+        for planned in read_experiment(folder).runs:
+            path = run_beside(folder, planned.tag) if planned.tag else None
+            if path:
+                self._of(path, self._take_run)
+            else:
+                why = f"{planned.tag} is gone" if planned.tag else "not run"
+                self.missing.append(f"{planned}: {why}")
 
-        if (folder / "sweep.json").is_file():
-            sweep = read_plan(folder, Sweep)
-            for planned in sweep.runs:
-                path = run_beside(folder, planned.tag) if planned.tag else None
-                if path:
-                    self._of(path, partial(self._take_run, part=(folder.name, planned.repeat)))
-                else:
-                    why = f"{planned.tag} is gone" if planned.tag else "not run"
-                    at = f"{planned.engine} at {planned.pageviews_per_s:,}/s"
-                    self.missing.append(f"{at}, repeat {planned.repeat}: {why}")
-        else:
-            rows, tags = plan_rows.read(folder)
-            self.rows += rows
-            self.tags |= tags
-
-    def _take_run(self, folder: Path, part: tuple[str, int] = ("", 1)) -> None:
+    def _take_run(self, folder: Path) -> None:
         run = read_run(folder)
         first = self.run_ids.setdefault(run.run_id, folder)
         if first != folder:
             self.left_out.append(f"{folder} is a copy of {first}: one run counts once.")
         elif folder not in self.folders:
             for each in run.engines:
-                self._take_run(folder / each.engine, part)
+                self._take_run(folder / each.engine)
             if not run.engines:
                 self.folders[folder] = None
-                experiment, repeat = part
-                self.rows += [
-                    replace(row, experiment=experiment, repeat=repeat) if experiment else row
-                    for row in rows_of(run, folder)
-                ]
+                self.rows += rows_of(run, folder)
 
     def _take_file(self, file: Path) -> None:
         try:
@@ -340,8 +325,10 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
         facts=_facts(run),
     )
     rows = [_of_window(common, window) for window in run.windows]
-    if rows and run.outcome == "ok":
+    if rows and run.outcome in {"ok", *(row.outcome for row in rows)}:
         return rows
+    if part and not run.results and run.outcome == "ok":
+        return []  # a scout, which only finds the rates of other runs
     return [*rows, _of_results(common, run)]
 
 

@@ -24,10 +24,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "compare": "compare:compare",
         "plan": "plans:plan",
         "run": "run:run",
-        "sweep": "sweep:sweep",
         "limit": "limit:limit",
-        "scale": "scale:scale",
-        "vary": "sweep:vary",
     },
     "Watch and steer": {
         "live": "live:live",
@@ -50,6 +47,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "images": "setup:images",
         "completion": "setup:completion",
     },
+}
+
+# Commands of earlier versions → the command that replaces each. The next release drops them.
+REPLACED = {
+    "sweep": "./race compare ENGINE... --plan sweep --load RATE,RATE...",
+    "vary": "./race compare 'ENGINE[SETTING=VALUE|VALUE]' --plan vary --load RATE",
+    "scale": "./race compare 'ENGINE[ENGINE_REPLICAS=1|2|4]' --plan scale --load RATE",
 }
 
 
@@ -77,7 +81,14 @@ class Race(Command, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """For an unknown command, raise an error that suggests similar ones."""
+        """For an unknown command, raise an error that suggests similar ones, or the command that
+        replaces it."""
+        if (old := args[0]) in REPLACED:
+            raise click.UsageError(
+                f"There is no command {old!r} any more, since plans replace it (docs/plans.md):"
+                f" {REPLACED[old]}",
+                ctx=ctx,
+            )
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
         return super().resolve_command(ctx, args)
@@ -106,10 +117,9 @@ def race() -> None:
         ./race engines                           the engines that can be raced, and their settings
         ./race compare dh pg --quick             which engine is better, by how much, how certain
         ./race plan quick dh pg                  what a plan does, and how long it takes
-        ./race sweep dh flink --rates 500,5k     several engines at several rates
+        ./race compare dh flink --plan sweep     several engines at several rates
         ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          capacity, and the highest sustainable rate
-        ./race scale flink --replicas 1,2,4      how its capacity grows with replicas
         ./race report logs/*_sweep               tables and a page of runs
         ./race up dh                             start the stack and leave it running
         ./race down                              stop the running stack

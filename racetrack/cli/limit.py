@@ -1,36 +1,37 @@
-"""`./race limit`: searches for the capacity and the highest sustainable rate of engines."""
+"""`./race limit`: searches for the capacity and the highest sustained rates of engines."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.compare import carry_out, outcome_code, show
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
-    ENGINES,
     POSITIVE_S,
     WORKLOAD_OPTION,
     Duration,
     Rate,
+    errors_to_exit_codes,
     guarded,
     load_settings,
-    say_error,
+    resume_option,
 )
-from racetrack.errors import RacetrackError
-from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
-    from racetrack.run.capacity_search import CapacitySearch
-    from racetrack.terminal import Screen
+    from racetrack.analysis.table import Row
+    from racetrack.plan.model import Phase
+
+PLAN = "limit"
 
 
 @click.command(cls=MeasuringCommand)
-@click.argument("names", metavar="ENGINE...", nargs=-1, required=True, type=ENGINES)
+@click.argument("names", metavar="ENGINE...", nargs=-1)
 @click.option(
-    "--repeat",
+    "--repeats",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
 @click.option(
     "--warm-up",
     type=Duration(POSITIVE_S),
-    default="120s",
-    show_default=True,
-    help="Longest time to wait until CPU time per event is flat, while Java compiles its code.",
+    help="Longest time to wait until CPU time per event is flat, while Java compiles its code; by"
+    " default 120s.",
 )
 @click.option(
     "--bound",
@@ -61,24 +61,24 @@ if TYPE_CHECKING:
 @click.option(
     "--within",
     type=Duration(60),
-    default="15m",
-    show_default=True,
-    help="Time limit for one search, such as 25m. No rate trial is begun that would end later.",
+    help="Time limit for one search, such as 25m; by default 15m. No trial is begun that would end"
+    " later.",
 )
 @WORKLOAD_OPTION
+@resume_option("runs of searches that were interrupted")
 @output_options
 @gate_options
 def limit(
     names: tuple[str, ...],
-    repeat: int,
+    repeats: int,
     start: int | None,
-    warm_up: float,
+    warm_up: float | None,
     bounds: tuple[float, ...],
-    within: float,
+    within: float | None,
     workload: str | None,
+    resume: Path | None,
     output: Output,
     gate: Gate,
-    make_search: "Callable[..., CapacitySearch] | None" = None,
 ) -> None:
     """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
@@ -86,65 +86,78 @@ def limit(
     that the backlog stays at 5 to 30 s of work. When the backlog has been worked off, the search
     tries 0.95 of the capacity, 0.90, and so on, for 90 s each, until the 99th percentile of the
     lag stays within each bound. The exit code is 1 if there was no time to find each of these rates
-    to 0.05 of the capacity.
+    to 0.05 of the capacity. This is the plan `limit` (docs/plans.md).
 
     \b
     Examples:
         ./race limit dh
-        ./race limit dh flink --repeat 3
+        ./race limit dh flink --repeats 3
         ./race limit flink --within 25m
         ./race limit dh --bound 500ms --bound 2s
+        ./race limit --resume logs/2026.11.26.05.10.00_UTC_limit
         ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
+    if bool(names) == bool(resume):
+        raise click.UsageError("Name engines, or a search to --resume.")
     from racetrack.analysis import table
-    from racetrack.engines import find_engine
-    from racetrack.report.render import document
-    from racetrack.report.sheet import sheet
-    from racetrack.run.capacity_search import CapacitySearch
-    from racetrack.run.checks import require_raced_on
-    from racetrack.run.trials import DURATIONS
+    from racetrack.cli.plans import read_named
+    from racetrack.plan.resolve import Options, resolve
+    from racetrack.run.phases import SEARCH
 
-    search, screen = make_search or CapacitySearch, output.screen()
-    bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
-    durations = replace(DURATIONS, warm_up_most_s=warm_up, within_s=within, bounds_ms=bounds_ms)
+    planned = None
+    if names:
+        with errors_to_exit_codes():
+            plan = read_named(PLAN)
+            changed = [_with(phase, start, warm_up, bounds, within) for phase in plan.phases]
+            options = Options(names, (), repeats, None, workload)
+            planned = resolve(plan.model_copy(update={"phases": tuple(changed)}), PLAN, options)
+    screen = output.screen()
     with guarded(screen) as guard:
-        settings = load_settings(workload)
-        for name in names:
-            require_raced_on(find_engine(name), settings)
-        with machine_lock():
-            planned = names * repeat
-            screen.say(
-                f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
-                f" {within / 60:g} minutes at most, or the time of two saturated runs if that"
-                " is longer, plus the time to repeat windows that are void."
-            )
-            made, codes = [], []
-            for number, name in enumerate(planned, start=1):
-                if len(planned) > 1:
-                    screen.heading(f"== search {number} of {len(planned)}: {name}")
-                made.append(search(name, settings, screen, guard, durations, start))
-                codes.append(_found(made[-1], screen))
-            found = table.read([each.folder for each in made])
-            if len(planned) > 1:
-                output.show(sheet(found, "searches"))
-            else:
-                output.write(document(sheet(found, "searches")))
-            codes.append(gate.exit_code(found.rows, screen))
-    sys.exit(next(filter(None, codes), 0))
+        load_settings()
+        folder, record = carry_out(planned, resume, output, gate, guard)
+        failed = show(folder, record, output, gate)
+        rows = table.read([folder]).rows
+        for line in _results(rows):
+            screen.heading(line)
+    is_open = any(row.at_least for row in rows if row.window == SEARCH)
+    sys.exit(failed or outcome_code(record) or int(is_open))
 
 
-def _found(search: "CapacitySearch", screen: "Screen") -> int:
-    """Run a search and print its result. Return its exit code. An error ends only this search."""
-    from racetrack.analysis.outcome import exit_code
-    from racetrack.results.folder import shown
-    from racetrack.run.search_texts import describe_search
+def _results(rows: "Sequence[Row]") -> Iterator[str]:
+    """Yield lines with the result of each search: the capacity with an interval from its batches,
+    and the rates."""
+    from racetrack.analysis import capacity
+    from racetrack.run.phases import SATURATION, SEARCH
 
-    try:
-        found = search.run()
-    except RacetrackError as error:
-        say_error(error)
-        return error.exit_code
-    for line in describe_search(found):
-        screen.heading(line)
-    screen.say(f"  {shown(search.folder)}")
-    return exit_code(found.outcome)
+    for row in rows:
+        if row.window != SEARCH:
+            continue
+        folders = [
+            each.folder
+            for each in rows
+            if (each.variant, each.repeat, each.window) == (row.variant, row.repeat, SATURATION)
+            and each.outcome == "ok"
+            and each.folder
+        ]
+        if found := capacity.of_folders(folders, SATURATION):
+            interval = f"{found.low:,.0f} to {found.high:,.0f}"
+            yield f"{row.variant}: capacity {found.per_s:,.0f}/s ({interval})"
+        yield f"{row.variant}: {row.remark}"
+
+
+def _with(
+    phase: "Phase",
+    start: int | None,
+    warm_up_s: float | None,
+    bounds_s: tuple[float, ...],
+    within_s: float | None,
+) -> "Phase":
+    """Return a phase with the durations, rates and bounds that the options give."""
+    from racetrack.plan.model import Search, WarmUp
+
+    of_warm_up = {"start": start, "for_s": warm_up_s}
+    of_search = {"bounds_s": tuple(sorted(set(bounds_s))) or None, "within_s": within_s}
+    of = of_warm_up if isinstance(phase, WarmUp) else of_search
+    if not isinstance(phase, WarmUp | Search):
+        return phase
+    return phase.model_copy(update={key: value for key, value in of.items() if value})

@@ -74,6 +74,10 @@ def _seconds(value: object) -> object:
     return units.parse_duration_s(value) if isinstance(value, str) else value
 
 
+def _rate(value: object) -> object:
+    return units.parse_rate(value) if isinstance(value, str) else value
+
+
 def _of_variants(value: object) -> object:
     if isinstance(value, str):
         variants.parse(value)
@@ -93,6 +97,7 @@ def _settings(value: object) -> object:
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Positive = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 LoadText = Annotated[str, BeforeValidator(_load_text)]
+RateText = Annotated[int, BeforeValidator(_rate)]
 VariantText = Annotated[str, BeforeValidator(_of_variants)]
 SettingsByName = Annotated[dict[str, str], BeforeValidator(_settings)]
 
@@ -110,14 +115,23 @@ class Top(PlanModel):
     every_s: Positive = Field(alias="every")
 
 
-class WarmUp(PlanModel):
-    """Warm-up at the lowest or highest load of the run, or saturated, for at most this long."""
+class PhaseModel(PlanModel):
+    """Base of phases. With `fresh`, a phase and those after it are on a fresh stack, and may use
+    the capacity that the phases before them measured."""
+
+    fresh: bool = False
+
+
+class WarmUp(PhaseModel):
+    """Warm-up at the lowest or highest load of the run, or saturated, for at most this long.
+    Saturation begins with the rate `start`."""
 
     for_s: Positive = Field(alias="warm_up")
     at: Literal["lowest", "highest", "saturation"]
+    start: RateText = Field(default=1_000, ge=1)
 
 
-class Window(PlanModel):
+class Window(PhaseModel):
     """A window at each of the loads, after settling. With `top`, the window may be extended until
     the verdict is decided, and faults may be injected."""
 
@@ -141,7 +155,7 @@ class Window(PlanModel):
         return self
 
 
-class Saturate(PlanModel):
+class Saturate(PhaseModel):
     """A window at saturation, once the engine has had a backlog for `hold`."""
 
     for_s: Positive = Field(alias="saturate")
@@ -149,8 +163,10 @@ class Saturate(PlanModel):
     batch_s: Positive = Field(default=30.0, alias="batch")
 
 
-class Search(PlanModel):
-    """Search for the highest rates at which the lag stays within bounds, on a fresh stack."""
+class Search(PhaseModel):
+    """Search for the highest rates at which the lag stays within bounds, by trials at shares of a
+    capacity measured before. No trial begins that would end the run later than `within` after the
+    start of its first stack."""
 
     bounds_s: tuple[Positive, ...] = Field(alias="search", min_length=1)
     trial_s: Positive = Field(default=90.0, alias="trial")
@@ -158,7 +174,7 @@ class Search(PlanModel):
     within_s: Positive = Field(default=900.0, alias="within")
 
 
-class Verify(PlanModel):
+class Verify(PhaseModel):
     """Comparison of every view with its sources, at the end of a run."""
 
     verify: Literal[True]
@@ -230,6 +246,7 @@ class Plan(PlanModel):
     heap_share: float | None = Field(default=None, gt=0, lt=1)
     baseline: Literal["", "first"] = ""
     reference: str = ""
+    note: str = ""
 
     @property
     def all_variants(self) -> tuple[PlannedVariant, ...]:

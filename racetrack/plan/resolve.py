@@ -28,6 +28,7 @@ from racetrack.plan.model import (
     Window,
     load_of,
 )
+from racetrack.stack import applicability
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
@@ -70,18 +71,41 @@ class Options:
 
 
 class Cell(PlanModel):
-    """A run on a fresh stack. `settings` override those of `.env` and of the environment."""
+    """A run on a fresh stack. `settings` override those of `.env` and of the environment; `own` are
+    the names of those by which its variant differs from others. If phases ask for a fresh stack,
+    runs of the same variant and repeat follow each other, with rising numbers `leg`."""
 
     variant: str
     engine: str
     repeat: int
     settings: dict[str, str]
+    own: tuple[str, ...] = ()
     phases: tuple[Phase, ...]
+    leg: int = 1
     disturb: float = 0.0
 
     def __str__(self) -> str:
         at = f" at {self.loads[0]}" if self.is_single else ""
-        return f"{self.variant}{at}, repeat {self.repeat}"
+        leg = f", stack {self.leg}" if self.leg > 1 else ""
+        return f"{self.variant}{at}, repeat {self.repeat}{leg}"
+
+    def follows(self, other: "Cell") -> bool:
+        """Return whether this run may use what another one, on an earlier stack, measured."""
+        is_same = (self.variant, self.repeat) == (other.variant, other.repeat)
+        return is_same and self.leg > other.leg
+
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether a phase refers to a capacity that no phase before it measures."""
+        for phase in self.phases:
+            if isinstance(phase, Saturate):
+                return False
+            if isinstance(phase, Search):
+                return True
+            loads = map(load_of, phase.loads) if isinstance(phase, Window) else ()
+            if any(load.share and not load.is_common for load in loads):
+                return True
+        return False
 
     @property
     def loads(self) -> tuple[str, ...]:
@@ -109,7 +133,7 @@ class Cell(PlanModel):
     def estimated_s(self) -> float:
         """Estimated duration in seconds."""
         is_saturated = any(isinstance(p, WarmUp) and p.at == "saturation" for p in self.phases)
-        return START_AND_STOP_S + sum(_phase_s(phase, is_saturated) for phase in self.phases)
+        return START_AND_STOP_S + sum(phase_s(phase, is_saturated) for phase in self.phases)
 
 
 class ResolvedPlan(PlanModel):
@@ -125,6 +149,7 @@ class ResolvedPlan(PlanModel):
     baseline: str = ""
     reference: str = ""
     workload: str = ""
+    note: str = ""
     remarks: tuple[str, ...] = ()
 
     @property
@@ -190,6 +215,7 @@ def resolve(
         baseline=plan.baseline and variants[0].label,
         reference=plan.reference,
         workload=config.load(variants[0].settings).workload,
+        note=plan.note,
         remarks=tuple(remarks),
     )
 
@@ -215,6 +241,14 @@ def describe(plan: ResolvedPlan) -> list[str]:
     order = [str(cell) for cell in plan.cells]
     shown = "; ".join(order[:12]) + (f"; and {runs - 12} more" if runs > 12 else "")
     return [*lines, f"  order: {shown}", *(f"  {remark}" for remark in plan.remarks)]
+
+
+def conditions(plan: ResolvedPlan) -> list[str]:
+    """Return lines on the conditions under which the figures of a plan were measured."""
+    repeats = f"{plan.repeats} repeats" if plan.repeats > 1 else "one run"
+    how = f"{repeats} of each {plan.fresh} on fresh stacks"
+    lines = [f"Plan {plan.name}: {how}; order by seed {plan.seed}."]
+    return [*lines, *filter(None, [plan.note]), *(f"{remark}." for remark in plan.remarks)]
 
 
 def _by_phases(plan: ResolvedPlan) -> dict[tuple[str, ...], list[str]]:
@@ -254,7 +288,9 @@ def _duration(seconds: float) -> str:
     return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
-def _phase_s(phase: Phase, is_saturated: bool) -> float:
+def phase_s(phase: Phase, is_saturated: bool = False) -> float:
+    """Return the estimated duration of a phase in seconds; `is_saturated` if a warm-up before it
+    has saturated the engine."""
     match phase:
         case WarmUp():
             return phase.for_s
@@ -378,10 +414,18 @@ def _give_settings(
     if heaps:
         share = f"{100 * (plan.heap_share or 0):.0f} % of the machine's memory"
         sizes = ", ".join(f"{name}={value}" for name, value in heaps.items())
-        remarks.append(f"heaps are {share}: {sizes}")
+        remarks.append(f"Heaps are {share}: {sizes}")
     remarks += _share_partitions(variants, given)
+    reads = {_load(each, each.settings).reads_per_second for each in variants} - {0}
+    if reads and READS in plan.settings:
+        remarks.append(
+            f"A client read the views {' or '.join(map(str, sorted(reads)))} times a second, since"
+            " an engine that computes only on reads would do nothing otherwise; --no-reads turns"
+            " that off"
+        )
     for variant in variants:
         settings = _load(variant, variant.settings)
+        _require_effective(variant, settings)
         saturates = any(
             isinstance(p, Saturate | Search) for p in variant.planned.phases or plan.phases
         )
@@ -389,6 +433,23 @@ def _give_settings(
             kept = int(memory_bytes * KEPT_OF_MEMORY / settings.pageviews_partitions)
             variant.settings[RETENTION] = str(kept)
     return remarks
+
+
+def _require_effective(variant: _Variant, settings: config.Settings) -> None:
+    """Check that the settings of a variant are of its engine and its workload.
+
+    Raises:
+        UsageError: one is not, so it would have no effect.
+    """
+    of_others = config.of_other_engines(*variant.engine.split(plugins.JOIN))
+    for name in variant.own:
+        if name.lower() in of_others:
+            raise UsageError(f"{variant.label}: {name} is a setting of another engine.")
+        if (of := applicability.workload_of(name)) not in ("", settings.workload):
+            raise UsageError(
+                f"{variant.label}: {name} has no effect: it is a setting of the workload {of}. Add"
+                f" --workload {of}, or choose another setting."
+            )
 
 
 def _load(variant: _Variant, settings: Mapping[str, str]) -> config.Settings:
@@ -446,7 +507,11 @@ def _share_partitions(variants: Sequence[_Variant], given: Collection[str]) -> l
     partitions = shareable(_load(variants[0], variants[0].settings).pageviews_partitions, replicas)
     for variant in variants:
         variant.settings[PARTITIONS] = str(partitions)
-    return [f"{partitions} partitions, so that replicas can share them"]
+    uneven = [str(each) for each in sorted(replicas) if partitions % each]
+    if not uneven:
+        return [f"{partitions} partitions, shared equally by the replicas"]
+    which = f"which {' or '.join(uneven)} replicas can't share equally"
+    return [f"{partitions} partitions, {which}; that lowers their capacity"]
 
 
 def shareable(partitions: int, replicas: Collection[int]) -> int:
@@ -464,6 +529,8 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
     has_capacity = plan.scout
     for number, phase in enumerate(variant.planned.phases or plan.phases, start=1):
         has_capacity = has_capacity or isinstance(phase, Saturate)
+        if isinstance(phase, Search) and not any(isinstance(each, Saturate) for each in phases):
+            raise UsageError(f"{name}: phase[{number}].search needs a phase `saturate` before it.")
         if not isinstance(phase, Window):
             phases.append(phase)
             continue
@@ -473,7 +540,7 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
             load = load_of(text)
             if load.is_common and not plan.scout:
                 raise UsageError(f"{where} needs `scout = true`.")
-            if load.share and not has_capacity:
+            if load.share and not load.is_common and not has_capacity:
                 raise UsageError(f"{where} needs `scout = true`, or a phase `saturate` before it.")
             if load.profile and not phase.top:
                 raise UsageError(f"{where}: a profile needs `top`.")
@@ -506,8 +573,19 @@ def _cells(variants: Sequence[_Variant], plan: Plan, repeats: int, seed: int) ->
         elif plan.order == "alternating":
             first = list(dict.fromkeys(text for _, text in runs))
             runs.sort(key=lambda run: first.index(run[1]))
-        cells += [_cell(variant, text, repeat, seed) for variant, text in runs]
+        for variant, text in runs:
+            cells += _legs(_cell(variant, text, repeat, seed))
     return cells
+
+
+def _legs(cell: Cell) -> list[Cell]:
+    """Return a run as one run for each fresh stack."""
+    starts = [n for n, phase in enumerate(cell.phases) if n == 0 or phase.fresh]
+    ends = [*starts[1:], len(cell.phases)]
+    return [
+        cell.model_copy(update={"phases": cell.phases[start:end], "leg": leg})
+        for leg, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
+    ]
 
 
 def _fresh_for(variant: _Variant, plan: Plan) -> tuple[str | None, ...]:
@@ -523,6 +601,7 @@ def _cell(variant: _Variant, text: str | None, repeat: int, seed: int) -> Cell:
         engine=variant.engine,
         repeat=repeat,
         settings=variant.settings,
+        own=tuple(variant.own),
         phases=tuple(_ordered(phase, variant, text, repeat, seed) for phase in variant.phases),
         disturb=variant.planned.disturb,
     )

@@ -15,8 +15,9 @@ from racetrack.errors import UsageError
 from racetrack.metrics import significant
 from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
+from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
-from racetrack.results.folder import read_plan, read_run
+from racetrack.results.folder import read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
@@ -26,16 +27,12 @@ from racetrack.results.published import (
     ViewCheck,
     WindowResult,
 )
-from racetrack.results.repeats import COMPARISON_FILE, ComparisonRecord
 from racetrack.results.run import RunArguments, RunRecord
-from racetrack.results.sweep import Sweep
 from racetrack.results.verification import ViewStatus
 
 RAW_PATTERNS = (
     "run.json",
-    "sweep.json",
-    "limit.json",
-    "comparison.json",
+    EXPERIMENT_FILE,
     "*.csv",
     "*_sample_dt.log",
     "top_samples.log",
@@ -286,11 +283,11 @@ def _raw_folders(material: Material) -> set[Path]:
 
 
 def _plans(material: Material) -> list[Path]:
-    """Return the folders with the records of plans from which the rows come."""
+    """Return the folders of the experiments from which the rows come."""
     beside = {
         row.folder.parent / row.experiment for row in material.rows if row.folder and row.experiment
     }
-    return sorted(path for path in beside if path.is_dir())
+    return sorted(path for path in beside if (path / EXPERIMENT_FILE).is_file())
 
 
 def raw_data(folders: Sequence[Path]) -> RawData:
@@ -316,39 +313,22 @@ def _sha256(path: Path) -> str:
 
 def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:
     """Return the commands that repeat the measurements with these settings."""
-    plans = [_command_of(path, settings, material.first.engine) for path in _plans(material)]
+    planned = [_command_of(path, settings) for path in _plans(material)]
     single = [
         f"{_prefix(settings)}./race run {material.first.engine} {_options(record.arguments)}"
         for path, record in material.records.items()
         if record.arguments
         and not any(row.experiment for row in material.rows if row.folder == path)
     ]
-    return tuple(dict.fromkeys([*plans, *single]))
+    return tuple(dict.fromkeys([*planned, *single]))
 
 
-def _command_of(folder: Path, settings: Mapping[str, Scalar], engine: str) -> str:
-    """Return the command of a plan. A comparison sets heaps, reads and tracer events itself."""
-    if (folder / "sweep.json").is_file():
-        sweep = read_plan(folder, Sweep)
-        rates = ",".join(map(str, sweep.rates))
-        options = f"--rates {rates} --repeat {sweep.repeat} --settle {sweep.wait_s:g}s"
-        verify = " --verify" if sweep.verify else ""
-        return f"{_prefix(settings)}./race sweep {' '.join(sweep.engines)} {options}{verify}"
-    if (folder / "limit.json").is_file():
-        return f"{_prefix(settings)}./race limit {engine}"
-    if not (folder / COMPARISON_FILE).is_file():
-        return f"{_prefix(settings)}./race scale {engine}"
-    record = read_plan(folder, ComparisonRecord)
-    own = record.settings.get(engine, {})
-    given = {name: value for name, value in settings.items() if name.upper() not in own}
-    words = [
-        f"./race compare {' '.join(record.engines)}",
-        *(["--quick"] if record.is_quick else []),
-        f"--rates {','.join(map(str, record.rates))} --repeats {record.repeats}",
-        *([] if record.reads_per_s else ["--no-reads"]),
-        *([f"--workload {record.workload}"] if "workload" in settings else []),
-    ]
-    return _prefix(given) + " ".join(words)
+def _command_of(folder: Path, settings: Mapping[str, Scalar]) -> str:
+    """Return the command of an experiment, with the settings that its plan does not give."""
+    record = read_experiment(folder)
+    of_plan = {name for cell in record.plan["cells"] for name in cell["settings"]}
+    given = {name: value for name, value in settings.items() if name.upper() not in of_plan}
+    return _prefix(given) + record.command
 
 
 def _prefix(settings: Mapping[str, Scalar]) -> str:

@@ -1,14 +1,18 @@
-"""The table of the experiment of 2022, with the results of a machine beside it."""
+"""A table of results from elsewhere, such as the experiment of 2022, with the results of a machine
+beside it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 from racetrack.analysis.table import HARNESS_VERSIONS, Row, Table
+from racetrack.errors import UsageError
 from racetrack.metrics import ACHIEVED, METRICS
+from racetrack.plan.model import PLANS
 from racetrack.results.folder import read_run
-from racetrack.results.sweep import Article
 from racetrack.terminal import as_text
 
 WIDTH = 110
@@ -16,12 +20,44 @@ WIDTH = 110
 COLUMNS = {"cpu_mean_pct": "top_cpu_mean_pct", "rss_max_gib": "rss_max_gib"}
 
 
-def beside_reference(article: Article, table: Table) -> list[str]:
+class ReferenceResult(BaseModel):
+    """An entry in the table: mean CPU in percent of a core, and largest memory in GiB."""
+
+    engine: str
+    pageviews_per_s: int
+    cpu_mean_pct: float
+    rss_max_gib: float
+    note: str = ""
+
+
+class Reference(BaseModel):
+    """A table of results, with the machine on which they were measured."""
+
+    title: str
+    machine: str
+    notes: tuple[str, ...]
+    results: tuple[ReferenceResult, ...]
+
+
+def read_reference(name: str) -> Reference:
+    """Read the reference of a plan: a file in the folder of the plans, or with a path of its own.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    file = PLANS / Path(name).expanduser()
+    try:
+        return Reference.model_validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as error:
+        raise UsageError(f"The reference {file} can't be read: {error}") from error
+
+
+def beside_reference(article: Reference, table: Table) -> list[str]:
     """Return the reference's table next to the rows of a table, with machines and versions."""
     return [*_table(article, table), "", *_footer(article, table)]
 
 
-def _table(article: Article, table: Table) -> list[str]:
+def _table(article: Reference, table: Table) -> list[str]:
     own = {(row.engine, row.load.per_s): row for row in table.rows if row.load}
     grid = RichTable(
         "pageviews/s", "engine", title=f"{article.title}, and here", title_justify="left"
@@ -61,7 +97,7 @@ def _verdict_here(row: Row | None) -> str:
     return row.verdict if row.outcome == "ok" else row.outcome
 
 
-def _footer(article: Article, table: Table) -> Iterator[str]:
+def _footer(article: Reference, table: Table) -> Iterator[str]:
     yield f"2022: {article.machine}."
     for place in table.places:
         yield f"here: {place}."

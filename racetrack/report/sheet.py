@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from racetrack.analysis.claims import (
-    WIDEST,
     Claim,
     Estimate,
     Key,
@@ -18,11 +17,12 @@ from racetrack.analysis.claims import (
     by_place,
     claims,
     estimates,
+    is_resolved,
     ratios,
 )
 from racetrack.analysis.intervals import Ratio
 from racetrack.analysis.table import Load, Place, Row, Table
-from racetrack.metrics import AT_RATE, OVERALL, QUESTIONS, Metric, metric_of, significant
+from racetrack.metrics import AT_RATE, CAPACITY, OVERALL, QUESTIONS, Metric, metric_of, significant
 
 WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 MOST_PLACES = 3
@@ -193,7 +193,7 @@ def format_ratio(ratio: Ratio) -> str:
     """Format a ratio with both ends of its interval, if repeats resolve it."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2f}"
-    if ratio.high > WIDEST * ratio.low:
+    if not is_resolved(ratio):
         return f"{ratio.ratio:.2g} ({NOT_RESOLVED})"
     return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
@@ -307,7 +307,7 @@ def _bounds(rows: Sequence[Row]) -> list[Note]:
     texts = [
         f"`{row.variant}` gets further than its capacity says: {row.remark}"
         for row in rows
-        if row.at_least and row.remark
+        if CAPACITY.key in row.at_least and row.remark
     ]
     return [Note(text) for text in dict.fromkeys(texts)]
 

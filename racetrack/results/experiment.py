@@ -29,6 +29,7 @@ class ExperimentRun(StrictModel):
     outcome: str | None = Field(
         default=None, description="Outcome of the run; null if it has not ended."
     )
+    took_s: float = Field(default=0.0, description="Seconds it took, without void windows.")
 
     def __str__(self) -> str:
         at = f" at {self.loads[0]}" if len(self.loads) == 1 else ""

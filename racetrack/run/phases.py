@@ -1,49 +1,65 @@
-"""Phases of a planned run on one fresh stack: warm-up, windows at loads, saturation. Each window is
-written into `run.json` as soon as it was measured."""
+"""Phases of a planned run on one fresh stack: warm-up, windows at loads, saturation, and the search
+for sustained rates. Each window is written into `run.json` as soon as it was measured."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from racetrack import terminal
 from racetrack.analysis import figures, outcome, raw, windows
+from racetrack.analysis.capacity import MeasuredWork
+from racetrack.analysis.curves import Curves
+from racetrack.analysis.lag import age
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
-from racetrack.analysis.table import Row, rows_of
+from racetrack.analysis.table import Row, is_offered, rows_of
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
-from racetrack.metrics import CAPACITY
+from racetrack.metrics import CAPACITY, LAG_P99, VIEW_LAG_P99, sustained
 from racetrack.plan.model import Load as PlannedLoad
-from racetrack.plan.model import Saturate, WarmUp, Window, load_of
-from racetrack.plan.resolve import Cell
+from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
+from racetrack.plan.resolve import Cell, phase_s
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import Measured, RunArguments, WindowRecord, is_void
 from racetrack.results.run import Window as Interval
-from racetrack.run import trials
+from racetrack.run.descent import (
+    QUANTILE,
+    Descent,
+    Sustained,
+    Trial,
+    TrialResult,
+    effective_bound_ms,
+)
 from racetrack.run.lifecycle import repeat_while_void
-from racetrack.run.loads import Load, MeasuredWork
-from racetrack.run.trials import PhaseDurations, Saturation
+from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Load, Saturation, drain
 from racetrack.terminal import Screen
 
-SATURATION = "saturation"
+SATURATION, SEARCH = "saturation", "search"
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
 # at that rate.
 BACKLOG_S = 5.0
+# Saturation, and the measurement of the update interval, begin with a low rate for this long.
+LOW_S = 10.0
 # A scout measures the throughput of its last SCOUT_S, after at most SCOUT_MOST_S.
-SCOUT_S, SCOUT_MOST_S, LOOK_S = 10.0, 40.0, 2.0
-
-BRIEFLY = Saturate(saturate=SCOUT_S, hold=0.0, batch=SCOUT_S)
+SCOUT_S, SCOUT_MOST_S, SCOUT_LOW_S = 10.0, 40.0, 2.0
+# The lag is not checked more often, because each check reads all rows recorded so far.
+CHECK_LAG_EVERY_S = 10.0
+# Estimated time to drain the backlog before a trial.
+DRAIN_S = 20.0
 
 OnRow = Callable[[Row], None]
 
 
 @dataclass(frozen=True)
 class PlannedWindow:
-    """A window of a run: a load, or saturation if `load` is None. `per_s` is None while the
+    """A window of a run: a load, or a whole phase if `load` is None. `per_s` is None while the
     capacity to which a share refers is unknown."""
 
-    phase: Window | Saturate
+    phase: Window | Saturate | Search
     load: PlannedLoad | None = None
     per_s: int | None = None
 
@@ -56,8 +72,19 @@ class PlannedWindow:
     def name(self) -> str:
         """Name, unique in the run."""
         if self.load is None:
-            return SATURATION
+            return SATURATION if isinstance(self.phase, Saturate) else SEARCH
         return str(TableLoad(self.per_s or 0, self.share))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a run before it starts: windows that earlier folders of it contain, by name;
+    the window at saturation on an earlier stack; and when its first stack was started (monotonic
+    clock), as if it had not been interrupted."""
+
+    windows: Mapping[str, WindowRecord]
+    capacity: WindowRecord | None = None
+    since_s: float = 0.0
 
 
 def planned_windows(
@@ -67,18 +94,28 @@ def planned_windows(
     the slowest. Shares of the slowest that come to the same rate count once."""
     planned: dict[str, PlannedWindow] = {}
     for phase in cell.phases:
-        if isinstance(phase, Saturate):
-            planned.setdefault(SATURATION, PlannedWindow(phase))
-        for load in map(load_of, phase.loads if isinstance(phase, Window) else ()):
-            per_s = load.per_s
-            if load.share and load.is_common and slowest_per_s:
-                per_s = rounded_down(load.share * slowest_per_s)
-            elif load.share and not load.is_common and own_per_s:
-                per_s = max(1, round(load.share * own_per_s))
-            assert isinstance(phase, Window)  # noqa: S101
-            window = PlannedWindow(phase, load, per_s)
-            planned.setdefault(window.name, window)
+        if isinstance(phase, Saturate | Search):
+            whole = PlannedWindow(phase)
+            planned.setdefault(whole.name, whole)
+        if isinstance(phase, Window):
+            for load in map(load_of, phase.loads):
+                per_s = _rate(load, own_per_s, slowest_per_s)
+                window = PlannedWindow(phase, load, per_s)
+                planned.setdefault(window.name, window)
     return list(planned.values())
+
+
+def _rate(load: PlannedLoad, own_per_s: float | None, slowest_per_s: float | None) -> int | None:
+    if load.share and load.is_common and slowest_per_s:
+        return rounded_down(load.share * slowest_per_s)
+    if load.share and not load.is_common and own_per_s:
+        return share_of(own_per_s, load.share)
+    return load.per_s
+
+
+def share_of(per_s: float, share: float) -> int:
+    """Return the rate that is a share of a capacity."""
+    return max(1, round(share * per_s))
 
 
 def rounded_down(per_s: float) -> int:
@@ -112,13 +149,13 @@ def keep_failed(
 
 
 class PhaseRun:
-    """The phases of one run. `known` are windows that earlier folders of the same run contain."""
+    """The phases of one run on one stack."""
 
     def __init__(
         self,
         cell: Cell,
         planned: Sequence[PlannedWindow],
-        known: Mapping[str, WindowRecord],
+        known: Known,
         load: Load,
         folder: RunFolder,
         settings: Settings,
@@ -126,11 +163,14 @@ class PhaseRun:
         guard: terminal.Guard,
         on_row: OnRow,
     ) -> None:
-        self._cell, self._planned, self._known = cell, planned, dict(known)
+        self._cell, self._planned = cell, planned
+        self._known, self._earlier, self._since_s = dict(known.windows), known, known.since_s
         self._load, self._session, self._folder = load, load.session, folder
         self._clock = load.session.clock
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
+        self._cold = ""  # why the engine may not be warm
+        self.void_s = 0.0  # time spent on void windows
 
     def carry_out(self) -> None:
         """Warm up, and measure the windows that are not known, in the order of the plan.
@@ -139,11 +179,10 @@ class PhaseRun:
             RacetrackError: a component of the stack failed.
         """
         for phase in self._cell.phases:
-            mine = [window for window in self._planned if window.phase is phase]
             if isinstance(phase, WarmUp):
                 self._warm_up(phase)
-            for window in mine:
-                if window.name not in self._known:
+            for window in self._planned:
+                if window.phase is phase and window.name not in self._known:
                     self._measure(window)
 
     def scout(self) -> float:
@@ -152,44 +191,46 @@ class PhaseRun:
         Raises:
             RacetrackError: the engine was not saturated, or a component of the stack failed.
         """
-        durations = _durations(BRIEFLY, SCOUT_MOST_S)
-        Saturation(self._load, self._folder.path, self._load.start_per_s, durations).warm_up()
-        return self._work_of_last(SCOUT_S, _batch_s(self._cell)).work.per_s
+        saturation = Saturation(self._load, self._folder.path)
+        saturation.warm_up(SCOUT_MOST_S, SCOUT_LOW_S, SCOUT_S)
+        phases = [phase for phase in self._cell.phases if isinstance(phase, Saturate)]
+        batch_s = phases[0].batch_s if phases else SCOUT_S
+        return self._work_of_last(SCOUT_S, batch_s).work.per_s
 
     def _warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
-            self._saturate_from(self._load.start_per_s, phase.for_s).warm_up()
+            warm = self._saturate_from(phase.start).warm_up(phase.for_s, LOW_S)
+            cold = f"CPU time per event was not flat after {warm.took_s:.0f} s of warm-up"
+            self._cold = "" if warm.is_warm else cold
             return
         rates = self._rates()
-        rate = min(rates) if phase.at == "lowest" else max(rates)
-        self._load.set_rate(rate)
+        self._load.set_rate(min(rates) if phase.at == "lowest" else max(rates))
         self._session.watch(phase.for_s, "warming up")
 
     def _rates(self) -> list[int]:
         rates = [window.per_s for window in self._planned if window.per_s is not None]
-        return rates or [self._load.start_per_s]
+        return rates or [LOW_PER_S]
 
-    def _saturate_from(self, start_per_s: int, warm_up_s: float = SCOUT_MOST_S) -> Saturation:
+    def _saturate_from(self, start_per_s: int) -> Saturation:
         """Return the saturation of this run, which continues one that a warm-up began."""
         if not self._saturation:
-            phases = [phase for phase in self._cell.phases if isinstance(phase, Saturate)]
-            phase = next(iter(phases), BRIEFLY)
-            self._saturation = Saturation(
-                self._load, self._folder.path, start_per_s, _durations(phase, warm_up_s)
-            )
+            self._saturation = Saturation(self._load, self._folder.path, start_per_s)
         return self._saturation
 
     def _measure(self, window: PlannedWindow) -> None:
-        if isinstance(window.phase, Saturate):
-            self._repeated(partial(self._at_saturation, window, window.phase))
-            return
         phase = window.phase
+        if isinstance(phase, Saturate):
+            self._repeated(partial(self._at_saturation, window, phase))
+            return
         capacity = self._capacity_before(phase)
         own_per_s = capacity.figures.get(CAPACITY.key) if capacity else None
+        if isinstance(phase, Search):
+            self._search(phase, _required(own_per_s, window))
+            return
         if window.per_s is None:
-            if own_per_s is None:
-                raise RacetrackError(f"{window.name}: the engine's capacity is unknown.")
-            window = replace(window, per_s=max(1, round((window.share or 0) * own_per_s)))
+            window = replace(
+                window, per_s=share_of(_required(own_per_s, window), window.share or 0)
+            )
         is_above = own_per_s is not None and own_per_s < (window.per_s or 0)
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
@@ -197,39 +238,67 @@ class PhaseRun:
         else:
             self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
 
-    def _capacity_before(self, phase: Window) -> WindowRecord | None:
-        """Return the window at saturation if the plan has it before a phase."""
+    def _capacity_before(self, phase: Phase) -> WindowRecord | None:
+        """Return the window at saturation that the plan has before a phase, on this or an earlier
+        stack."""
         kinds = [type(each) for each in self._cell.phases[: self._cell.phases.index(phase)]]
-        return self._known.get(SATURATION) if Saturate in kinds else None
+        return self._known.get(SATURATION) if Saturate in kinds else self._earlier.capacity
 
-    def _repeated(self, once: Callable[[], WindowRecord]) -> None:
+    def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
         def kept() -> WindowRecord:
+            began_s = self._clock.monotonic()
             made = once()
             self._keep(made)
+            if is_void(made.outcome):
+                self.void_s += self._clock.monotonic() - began_s
             return made
 
         def why_void(made: WindowRecord) -> str | None:
             return made.outcome if is_void(made.outcome) else None
 
-        repeat_while_void(kept, why_void, self._screen, self._guard)
+        return repeat_while_void(kept, why_void, self._screen, self._guard)
 
     def _keep(self, made: WindowRecord) -> None:
         if not is_void(made.outcome):
             self._known[made.name] = made
         keep(made, self._folder, self._on_row)
 
-    def _at_rate(self, window: PlannedWindow, phase: Window, per_s: int) -> WindowRecord:
+    def _at_rate(
+        self, window: PlannedWindow, phase: Window, per_s: int, bound_ms: float = math.inf
+    ) -> WindowRecord:
+        """Measure a window at a rate. It ends early if the lag has exceeded a bound for so long
+        that its p99 can no longer be within the bound."""
         if self._load.sample().waiting > BACKLOG_S * per_s:
-            trials.drain(self._load, per_s)
+            drain(self._load, per_s)
         rate_set_ms = self._clock.now_ms()
         self._load.set_rate(per_s)
         self._session.watch(phase.settle_s, "settling")
         start_ms = self._clock.now_ms()
-        self._session.watch(phase.for_s, "measuring")
+        is_late = self._watch(phase.for_s, start_ms, bound_ms)
         within = Interval(start_ms=start_ms, end_ms=self._clock.now_ms())
-        self._session.watch(trials.ROWS_WITHIN_S, "measuring")
+        self._session.watch(ROWS_WITHIN_S, "measuring")
         self._session.sample_memory()
-        return self._at(window, phase, per_s, within, rate_set_ms)
+        made = self._at(window, phase, per_s, within, rate_set_ms)
+        if is_late:
+            made.at_least = tuple(
+                each.key for each in (LAG_P99, VIEW_LAG_P99) if each.key in made.figures
+            )
+            made.remark = f"stopped, since the lag was above {bound_ms / 1000:.3g} s for too long"
+        return made
+
+    def _watch(self, for_s: float, start_ms: int, bound_ms: float) -> bool:
+        """Watch a window; return whether it was ended because the lag exceeded the bound."""
+        if math.isinf(bound_ms):
+            self._session.watch(for_s, "measuring")
+            return False
+        end_s = self._clock.monotonic() + for_s
+        while (left_s := end_s - self._clock.monotonic()) > 0:
+            self._session.watch(min(CHECK_LAG_EVERY_S, left_s), "watching the lag")
+            now_ms = self._clock.now_ms()
+            above_s = max(_above_s(each, start_ms, now_ms, bound_ms) for each in self._load.lags())
+            if above_s > (1 - QUANTILE) * for_s:
+                return True
+        return False
 
     def _at(
         self, window: PlannedWindow, phase: Window, per_s: int, within: Interval, rate_set_ms: int
@@ -262,35 +331,42 @@ class PhaseRun:
         """
         began_ms = self._clock.now_ms()
         try:
-            within = self._saturate_from(max(self._rates())).measure()
+            within = self._saturate_from(max(self._rates())).measure(phase.for_s, phase.hold_s)
         except RacetrackError as error:
             within_s = min(phase.for_s, (self._clock.now_ms() - began_ms) / 1000)
             work = self._work_of_last(within_s, phase.batch_s)
             self._keep(self._capacity(window, self._last(within_s), work, f"it ended: {error}"))
             raise
         work = self._load.work(within, phase.batch_s)
-        idle = f"it was idle for {100 * work.work.idle_share:.0f} % of the time"
+        idle = (
+            f"it was idle for {100 * work.work.idle_share:.0f} % of the time, because generator and"
+            f" broker reached only {self._load.handed_over_per_s(within):,.0f}/s"
+        )
         return self._capacity(window, within, work, "" if work.work.is_capacity else idle)
 
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str
     ) -> WindowRecord:
-        noise = raw.noise(self._folder.path)
+        noise, record = raw.noise(self._folder.path), read_run(self._folder.path)
+        void = why_window_is_void(
+            noise, within, for_record(self._settings), record.machine.cpu_quotas
+        )
         cpu_s = self._load.cpu_s_per_million(within, work)
-        own = read_run(self._folder.path).engine_services
         known = {
             CAPACITY.key: work.work.per_s,
-            "saturated_cpu_s_per_million": sum(cpu_s.get(name, 0.0) for name in own) or None,
+            "saturated_cpu_s_per_million": sum(cpu_s.get(of, 0.0) for of in record.engine_services)
+            or None,
             "idle_share_pct": 100 * work.work.idle_share,
         }
+        slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
             name=window.name,
             start_ms=within.start_ms,
             end_ms=within.end_ms,
-            outcome=why_window_is_void(noise, within, for_record(self._settings)) or "ok",
+            outcome=void or "ok",
             figures={key: value for key, value in known.items() if value is not None},
             at_least=(CAPACITY.key,) if bound else (),
-            remark=bound,
+            remark="; ".join(filter(None, [bound, slowest, self._cold])),
         )
 
     def _last(self, seconds: float) -> Interval:
@@ -300,6 +376,94 @@ class PhaseRun:
     def _work_of_last(self, seconds: float, batch_s: float) -> MeasuredWork:
         return self._load.work(self._last(seconds), batch_s)
 
+    def _search(self, phase: Search, capacity_per_s: float) -> None:
+        """Try shares of the capacity until the highest that is sustained within each bound is
+        known, or the time is over."""
+        bounds_ms = [1000 * bound_s for bound_s in phase.bounds_s]
+        descent, start_ms, voids = Descent(bounds_ms), self._clock.now_ms(), list[str]()
+        drain(self._load, round(capacity_per_s))
+        interval_ms = self._saturate_from(LOW_PER_S).update_interval_ms(LOW_S)
+        while trial := descent.wanted():
+            window = _trial_window(trial, phase, capacity_per_s)
+            if not (made := self._known.get(window.name)):
+                if not self._has_time_for_trial(phase):
+                    break
+                drain(self._load, window.per_s or 1)
+                within_ms = effective_bound_ms(trial.bound_ms, interval_ms)
+                made = self._repeated(partial(self._try, window, within_ms))
+                voids += [made.outcome] if is_void(made.outcome) else []
+            descent.take(trial.share, _result(made, interval_ms))
+        found = [descent.sustained(bound_ms) for bound_ms in sorted(bounds_ms)]
+        over = f"no time for more trials within {phase.within_s / 60:g} min"
+        texts = [_describe(each, capacity_per_s, interval_ms) for each in found]
+        self._keep(
+            WindowRecord(
+                name=SEARCH,
+                start_ms=start_ms,
+                end_ms=self._clock.now_ms(),
+                outcome=next(iter(voids), "ok"),
+                figures={
+                    sustained(each.bound_ms).key: share_of(capacity_per_s, each.share)
+                    for each in found
+                    if each.share
+                },
+                at_least=tuple(sustained(each.bound_ms).key for each in found if not each.is_final),
+                remark="; ".join([*texts, *([over] if descent.wanted() else [])]),
+            )
+        )
+
+    def _try(self, window: PlannedWindow, within_ms: float) -> WindowRecord:
+        assert isinstance(window.phase, Window)  # noqa: S101
+        return self._at_rate(window, window.phase, window.per_s or 1, within_ms)
+
+    def _has_time_for_trial(self, phase: Search) -> bool:
+        """Return whether another trial and the phases after the search fit in the time. The time of
+        void windows does not count."""
+        later = self._cell.phases[self._cell.phases.index(phase) + 1 :]
+        needed_s = DRAIN_S + phase.settle_s + phase.trial_s + sum(map(phase_s, later))
+        used_s = self._clock.monotonic() - self._since_s - self.void_s
+        return used_s + needed_s <= phase.within_s
+
+
+def _result(made: WindowRecord, interval_ms: float) -> TrialResult:
+    """Return the result of a trial: the highest lag, of the engine's count or of a view."""
+    keys = (LAG_P99.key, VIEW_LAG_P99.key)
+    lags_ms = [made.figures[key] for key in keys if key in made.figures]
+    p99_ms = math.inf if made.at_least or not lags_ms else max(lags_ms)
+    return TrialResult(p99_ms, interval_ms, is_offered(made.per_s or 0, made.figures, made.verdict))
+
+
+def _required(per_s: float | None, window: PlannedWindow) -> float:
+    if per_s is None:
+        raise RacetrackError(f"{window.name}: the engine's capacity is unknown.")
+    return per_s
+
+
+def _trial_window(trial: Trial, phase: Search, capacity_per_s: float) -> PlannedWindow:
+    at = Window(window=phase.trial_s, settle=phase.settle_s)
+    load = load_of(f"{100 * trial.share:g}%")
+    return PlannedWindow(at, load, share_of(capacity_per_s, trial.share))
+
+
+def _describe(found: Sustained, capacity_per_s: float, interval_ms: float) -> str:
+    """Return the result of a search for one bound as text."""
+    within_ms = effective_bound_ms(found.bound_ms, interval_ms)
+    within = f"{found.bound_ms / 1000:g} s"
+    if within_ms > found.bound_ms:
+        within = f"{within_ms / 1000:.1f} s, two update intervals (requested: {within}),"
+    failed = f"{share_of(capacity_per_s, found.failed):,}/s" if found.failed else ""
+    if not found.share:
+        return f"lag p99 within {within} at no rate tried{f', not at {failed}' if failed else ''}"
+    rate = f"{share_of(capacity_per_s, found.share):,}/s"
+    return f"lag p99 within {within} at {rate}{f', not at {failed}' if failed else ''}"
+
+
+def _above_s(curve: Curves, start_ms: int, until_ms: int, bound_ms: float) -> float:
+    """Return for how many seconds the lag has exceeded a bound since `start_ms`."""
+    aged = age(curve, start_ms, until_ms)
+    above_ms = aged.until_ms - np.maximum(aged.from_ms, aged.oldest_ms + bound_ms)
+    return float(np.maximum(above_ms, 0).sum()) / 1000
+
 
 def _not_reached(window: PlannedWindow, **values: str) -> WindowRecord:
     return WindowRecord(
@@ -307,24 +471,4 @@ def _not_reached(window: PlannedWindow, **values: str) -> WindowRecord:
         per_s=window.per_s,
         share=window.share,
         **values,  # type: ignore[arg-type]
-    )
-
-
-def _batch_s(cell: Cell) -> float:
-    return next((phase.batch_s for phase in cell.phases if isinstance(phase, Saturate)), SCOUT_S)
-
-
-def _durations(phase: Saturate, warm_up_most_s: float) -> PhaseDurations:
-    """Return the durations of a saturation in the form of the capacity search."""
-    return PhaseDurations(
-        look_s=LOOK_S,
-        warm_up_most_s=warm_up_most_s,
-        warmth_bin_s=SCOUT_S,
-        saturation_s=phase.for_s,
-        batch_s=phase.batch_s,
-        settle_s=0.0,
-        trial_s=0.0,
-        within_s=0.0,
-        saturated_for_s=phase.hold_s,
-        filled_within_s=phase.hold_s,
     )

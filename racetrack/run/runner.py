@@ -5,7 +5,7 @@ folder; any other has its windows in `run.json`.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
@@ -13,10 +13,10 @@ from pathlib import Path
 from racetrack import engines, plugins, terminal
 from racetrack.analysis.table import Row, rows_of
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings, load
+from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.plan.model import Search, Verify, WarmUp, Window, load_of
+from racetrack.plan.model import Verify, WarmUp, Window, load_of
 from racetrack.plan.resolve import Cell, ResolvedPlan
 from racetrack.results.experiment import (
     ExperimentRecord,
@@ -25,14 +25,23 @@ from racetrack.results.experiment import (
     write_experiment,
 )
 from racetrack.results.folder import RunFolder, engine_folders, named_folder, read_run, run_beside
-from racetrack.results.run import PartOf, RunArguments, WindowRecord, is_void
-from racetrack.results.search import PAGEVIEWS
-from racetrack.run import experiment, loads
+from racetrack.results.run import PartOf, RunArguments, WindowRecord, is_void, runtime_label
+from racetrack.run import experiment
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.experiment import run_once
 from racetrack.run.lifecycle import OpenSession, prepared, run_until_not_void, started_session
-from racetrack.run.phases import OnRow, PhaseRun, PlannedWindow, keep_failed, planned_windows
+from racetrack.run.phases import (
+    SATURATION,
+    Known,
+    OnRow,
+    PhaseRun,
+    PlannedWindow,
+    keep_failed,
+    planned_windows,
+)
+from racetrack.run.saturation import Load
 from racetrack.run.session import Session
+from racetrack.stack import applicability
 from racetrack.stack.contract import Say, Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
@@ -43,36 +52,45 @@ Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
 RunOnce = Callable[..., Path]  # as `racetrack.run.experiment.run_once`
 
 
-def require_possible(plan: ResolvedPlan) -> None:
-    """Check, before the first run, that each variant can run.
+def require_possible(plan: ResolvedPlan) -> str:
+    """Check, before the first run, that each variant can run. Return the runtime.
 
     Raises:
         UsageError, SetupError: a variant can't run.
     """
-    for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values():
-        settings = load(cell.settings)
-        if cell.is_single:
-            experiment.require_possible(cell.engine, arguments_of(cell), settings)
-            continue
-        if any(isinstance(phase, Search) for phase in cell.phases):
-            raise UsageError(f"{plan.name}: searches are made by ./race limit.")
-        windows = [phase for phase in cell.phases if isinstance(phase, Window)]
-        is_alone = any(window.top for window in windows) or any(
-            isinstance(phase, Verify) for phase in cell.phases
-        )
-        if is_alone:
-            raise UsageError(
-                f"{plan.name}: `top` and `verify` need a run of their own for each load: set"
-                ' fresh = "load", with one window as the only other phase.'
-            )
-        if plugins.JOIN in cell.engine:
-            raise UsageError(
-                f"{cell.variant}: several engines on one input need a run for each load: set"
-                ' fresh = "load" in the plan.'
-            )
-        engine = engines.find_engine(cell.engine)
-        stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+    runtimes = [
+        _require_possible(cell, plan)
+        for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values()
+    ]
+    return runtimes[0]
+
+
+def _require_possible(cell: Cell, plan: ResolvedPlan) -> str:
+    settings, engine = load(cell.settings), engines.find_engine(cell.engine)
+    stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+    for name in cell.own:
+        applicability.require_applicable(name, stack.runtime, airgap=settings.airgap)
+    if cell.is_single:
+        experiment.require_possible(cell.engine, arguments_of(cell), settings)
+    else:
+        _require_windows_possible(cell, plan)
         require_usable(engine, stack)
+    return runtime_label(stack.runtime, for_record(settings))
+
+
+def _require_windows_possible(cell: Cell, plan: ResolvedPlan) -> None:
+    """Check that a run of several windows has nothing for which it needs a run of its own."""
+    alone = [phase for phase in cell.phases if isinstance(phase, Window) and phase.top]
+    if alone or any(isinstance(phase, Verify) for phase in cell.phases):
+        raise UsageError(
+            f"{plan.name}: `top` and `verify` need a run of their own for each load: set"
+            ' fresh = "load", with one window as the only other phase.'
+        )
+    if plugins.JOIN in cell.engine:
+        raise UsageError(
+            f"{cell.variant}: several engines on one input need a run for each load: set"
+            ' fresh = "load" in the plan.'
+        )
 
 
 def arguments_of(cell: Cell) -> RunArguments:
@@ -129,12 +147,13 @@ class Runner:
         open_session: OpenSession = Session,
         prepare: Prepare = prepared,
         run_once: RunOnce = run_once,
+        describe: experiment.Describe = experiment.name_folder,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.folder, self.record = folder, read_experiment(folder)
         self.plan = ResolvedPlan.model_validate(self.record.plan)
         self._screen, self._guard, self._clock = screen, guard, clock
-        self._on_row, self._run_once = on_row, run_once
+        self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
 
     @property
@@ -163,9 +182,8 @@ class Runner:
                 f"== run {place} of {len(pending)}: {cell}; about {self.left_s / 60:.0f} minutes"
                 " left"
             )
-            with self._timed():
-                make = self._make_single if cell.is_single else self._make
-                make(number, cell)
+            make = self._make_single if cell.is_single else self._make
+            make(number, cell)
             self._guard.rearm()
         return self.record
 
@@ -188,7 +206,7 @@ class Runner:
         with self._timed():
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, SCOUT_LABEL)
-            with self._started(cell, engine, stack, folder, settings, (), {}) as run:
+            with self._started(cell, engine, stack, folder, settings, (), Known({})) as run:
                 per_s = run.scout()
         self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
         write_experiment(self.folder, self.record)
@@ -199,14 +217,15 @@ class Runner:
         return [run for run in self.record.runs if run.cell == number]
 
     def _is_done(self, number: int) -> bool:
-        """Return whether a run has ended without a void window, so that it need not be resumed."""
+        """Return whether a run has ended without a void window, so that it need not be resumed. A
+        failure is a result."""
         last = self._runs_of(number)[-1]
-        if not last.is_done or self.plan.cells[number].is_single:
+        if last.outcome != "ok" or self.plan.cells[number].is_single:
             return last.is_done
-        known, cell = self._known(number), self.plan.cells[number]
+        known, cell = self._windows(number), self.plan.cells[number]
         return all(window.name in known for window in self._planned(cell))
 
-    def _known(self, number: int) -> dict[str, WindowRecord]:
+    def _windows(self, number: int) -> dict[str, WindowRecord]:
         """Return the windows that the folders of a run contain, without void ones."""
         known: dict[str, WindowRecord] = {}
         for run in self._runs_of(number):
@@ -215,11 +234,21 @@ class Runner:
                 known |= {each.name: each for each in windows if not is_void(each.outcome)}
         return known
 
+    def _known(self, number: int) -> Known:
+        """Return what is known of a run, from its earlier folders and from earlier stacks of the
+        same repeat."""
+        cell = self.plan.cells[number]
+        earlier = [at for at, other in enumerate(self.plan.cells) if cell.follows(other)]
+        saturated = [window for at in earlier if (window := self._windows(at).get(SATURATION))]
+        used_s = sum(run.took_s for at in (*earlier, number) for run in self._runs_of(at))
+        capacity = saturated[-1] if saturated and saturated[-1].outcome == "ok" else None
+        return Known(self._windows(number), capacity, self._clock.monotonic() - used_s)
+
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
         scouted = self.record.scouted_per_s
         return planned_windows(cell, scouted.get(cell.variant), min(scouted.values(), default=None))
 
-    def _note(self, number: int, **values: str | None) -> None:
+    def _note(self, number: int, **values: str | float | None) -> None:
         """Write what became of the latest folder of a run."""
         last = self._runs_of(number)[-1]
         self.record.runs = tuple(
@@ -246,6 +275,7 @@ class Runner:
     def _make_single(self, number: int, cell: Cell) -> None:
         """Make a run with one window, and repeat it while it is void."""
         arguments, settings = arguments_of(cell), self._settings(cell)
+        began_s = self._clock.monotonic()
         made = run_until_not_void(
             lambda: self._run_once(
                 cell.engine,
@@ -254,38 +284,63 @@ class Runner:
                 self._screen,
                 self._guard,
                 part_of=self._part_of(cell),
+                describe=self._describe,
             ),
             self._screen,
             self._guard,
         )
-        self._note(number, tag=made.name, outcome=read_run(made).outcome)
+        took_s = self._clock.monotonic() - began_s
+        self.record.minutes += took_s / 60
+        self._note(number, tag=made.name, outcome=read_run(made).outcome, took_s=took_s)
         for row in _rows(made):
             self._on_row(row)
 
     def _make(self, number: int, cell: Cell) -> None:
         """Make a run with several windows, without those that its earlier folders contain."""
         known, planned = self._known(number), self._planned(cell)
+        if why := self._why_capacity_unknown(cell, known):
+            self._note(number, outcome=why)
+            self._screen.say(f"  {cell}: {why}")
+            return
         folder: RunFolder | None = None
-        outcome = "ok"
+        outcome, began_s, void_s = "ok", self._clock.monotonic(), 0.0
         try:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
             self._note_folder(number, folder.tag)
             with self._started(cell, engine, stack, folder, settings, planned, known) as run:
-                run.carry_out()
+                try:
+                    run.carry_out()
+                finally:
+                    void_s = run.void_s
         except (UsageError, SetupError, BusyError):
             raise  # not the engine's fault
         except RacetrackError as error:
             outcome = str(error)
             self._screen.say(f"  {cell} failed: {error}")
             if folder:
-                keep_failed(planned, known, outcome, folder, self._on_row)
+                keep_failed(planned, known.windows, outcome, folder, self._on_row)
         else:
             voids = [
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
             ]
             outcome = next(iter(voids), outcome)
+        finally:
+            took_s = self._clock.monotonic() - began_s
+            self.record.minutes += took_s / 60
+            if folder:
+                self._note(number, took_s=took_s - void_s)
         self._note(number, outcome=outcome)
+
+    def _why_capacity_unknown(self, cell: Cell, known: Known) -> str:
+        """Return why a run can't begin: the capacity to which its phases refer is unknown."""
+        if self.plan.scout or not cell.needs_capacity:
+            return ""
+        if not known.capacity:
+            return "its capacity is unknown: it was not measured"
+        return (
+            f"its capacity is unknown: {known.capacity.remark}" if known.capacity.at_least else ""
+        )
 
     def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
         settings = self._settings(cell)
@@ -306,7 +361,7 @@ class Runner:
         folder: RunFolder,
         settings: Settings,
         planned: Sequence[PlannedWindow],
-        known: Mapping[str, WindowRecord],
+        known: Known,
     ) -> Iterator[PhaseRun]:
         """Start a stack for a run and load the engine's demo script; stop everything at the end of
         the context.
@@ -328,7 +383,7 @@ class Runner:
             engine, stack, folder, arguments, self._screen, self._guard, self._open_session
         )
         with started as session:
-            load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
+            load = Load(session, folder.path, settings)
             yield PhaseRun(
                 cell,
                 planned,
@@ -347,13 +402,3 @@ class Runner:
 def _rows(folder: Path) -> list[Row]:
     """Return the rows of a run with one window."""
     return [row for path in engine_folders(folder) for row in rows_of(read_run(path), path)]
-
-
-def run_single(plan: ResolvedPlan, screen: Screen, guard: terminal.Guard) -> Path:
-    """Make the only run of a plan, which leaves a run folder and no record of an experiment."""
-    (cell,) = plan.cells
-    return run_until_not_void(
-        lambda: run_once(cell.engine, arguments_of(cell), load(cell.settings), screen, guard),
-        screen,
-        guard,
-    )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +28,6 @@ from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import READER, ReadsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
-from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
 from racetrack.run import engine_run
 from racetrack.run.checks import (
@@ -39,13 +39,13 @@ from racetrack.run.checks import (
 )
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
-from racetrack.run.search import LoadSample
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.load_profile import LoadProfile
 
 OneProbe = TypeVar("OneProbe", bound=Probe)
+PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
@@ -64,6 +64,22 @@ DELETED_CHANGES = (
     "The broker deleted the first {:,} messages of {}: it is unknown whether the engine had read"
     " them. Keep more (KAFKA_RETENTION_BYTES, or the Kafka's own limits), or verify the views."
 )
+
+
+@dataclass(frozen=True)
+class LoadSample:
+    """Counters of a run at `at_s` (monotonic clock): events due, events counted by the engine, and
+    CPU seconds of the engine's services, all since the run began."""
+
+    at_s: float
+    due: int
+    counted: int
+    cpu_s: float
+
+    @property
+    def waiting(self) -> int:
+        """Number of events that are due but not counted."""
+        return max(0, self.due - self.counted)
 
 
 class Session:

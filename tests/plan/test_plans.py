@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from racetrack import config
-from racetrack.plan.model import PLANS, Saturate, WarmUp, Window, find_plan, load_of, read_plan_file
+from racetrack.plan.model import (
+    PLANS,
+    Saturate,
+    Search,
+    WarmUp,
+    Window,
+    find_plan,
+    load_of,
+    read_plan_file,
+)
 from racetrack.plan.resolve import Cell, Options, ResolvedPlan, resolve
 from racetrack.workloads.contract import find_workload
 
@@ -36,6 +45,7 @@ def resolved(name: str, case: dict[str, Any]) -> ResolvedPlan:
     options = Options(
         variants=tuple(case["variants"]),
         loads=tuple(given.get("loads", ())),
+        repeats=given.get("repeats"),
         seed=case["seed"],
         workload=given.get("workload"),
     )
@@ -63,6 +73,8 @@ def durations(cell: Cell) -> list[list[Any]]:
             found.append(["warm_up", phase.for_s, phase.at])
         elif isinstance(phase, Saturate):
             found.append(["saturate", phase.for_s, phase.hold_s, phase.batch_s])
+        elif isinstance(phase, Search):
+            found.append(["search", *phase.bounds_s, phase.trial_s, phase.settle_s, phase.within_s])
         elif isinstance(phase, Window):
             top = [phase.top.samples, phase.top.every_s, cell.decide_within_s] if phase.top else []
             found.append(["window", phase.for_s, phase.settle_s, *top])

@@ -12,8 +12,7 @@ from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.folder import RunFolder
-from racetrack.run.search import LoadSample
-from racetrack.run.session import Session
+from racetrack.run.session import LoadSample, Session
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000

@@ -4,7 +4,8 @@ its cost per pageview is constant."""
 import numpy as np
 import pytest
 
-from racetrack.run.search import LoadSample, RateController, WarmUpDetector
+from racetrack.run.saturation import RateController, WarmUpDetector
+from racetrack.run.session import LoadSample
 from simulations.fluid import LOOK_EVERY_S, Queue, SimulatedEngine
 
 OVERLOADED_WITHIN_S = 90

@@ -252,7 +252,12 @@ def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) ->
     outcomes = iter(["ok", "Void: noise.", "ok", "it failed"])
 
     def run_once(
-        name: str, arguments: RunArguments, settings: Settings, *_: object, part_of: PartOf | None
+        name: str,
+        arguments: RunArguments,
+        settings: Settings,
+        *_: object,
+        part_of: PartOf,
+        **__: object,
     ) -> Path:
         made.append(arguments)
         run = RunFolder.create(settings.logs_folder, name, "fake")

@@ -12,11 +12,10 @@ from typing import Any
 from racetrack import host
 from racetrack.live.contract import Action, Refused
 from racetrack.probes.heap import HeapProbe
-from racetrack.results.search import PAGEVIEWS
 from racetrack.run.checks import LEAST_BYTES, space_of
 from racetrack.run.live.figures import Values, VerdictWatch
 from racetrack.run.live.record import BY_SESSION, SessionLog
-from racetrack.run.session import Session
+from racetrack.run.session import PAGEVIEWS, Session
 from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.workloads import load_profile
 from racetrack.workloads.load_profile import NEVER_S, LoadProfile

@@ -1,6 +1,5 @@
-"""Tests of the trials of a run in a capacity search, on simulated engines."""
+"""Tests of saturation and draining, on simulated engines."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,12 +11,12 @@ from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Window
-from racetrack.run.loads import Load
+from racetrack.run.saturation import Load, Saturation, drain
 from racetrack.run.session import Session
-from racetrack.run.trials import DURATIONS, SATURATED_FOR_S, Saturation, drain, try_rate
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import FakeClock, FluidSession
 
+WARM_UP_S, LOW_S, FOR_S, HOLD_S, BATCH_S = 120.0, 10.0, 120.0, 60.0, 30.0
 STEADY = SimulatedEngine(per_s=20_000, noise=0.02)
 
 
@@ -35,15 +34,15 @@ class Drive:
     def work_in(self, window: Window) -> capacity.Work:
         """Return the engine's throughput in a window."""
         recorded = curves.read(self.folder.path)
-        return capacity.work(recorded, window.start_ms, window.end_ms, DURATIONS.batch_s)
+        return capacity.work(recorded, window.start_ms, window.end_ms, BATCH_S)
 
 
 def test_an_overloaded_engine_shows_what_it_works(tmp_path: Path) -> None:
     at = Drive(tmp_path, STEADY)
-    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
-    saturation.warm_up()
-    window = saturation.measure()
-    assert window.seconds == pytest.approx(DURATIONS.saturation_s, abs=2)
+    saturation = Saturation(at.load, at.folder.path, 1_000)
+    saturation.warm_up(WARM_UP_S, LOW_S)
+    window = saturation.measure(FOR_S, HOLD_S)
+    assert window.seconds == pytest.approx(FOR_S, abs=2)
     work = at.work_in(window)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
@@ -55,14 +54,14 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path:
     cost is a large share of an update's time, so the engine is slower than it can be."""
     growing = SimulatedEngine(per_s=300_000, noise=0.001, fixed_s=1.5)
     at = Drive(tmp_path, growing)
-    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
-    saturation.warm_up()
-    first = at.work_in(saturation.measure())
+    saturation = Saturation(at.load, at.folder.path, 1_000)
+    saturation.warm_up(WARM_UP_S, LOW_S)
+    first = at.work_in(saturation.measure(FOR_S, HOLD_S))
     assert drain(at.load, 30_000)
-    saturation.update_interval_ms()
+    saturation.update_interval_ms(LOW_S)
     began_s = at.clock.now_s
-    window = saturation.measure()
-    assert at.clock.now_s - window.seconds - began_s >= SATURATED_FOR_S
+    window = saturation.measure(FOR_S, HOLD_S)
+    assert at.clock.now_s - window.seconds - began_s >= HOLD_S
     second = at.work_in(window)
     assert second.per_s == pytest.approx(first.per_s, rel=0.02)
     assert second.batches_per_s[0] == pytest.approx(second.per_s, rel=0.03)
@@ -73,16 +72,15 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path:
 def test_it_is_measured_once_the_engine_is_warm(tmp_path: Path) -> None:
     quick, slow = (Drive(tmp_path, STEADY) for _ in range(2))
     slow.fluid.cold_s = 35
-    warmed = Saturation(slow.load, slow.folder.path, 15_000, DURATIONS).warm_up()
-    at_once = Saturation(quick.load, quick.folder.path, 15_000, DURATIONS).warm_up()
+    warmed = Saturation(slow.load, slow.folder.path, 15_000).warm_up(WARM_UP_S, LOW_S)
+    at_once = Saturation(quick.load, quick.folder.path, 15_000).warm_up(WARM_UP_S, LOW_S)
     assert at_once.is_warm and warmed.is_warm
-    assert at_once.took_s < warmed.took_s < DURATIONS.warm_up_most_s
+    assert at_once.took_s < warmed.took_s < WARM_UP_S
 
 
 def test_an_engine_that_never_gets_warm_is_measured_and_reported_as_cold(tmp_path: Path) -> None:
     at = Drive(tmp_path, STEADY)
-    pace = replace(DURATIONS, warm_up_most_s=20)
-    seen = Saturation(at.load, at.folder.path, 15_000, pace).warm_up()
+    seen = Saturation(at.load, at.folder.path, 15_000).warm_up(20, LOW_S)
     assert not seen.is_warm
     assert 20 <= seen.took_s < 40
 
@@ -91,7 +89,7 @@ def test_who_can_not_be_overloaded_is_not_waited_for_without_end(tmp_path: Path)
     at = Drive(tmp_path, STEADY)
     at.fluid.most_per_s = 5_000
     with pytest.raises(RacetrackError, match=r"was not saturated within 240 s; .*--start"):
-        Saturation(at.load, at.folder.path, 1_000, DURATIONS).warm_up()
+        Saturation(at.load, at.folder.path, 1_000).warm_up(WARM_UP_S, LOW_S)
 
 
 def test_a_backlog_is_worked_off_before_a_rate_is_set(tmp_path: Path) -> None:
@@ -121,21 +119,3 @@ def test_an_engine_that_does_not_catch_up_beside_a_load_is_let_catch_up_without(
     began_s = at.clock.now_s
     assert drain(at.load, 60_000)
     assert at.clock.now_s - began_s > 60
-
-
-def test_the_lag_of_a_rate_is_reported(tmp_path: Path) -> None:
-    at = Drive(tmp_path, STEADY)
-    seen = try_rate(at.load, 15_000, 5_000, DURATIONS)
-    assert at.fluid.set_to == [15_000]
-    assert seen.window.seconds == pytest.approx(90, abs=1)
-    assert not seen.ended_early
-    assert seen.lag_p50_ms == pytest.approx(500, abs=150)
-    assert seen.lag_p99_ms == pytest.approx(1_000, abs=250)
-
-
-def test_one_that_is_too_late_for_the_bound_is_broken_off(tmp_path: Path) -> None:
-    at = Drive(tmp_path, STEADY)
-    seen = try_rate(at.load, 30_000, 5_000, DURATIONS)
-    assert seen.ended_early
-    assert seen.lag_p99_ms > 5_000
-    assert seen.window.seconds < 30

@@ -1,0 +1,111 @@
+"""Tests of the descent to sustained rates, and of a search's accuracy on simulated engines."""
+
+import math
+
+import numpy as np
+import pytest
+
+from racetrack.run.descent import SHARES, Descent, TrialResult, effective_bound_ms
+from simulations.fluid import SEARCH, SimulatedEngine, searched
+
+BOUNDS_MS = (2_000.0, 5_000.0)
+Found = list[tuple[float | None, float | None]]
+
+
+class Engine:
+    """A fake engine. Its lag is 1 s up to a share of its capacity, 3 s up to a second share, and 8
+    s above."""
+
+    def __init__(
+        self,
+        up_to: float,
+        a_little_late_up_to: float,
+        *,
+        offers: float = math.inf,
+        update_interval_ms: float = 100.0,
+    ) -> None:
+        self._up_to, self._late_up_to = up_to, a_little_late_up_to
+        self._offers, self._interval_ms = offers, update_interval_ms
+        self.descent, self.tried = Descent(BOUNDS_MS), list[tuple[float, float]]()
+
+    def search(self, most: int = 99) -> Found:
+        """Try at most this many rates; return the shares that were sustained and that failed."""
+        while (trial := self.descent.wanted()) and len(self.tried) < most:
+            self.tried.append((trial.share, trial.bound_ms))
+            self.descent.take(trial.share, self.attempt(trial.share, trial.bound_ms))
+        found = [self.descent.sustained(bound_ms) for bound_ms in BOUNDS_MS]
+        return [(one.share, one.failed) for one in found]
+
+    def attempt(self, share: float, bound_ms: float) -> TrialResult:
+        lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
+        ended_early = lag_ms > effective_bound_ms(bound_ms, self._interval_ms)
+        is_offered = share <= self._offers
+        return TrialResult(math.inf if ended_early else lag_ms, self._interval_ms, is_offered)
+
+
+@pytest.mark.parametrize(
+    ("up_to", "late_up_to", "of_engine", "shares"),
+    [
+        (0.97, 0.99, {}, [(0.95, None), (0.95, None)]),
+        (0.80, 0.90, {}, [(0.80, 0.85), (0.90, 0.95)]),
+        (0, 0, {}, [(None, 0.05), (None, 0.05)]),
+        # Updates every 1.6 s raise the bound of 2 s to two intervals, so a lag of 3 s is within it.
+        (0.80, 0.99, {"update_interval_ms": 1_600}, [(0.95, None), (0.95, None)]),
+    ],
+)
+def test_each_bound_has_its_rate(
+    up_to: float, late_up_to: float, of_engine: dict[str, float], shares: Found
+) -> None:
+    engine = Engine(up_to, late_up_to, **of_engine)
+    assert engine.search() == shares
+    assert all(engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS)
+
+
+def test_a_rate_that_the_generator_could_not_offer_is_no_failure_of_the_engine() -> None:
+    engine = Engine(0.97, 0.99, offers=0.82)
+    assert engine.search() == [(0.80, None), (0.80, None)]
+    assert not engine.descent.sustained(2_000).is_final
+
+
+def test_no_more_rates_are_tried_than_needed() -> None:
+    fast, slow = Engine(0.97, 0.99), Engine(0.80, 0.90)
+    fast.search()
+    slow.search()
+    assert fast.tried == [(0.95, 5_000)]
+    assert slow.tried == [(0.95, 5_000), (0.9, 5_000), (0.8, 2_000), (0.85, 2_000)]
+
+
+@pytest.mark.parametrize("share", SHARES[1:])
+def test_the_rate_is_found_to_a_twentieth_of_the_capacity(share: float) -> None:
+    engine = Engine(share, share)
+    expected = (share, round(share + 0.05, 2))
+    assert engine.search() == [expected, expected]
+    assert len(engine.tried) == len(set(engine.tried)) <= 8
+
+
+def test_without_time_the_rate_is_a_lower_bound() -> None:
+    engine = Engine(0.80, 0.90)
+    assert engine.search(most=3) == [(0.80, 0.90), (0.90, 0.95)]
+    assert [engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS] == [False, True]
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_a_search_that_is_resumed_finds_the_same(after: int) -> None:
+    whole, begun, resumed = (Engine(0.70, 0.85) for _ in range(3))
+    begun.search(most=after)
+    for share, bound_ms in begun.tried:
+        resumed.descent.take(share, begun.attempt(share, bound_ms))
+    assert resumed.search() == whole.search()
+    assert begun.tried + resumed.tried == whole.tried
+
+
+@pytest.mark.slow
+def test_a_varying_capacity_is_found_in_time() -> None:
+    engine = SimulatedEngine(noise=0.1, pause_s=1)
+    rng = np.random.default_rng(3)
+    found = [searched(engine, rng) for _ in range(100)]
+    errors = np.array([one.error for one in found])
+    assert abs(errors.mean()) < 0.01
+    assert np.quantile(np.abs(errors), 0.95) < 0.07
+    assert np.mean([one.covers for one in found]) > 0.8
+    assert max(one.minutes for one in found) <= SEARCH.within_s / 60

@@ -1,0 +1,148 @@
+"""Tests of the plan `limit` on a fake engine and a fake clock: capacity, sustained rates, failures,
+and resumption."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack import terminal
+from racetrack.analysis.table import Row, read
+from racetrack.plan.model import PLANS
+from racetrack.run.phases import SATURATION, SEARCH
+from tests.run.fluid_session import FluidSession
+from tests.run.test_runner import CAPACITY, SWIFT, Fakes
+
+LIMIT = (PLANS / "limit.toml").read_text()
+WARM_UP_ENDS_S = 170  # at the latest
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
+    return Fakes(tmp_path, monkeypatch)
+
+
+def begin(fakes: Fakes) -> Path:
+    return fakes.begin(LIMIT, (SWIFT,))
+
+
+def found(folder: Path, window: str) -> list[Row]:
+    return [row for row in read([folder]).rows if row.window == window]
+
+
+def interrupted_at(fakes: Fakes, stack: int, at_s: float) -> Callable[[FluidSession], None]:
+    """Return a change by which a session is interrupted at this time of its stack."""
+
+    def change(session: FluidSession) -> None:
+        if len(fakes.sessions) == stack - 1:
+            passes = session._let_pass
+
+            def let_pass(seconds: float) -> None:
+                passes(seconds)
+                if session._queue.now_s > at_s:
+                    raise terminal.Interrupted(signal.SIGINT)
+
+            session._let_pass = let_pass  # type: ignore[method-assign]
+
+    return change
+
+
+def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> None:
+    folder = begin(fakes)
+    record = fakes.carry_out(folder)
+    assert [run.outcome for run in record.runs] == ["ok", "ok"]
+    capacities = [row.values["capacity_per_s"] for row in found(folder, SATURATION)]
+    assert len(capacities) == len(fakes.sessions) == 2
+    assert capacities == pytest.approx([CAPACITY[SWIFT]] * 2, rel=0.02)
+    (search,) = found(folder, SEARCH)
+    for key in ("sustained_2s_per_s", "sustained_5s_per_s"):
+        assert search.values[key] == pytest.approx(0.95 * CAPACITY[SWIFT], rel=0.06)
+    assert search.at_least == frozenset()
+    trials = [row for row in read([folder]).rows if row.load]
+    assert all(row.share and row.load and row.load.per_s > 10_000 for row in trials)
+    assert 8 < record.minutes <= 17
+    assert all(session.stopped for session in fakes.sessions)
+
+
+def test_rates_are_tried_before_the_second_stack_is_saturated_again(fakes: Fakes) -> None:
+    folder = begin(fakes)
+    fakes.carry_out(folder)
+    names = [row.window for row in fakes.rows]
+    assert names[0] == names[-1] == SATURATION and names[-2] == SEARCH
+    assert all("% of capacity" in name for name in names[1:-2]) and names[1:-2]
+
+
+def test_a_generator_that_gives_out_first_is_named_and_nothing_is_searched(fakes: Fakes) -> None:
+    def gives_out(session: FluidSession) -> None:
+        session.hands_over_per_s = 15_000.0
+
+    fakes.change = gives_out
+    folder = begin(fakes)
+    record = fakes.carry_out(folder)
+    (row,) = found(folder, SATURATION)
+    assert "capacity_per_s" in row.at_least and "only 15,0" in row.remark
+    assert "its capacity is unknown" in (record.runs[1].outcome or "")
+    assert len(fakes.sessions) == 1
+
+
+def test_a_first_stack_that_fails_ends_the_search(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        session.dies_at_s = 20
+
+    fakes.change = dies
+    record = fakes.carry_out(begin(fakes))
+    assert record.runs[0].outcome == "the engine ended: out of memory"
+    assert "its capacity is unknown" in (record.runs[1].outcome or "")
+
+
+def test_a_second_stack_that_fails_leaves_the_capacity_of_the_first(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if fakes.sessions:
+            session.dies_at_s = WARM_UP_ENDS_S
+
+    fakes.change = dies
+    folder = begin(fakes)
+    record = fakes.carry_out(folder)
+    assert [run.outcome for run in record.runs] == ["ok", "the engine ended: out of memory"]
+    first, second = found(folder, SATURATION)
+    assert first.values["capacity_per_s"] == pytest.approx(CAPACITY[SWIFT], rel=0.03)
+    assert "out of memory" in second.outcome and not second.values
+
+
+@pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 60), (2, 200), (2, 300)])
+def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s: float) -> None:
+    whole = begin(fakes)
+    fakes.carry_out(whole)
+    fakes.sessions.clear()
+    folder = begin(fakes)
+    fakes.change = interrupted_at(fakes, stack, at_s)
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    fakes.change = lambda _: None
+    record = fakes.carry_out(folder)
+    assert record.runs[-1].outcome == "ok" and len(fakes.sessions) == 3
+    before, after = (found(of, SEARCH)[0] for of in (whole, folder))
+    assert after.values == pytest.approx(before.values, rel=0.06)
+    windows = [row.window for row in read([folder]).rows]
+    assert len(windows) == len(set(windows)) + 1  # both stacks have one at saturation
+
+
+def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
+    def disturb(session: FluidSession) -> None:
+        if not fakes.sessions:
+            session.disturbed_until_s = 250
+
+    fakes.change = disturb
+    folder = begin(fakes)
+    record = fakes.carry_out(folder)
+    assert any("Void" in row.outcome for row in fakes.rows)
+    assert [run.outcome for run in record.runs] == ["ok", "ok"]
+
+
+def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
+    folder = fakes.begin(LIMIT.replace('within = "15m"', 'within = "9m"'), (SWIFT,))
+    fakes.carry_out(folder)
+    (search,) = found(folder, SEARCH)
+    assert search.outcome == "ok" and search.at_least
+    assert "no time for more trials within 9 min" in search.remark
