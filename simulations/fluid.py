@@ -17,8 +17,14 @@ from scipy import signal
 
 from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Work
-from racetrack.plan.model import Saturate, Search, WarmUp, find_plan, read_plan_file
-from racetrack.plan.resolve import START_AND_STOP_S
+from racetrack.plan.model import (
+    START_AND_STOP_S,
+    Saturate,
+    Search,
+    WarmUp,
+    find_plan,
+    read_plan_file,
+)
 from racetrack.run.descent import QUANTILE, Descent, TrialResult, effective_bound_ms
 from racetrack.run.phases import CHECK_LAG_EVERY_S, DRAIN_S, LOW_S
 from racetrack.run.saturation import (
@@ -37,9 +43,9 @@ LONGEST_S = 1_200.0
 SEARCHES = 1_000
 
 PHASES = read_plan_file(find_plan("limit")).phases
-(WARM_UP, *_) = (phase for phase in PHASES if isinstance(phase, WarmUp))
-(SATURATE, *_) = (phase for phase in PHASES if isinstance(phase, Saturate))
-(SEARCH,) = (phase for phase in PHASES if isinstance(phase, Search))
+WARM_UP = next(phase for phase in PHASES if isinstance(phase, WarmUp))
+SATURATE = next(phase for phase in PHASES if isinstance(phase, Saturate))
+SEARCH = next(phase for phase in PHASES if isinstance(phase, Search))
 BOUNDS_MS = tuple(1000 * bound_s for bound_s in SEARCH.bounds_s)
 
 

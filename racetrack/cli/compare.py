@@ -1,33 +1,35 @@
 """`./race compare`: compares engines by a plan, or recorded runs, with intervals."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from racetrack import plugins, terminal
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
+    complete_engines,
     errors_to_exit_codes,
     guarded,
     load_settings,
     resume_option,
 )
-from racetrack.cli.plans import complete_plans, plan_options
+from racetrack.cli.plans import complete_plans, line_of, plan_options, resolved
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
-    from racetrack.analysis.table import Place, Table
+    from racetrack.analysis.table import Place, Row, Table
     from racetrack.plan.resolve import Options, ResolvedPlan
     from racetrack.report.sheet import Note
     from racetrack.results.experiment import ExperimentRecord
 
 AGAINST = "--against"
+# Makes the runs of a plan, as `carry_out`.
+MakeRuns = Callable[..., "tuple[Path, ExperimentRecord]"]
 
 
 class CompareCommand(MeasuringCommand):
@@ -44,16 +46,8 @@ class CompareCommand(MeasuringCommand):
         return super().parse_args(ctx, words)
 
 
-def _complete(
-    _context: click.Context, _parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete engines, and files otherwise."""
-    found = [name for name in plugins.engine_names() if name.startswith(incomplete)]
-    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
-
-
 @click.command(cls=CompareCommand)
-@click.argument("names", metavar="ENGINE|FOLDER...", nargs=-1, shell_complete=_complete)
+@click.argument("names", metavar="ENGINE|FOLDER...", nargs=-1, shell_complete=complete_engines)
 @click.option(
     "--plan",
     metavar="PLAN",
@@ -79,6 +73,7 @@ def compare(
     resume: Path | None,
     output: Output,
     gate: Gate,
+    make_runs: MakeRuns | None = None,
 ) -> None:
     """Compare engines, or recorded runs. Print a sentence for each question, with intervals, and a
     table.
@@ -113,22 +108,15 @@ def compare(
         raise click.UsageError(f"{folders[0]} is no engine. Name either engines or folders.")
     if folders:
         sys.exit(_compare_recorded(names, output, gate))
-    from racetrack.cli import plans
-
-    with errors_to_exit_codes():
-        chosen = plan or ("quick" if quick else "full")
-        resolved = None if resume else plans.resolved(chosen, replace(options, variants=names))
-    sys.exit(measure(resolved, resume, output, gate))
-
-
-def measure(planned: "ResolvedPlan | None", resume: Path | None, output: Output, gate: Gate) -> int:
-    """Make the runs of a plan, or the remaining runs of the experiment in the folder `resume`, and
-    show the results. Return the exit code."""
-    screen = output.screen()
+    screen, planned = output.screen(), None
     with guarded(screen) as guard:
+        if not resume:
+            chosen = plan or ("quick" if quick else "full")
+            planned = resolved(chosen, replace(options, variants=names))
         load_settings()
-        folder, record = carry_out(planned, resume, output, gate, guard)
-        return show(folder, record, output, gate) or outcome_code(record)
+        folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard)
+        code = show(folder, record, output, gate) or outcome_code(record)
+    sys.exit(code)
 
 
 def carry_out(
@@ -137,20 +125,28 @@ def carry_out(
     output: Output,
     gate: Gate,
     guard: terminal.Guard,
+    *,
+    quiet: bool = False,
 ) -> "tuple[Path, ExperimentRecord]":
-    """Make the runs of a plan; return the folder of the experiment and its record.
+    """Make the runs of a plan; return the folder of the experiment and its record. With `quiet`,
+    only their progress is printed.
 
     Raises:
         RacetrackError: the plan is not possible, the baseline is not comparable, or a cause other
             than an engine ended it.
         Interrupted: a signal was received; the command to go on has been printed.
     """
-    from racetrack.cli.plans import line_of
+    from rich.console import Console
+
     from racetrack.plan.resolve import ResolvedPlan, describe
     from racetrack.report.summary import describe_run
     from racetrack.results.experiment import read_experiment
     from racetrack.results.folder import shown
     from racetrack.run import runner
+    from racetrack.terminal import Screen
+
+    def where(row: "Row") -> str:
+        return f"; {shown(row.folder)}" if quiet and row.folder else ""
 
     screen = output.screen()
     if not planned:
@@ -167,8 +163,9 @@ def carry_out(
                 folder,
                 screen,
                 guard,
-                on_row=lambda row: screen.say(f"  {line_of(row)}"),
+                on_row=lambda row: screen.say(f"  {line_of(row)}{where(row)}"),
                 describe=describe_run,
+                runs_on=Screen(Console(quiet=True)) if quiet else None,
             )
             return folder, made.run()
         except terminal.Interrupted:

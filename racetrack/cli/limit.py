@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack.cli.compare import carry_out, outcome_code, show
+from racetrack.cli.compare import MakeRuns, carry_out, outcome_code, show
 from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
@@ -15,6 +15,7 @@ from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
     Duration,
     Rate,
+    complete_engines,
     errors_to_exit_codes,
     guarded,
     load_settings,
@@ -29,7 +30,7 @@ PLAN = "limit"
 
 
 @click.command(cls=MeasuringCommand)
-@click.argument("names", metavar="ENGINE...", nargs=-1)
+@click.argument("names", metavar="ENGINE...", nargs=-1, shell_complete=complete_engines)
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -79,6 +80,7 @@ def limit(
     resume: Path | None,
     output: Output,
     gate: Gate,
+    make_runs: MakeRuns | None = None,
 ) -> None:
     """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
@@ -114,7 +116,7 @@ def limit(
     screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
-        folder, record = carry_out(planned, resume, output, gate, guard)
+        folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard)
         failed = show(folder, record, output, gate)
         rows = table.read([folder]).rows
         for line in _results(rows):

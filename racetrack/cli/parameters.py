@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from racetrack import plugins, terminal, units
 from racetrack.errors import RacetrackError
@@ -115,31 +114,6 @@ class Duration(_Parsed[float]):
         return f"shorter than {self.least:g} s; minutes are written as 25m"
 
 
-class Rates(_Parsed[list[int]]):
-    """Parameter type of a list of rates, separated by commas, such as `50,5k,35000`."""
-
-    name = "rate,rate..."
-
-    @staticmethod
-    def parse(text: str) -> list[int]:
-        """Parse a list of rates."""
-        return [units.parse_rate(word) for word in text.split(",")]
-
-
-class Counts(_Parsed[list[int]]):
-    """Parameter type of a list of numbers above 0, separated by commas, such as `1,2,4`."""
-
-    name = "number,number..."
-
-    @staticmethod
-    def parse(text: str) -> list[int]:
-        """Parse a list of numbers."""
-        words = [word.strip() for word in text.split(",")]
-        if wrong := [word for word in words if not word.isdecimal() or int(word) < 1]:
-            raise ValueError(f"{wrong[0]!r} is not a whole number above 0; write 1,2,4")
-        return [int(word) for word in words]
-
-
 class Load(_Parsed["LoadProfile"]):
     """Parameter type of a load profile, such as `spike 5k 50k 10s`."""
 
@@ -170,6 +144,14 @@ class OneOf(click.Choice[str]):
 ENGINES = OneOf(plugins.engine_names())
 
 
+def complete_engines(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete engines, and files otherwise."""
+    found = [name for name in plugins.engine_names() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+
+
 def refuse_rate() -> None:
     """Check that no rate was given in addition to --load.
 
@@ -177,34 +159,8 @@ def refuse_rate() -> None:
         UsageError: a rate was given, too.
     """
     context = click.get_current_context()
-    for name in ("rate", "rates"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} and --load exclude each other. Leave one out.")
-
-
-@dataclass(frozen=True)
-class Offered:
-    """Load of a run: the mean rate in events per second, and the text of the load profile if the
-    rate changes. The samples then cover the profile."""
-
-    rate_per_s: int
-    samples: int
-    load: str | None = None
-
-    @classmethod
-    def of(cls, load: "LoadProfile | None", rate_per_s: int, samples: int, every_s: float) -> Self:
-        """Return the load that the options of a command describe. `load` replaces `rate_per_s`.
-
-        Raises:
-            UsageError: both --load and a rate were given.
-        """
-        if not load:
-            return cls(rate_per_s, samples)
-        refuse_rate()
-        if not load.duration_s:
-            return cls(load.rate_at(0.0), samples)
-        mean_per_s = max(1, round(load.mean_per_s))
-        return cls(mean_per_s, max(samples, ceil(load.duration_s / every_s)), str(load))
+    if context.get_parameter_source("rate") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--rate and --load exclude each other. Leave one out.")
 
 
 @contextmanager
@@ -249,19 +205,29 @@ def say_error(error: RacetrackError) -> None:
     click.echo(f"Error: {error}", err=True)
 
 
-class Engines(OneOf):
-    """Parameter type of an engine, or of several on one input, separated by commas: `dh,pg`. The
-    value is the name of the engine or of the group: `dh+pg`."""
+class Variant(OneOf):
+    """Parameter type of an engine, which may have settings, or of several on one input:
+    `dh[DEEPHAVEN_HEAP=2g]`, `dh@tuned`, `dh+pg` or `dh,pg`. The value is a text of a plan."""
 
-    name = "engines"
+    name = "variant"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name of the engine or group."""
-        names = [super(Engines, self).convert(each, param, ctx) for each in value.split(",")]
-        return plugins.JOIN.join(names)
+        """Return the text, in which engines are joined with `+`."""
+        from racetrack.plan import variants
+
+        text: str = value if "[" in value else value.replace(",", plugins.JOIN)
+        try:
+            (variant, *others) = variants.parse(text)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+        if others:
+            self.fail(f"{value} are several variants; ./race compare runs them.", param, ctx)
+        for member in variant.members:
+            super().convert(member.engine, param, ctx)
+        return text
 
 
-engines_argument = click.argument("engine", metavar="ENGINE", type=Engines(plugins.engine_names()))
+variant_argument = click.argument("engine", metavar="ENGINE", type=Variant(plugins.engine_names()))
 engine_argument = click.argument("engine", metavar="ENGINE", type=ENGINES)
 
 
@@ -287,12 +253,6 @@ def load_settings(workload: str | None = None) -> "Settings":
             err=True,
         )
     return settings.load(overrides_of(workload))
-
-
-def given_in_environment() -> frozenset[str]:
-    """Return the names of all environment variables, which include the settings that the user has
-    set."""
-    return frozenset(os.environ)
 
 
 def overrides_of(workload: str | None) -> Mapping[str, str]:
@@ -331,19 +291,6 @@ LOAD_OPTION = click.option(
     " begins with the samples, which are taken until its end. After a spike, the run continues"
     " until the lag is back to normal, for at most 120 s.",
 )
-
-
-def settle_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option `--settle`, whose value is in seconds."""
-    return click.option(
-        "--settle",
-        type=Duration(),
-        default=default,
-        show_default=True,
-        help="Time to settle before samples are taken. Java compiles for about a minute.",
-    )
-
-
 VERIFY_OPTION = click.option(
     "--verify", is_flag=True, help="At the end, compare every view with its sources."
 )

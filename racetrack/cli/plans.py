@@ -10,7 +10,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from racetrack import plugins
-from racetrack.cli.parameters import WORKLOAD_OPTION, Command, errors_to_exit_codes
+from racetrack.cli.parameters import (
+    WORKLOAD_OPTION,
+    Command,
+    complete_engines,
+    errors_to_exit_codes,
+)
 
 if TYPE_CHECKING:
     from racetrack.analysis.table import Row
@@ -83,7 +88,7 @@ def complete_plans(
 
 @click.command(cls=Command)
 @click.argument("name", metavar="PLAN", shell_complete=complete_plans)
-@click.argument("engines", metavar="[ENGINE]...", nargs=-1)
+@click.argument("engines", metavar="[ENGINE]...", nargs=-1, shell_complete=complete_engines)
 @plan_options
 def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
     """Print what a plan measures and how long that takes. Nothing is started.

@@ -18,12 +18,12 @@ from racetrack.cli.parameters import (
     VERIFY_OPTION,
     WORKLOAD_OPTION,
     Duration,
-    Offered,
     Rate,
-    engines_argument,
+    errors_to_exit_codes,
     guarded,
     load_settings,
-    settle_option,
+    refuse_rate,
+    variant_argument,
 )
 from racetrack.machine_lock import machine_lock
 
@@ -57,7 +57,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(cls=MeasuringCommand)
-@engines_argument
+@variant_argument
 @click.option(
     "--rate",
     type=Rate(),
@@ -67,7 +67,13 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     " measures what the idle engine costs.",
 )
 @LOAD_OPTION
-@settle_option("20s")
+@click.option(
+    "--settle",
+    type=Duration(),
+    default="20s",
+    show_default=True,
+    help="Time to settle before samples are taken. Java compiles for about a minute.",
+)
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
@@ -93,9 +99,10 @@ def run(
 ) -> None:
     """Run one engine at one rate on a fresh stack, and print what it cost and how far it lagged.
 
-    ENGINE is an engine's name (`./race engines` lists them). The run leaves one folder in logs/.
-    Engines separated by commas read the same input at the same time; the exit code is 1 if one of
-    them failed.
+    ENGINE is an engine's name (`./race engines` lists them), with settings if you like:
+    'dh[DEEPHAVEN_HEAP=2g]'. The run leaves one folder in logs/. Engines separated by commas read
+    the same input at the same time; the exit code is 1 if one of them failed. This is shorthand for
+    a plan (docs/plans.md) with one run.
 
     \b
     Examples:
@@ -104,15 +111,18 @@ def run(
         ./race run dh --rate 2k --samples 30 --fault kill:debezium@30s --verify
         ./race run dh --load 'spike 5k 50k 10s'
         ./race run dh,pg --rate 5k
+        ./race run 'dh[DEEPHAVEN_HEAP=2g]' --rate 5k
         ./race run dh --fail-if fell_behind --fail-if 'lag_p99_ms>2000' --json run.json
         ./race run dh --against logs/2026.03.22.05.04.28_UTC_dh_5000 \\
             --fail-if 'cpu_s_per_million>+10%'
     """
-    _run(Offered.of(load, rate, samples, every), settle, every, **options)
+    if load:
+        refuse_rate()
+    _run(str(load or rate), settle, samples, every, **options)
 
 
 @click.command(cls=MeasuringCommand)
-@engines_argument
+@variant_argument
 @click.argument("rate", metavar="RATE", type=Rate())
 @click.argument("wait", metavar="WAIT", type=Duration())
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
@@ -134,12 +144,13 @@ def run_experiment(rate: int, wait: float, samples: int, delay: float, **options
         ./run_experiment.sh dh,pg 5000 20 10 1.0
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
-    _run(Offered(rate, samples), wait, delay, **options)
+    _run(str(rate), wait, samples, delay, **options)
 
 
 def _run(
-    offered: Offered,
+    load: str,
     settle_s: float,
+    samples: int,
     every_s: float,
     *,
     engine: str,
@@ -155,30 +166,36 @@ def _run(
     """Make a run and write its record. Exit with the code of the outcome or, if a condition holds,
     of `--fail-if`. `make_run` makes the run, by default `run_once`."""
     from racetrack.analysis import outcome, table
+    from racetrack.config import load as settings_with
+    from racetrack.plan.model import Phase, Plan, PlannedVariant, Top, Verify, Window
+    from racetrack.plan.resolve import Options, resolve
     from racetrack.report.render import document
     from racetrack.report.sheet import sheet
     from racetrack.report.summary import describe_run
-    from racetrack.results.run import RunArguments
-    from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
+    from racetrack.run.experiment import TOP_SUMMARY, run_once
+    from racetrack.run.runner import arguments_of, require_possible
 
-    extends = not (faults or offered.load) and offered.rate_per_s > 0
-    arguments = RunArguments(
-        pageviews_per_s=offered.rate_per_s,
-        load=offered.load,
-        wait_s=settle_s,
-        samples=offered.samples,
-        delay_s=every_s,
-        verify=verify,
-        faults=faults,
-        decide_within_s=decide_within if extends else 0,
-    )
     screen = output.screen()
+    with errors_to_exit_codes():
+        window = Window(
+            window=samples * every_s,
+            settle=settle_s,
+            loads=(load,),
+            top=Top(samples=samples, every=every_s),
+            decide_within=decide_within,
+            faults=faults,
+        )
+        phases: tuple[Phase, ...] = (window, Verify(verify=True)) if verify else (window,)
+        plan = Plan(variant=(PlannedVariant(of=engine),), phase=phases)
+        planned = resolve(plan, engine, Options(workload=workload))
+        (cell,) = planned.cells
     with guarded(screen) as guard:
-        settings = load_settings(workload)
-        require_possible(engine, arguments, settings)
+        load_settings(workload)
+        require_possible(planned)
         with machine_lock():
             make_run = make_run or partial(run_once, describe=describe_run)
-            folder = make_run(engine, arguments, settings, screen, guard)
+            arguments, settings = arguments_of(cell), settings_with(cell.settings)
+            folder = make_run(cell.engine, arguments, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)
         made = table.read([folder])

@@ -1,18 +1,15 @@
 """`./race check`, `calibrate`, `images` and `completion`: what a user sets up or checks once."""
 
+import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from racetrack.cli.outputs import Output, output_options
-from racetrack.cli.parameters import Command, OneOf, guarded, load_settings
-from racetrack.machine_lock import machine_lock
-
-if TYPE_CHECKING:
-    from racetrack.analysis.calibration import Finding
-    from racetrack.terminal import Guard, Screen
+from racetrack.cli.compare import MakeRuns, carry_out
+from racetrack.cli.outputs import Gate, Output, output_options
+from racetrack.cli.parameters import Command, OneOf, guarded, load_settings, resume_option
+from racetrack.cli.plans import resolved
 
 # Each script calls the command as it was typed, so each clone of the repository completes its own
 # engines.
@@ -106,31 +103,45 @@ def check() -> None:
 
 
 @click.command(cls=Command)
+@resume_option("runs of a calibration that was interrupted")
 @output_options
-def calibrate(
-    output: Output, measure: "Callable[[Screen, Guard], Sequence[Finding]] | None" = None
-) -> None:
+def calibrate(resume: Path | None, output: Output, make_runs: MakeRuns | None = None) -> None:
     """Check how accurate the harness is on this machine.
 
     The harness measures an engine with a known delay, stall and capacity like any other engine, and
     compares the results with the known values. Each row of the table has a run folder in logs/. The
-    exit code is 1 if a result is outside its tolerance.
+    exit code is 1 if a result is outside its tolerance. The runs are those of the plan `calibrate`
+    (docs/plans.md).
 
     \b
     Examples:
         ./race calibrate
         ./race calibrate --json calibration.json
+        ./race calibrate --resume logs/2026.11.26.05.10.00_UTC_calibrate
     """
     from racetrack import host
+    from racetrack.clock import utc_now
+    from racetrack.plan.resolve import Options
     from racetrack.report.render import OF_FINDINGS, Document, finding_record
     from racetrack.run import calibration
 
-    screen = output.screen()
+    screen, load_before = output.screen(), os.getloadavg()[0]
     with guarded(screen) as guard:
         load_settings()
-        with machine_lock():
-            found = (measure or calibration.run)(screen, guard)
-        machine = str(host.describe())
+        planned = None if resume else resolved(calibration.PLAN, Options(seed=0))
+        make_runs = make_runs or carry_out
+        folder, record = make_runs(planned, resume, output, Gate(), guard, quiet=True)
+        found, machine = calibration.findings(folder, record), str(host.describe())
+        screen.say(calibration.table(found))
+        screen.say(
+            f"{utc_now()}, {machine}, load average {load_before:.1f} before; took"
+            f" {record.minutes:.1f} minutes"
+        )
+        if not all(finding.within for finding in found):
+            screen.say(
+                "Measurements on this machine are not accurate. If other programs are running, stop"
+                " them and try again. The run folders above contain the raw data."
+            )
         records = [finding_record(each, machine) for each in found]
         output.write(Document("calibration", records, columns=OF_FINDINGS))
     sys.exit(0 if all(finding.within for finding in found) else 1)

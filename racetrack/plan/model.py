@@ -29,6 +29,7 @@ from racetrack.workloads import load_profile
 
 PLANS = plugins.REPO / "plans"
 SLOWEST = "of slowest"
+START_AND_STOP_S = 45.0
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%( of slowest)?")
 
 
@@ -60,7 +61,10 @@ def load_of(text: str) -> Load:
             raise ValueError(f"{text!r}: a share of capacity is above 0 %; an idle load is 0")
         return Load(text, share=percent / 100, is_common=bool(share[2]))
     if " " in text:
-        return Load(str(load_profile.parse(text)))
+        profile = load_profile.parse(text)
+        if not profile.duration_s:  # it is constant
+            return load_of(str(profile.rate_at(0.0)))
+        return Load(str(profile))
     return Load(text, per_s=units.parse_rate(text))
 
 
@@ -247,6 +251,8 @@ class Plan(PlanModel):
     baseline: Literal["", "first"] = ""
     reference: str = ""
     note: str = ""
+    # Estimated time in which the stack of a run starts and stops.
+    start_and_stop_s: Seconds = Field(default=START_AND_STOP_S, alias="start_and_stop")
 
     @property
     def all_variants(self) -> tuple[PlannedVariant, ...]:

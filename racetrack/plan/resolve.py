@@ -16,6 +16,7 @@ from racetrack.errors import UsageError
 from racetrack.plan import variants as grammar
 from racetrack.plan.model import (
     SLOWEST,
+    START_AND_STOP_S,
     Load,
     Phase,
     Plan,
@@ -48,9 +49,8 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Estimates, in seconds: start and end of a run, a scout at saturation, a window's last rows, and
-# verification.
-START_AND_STOP_S, SCOUT_S, ROWS_S, VERIFY_S = 45.0, 40.0, 2.0, 15.0
+# Estimates, in seconds: a scout at saturation, a window's last rows, and verification.
+SCOUT_S, ROWS_S, VERIFY_S = 40.0, 2.0, 15.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Cell(PlanModel):
     phases: tuple[Phase, ...]
     leg: int = 1
     disturb: float = 0.0
+    start_and_stop_s: float = START_AND_STOP_S
 
     def __str__(self) -> str:
         at = f" at {self.loads[0]}" if self.is_single else ""
@@ -133,7 +134,7 @@ class Cell(PlanModel):
     def estimated_s(self) -> float:
         """Estimated duration in seconds."""
         is_saturated = any(isinstance(p, WarmUp) and p.at == "saturation" for p in self.phases)
-        return START_AND_STOP_S + sum(phase_s(phase, is_saturated) for phase in self.phases)
+        return self.start_and_stop_s + sum(phase_s(each, is_saturated) for each in self.phases)
 
 
 class ResolvedPlan(PlanModel):
@@ -417,7 +418,7 @@ def _give_settings(
         remarks.append(f"Heaps are {share}: {sizes}")
     remarks += _share_partitions(variants, given)
     reads = {_load(each, each.settings).reads_per_second for each in variants} - {0}
-    if reads and READS in plan.settings:
+    if reads and plan.settings.get(READS, "0") != "0":
         remarks.append(
             f"A client read the views {' or '.join(map(str, sorted(reads)))} times a second, since"
             " an engine that computes only on reads would do nothing otherwise; --no-reads turns"
@@ -574,7 +575,7 @@ def _cells(variants: Sequence[_Variant], plan: Plan, repeats: int, seed: int) ->
             first = list(dict.fromkeys(text for _, text in runs))
             runs.sort(key=lambda run: first.index(run[1]))
         for variant, text in runs:
-            cells += _legs(_cell(variant, text, repeat, seed))
+            cells += _legs(_cell(variant, text, repeat, seed, plan))
     return cells
 
 
@@ -595,7 +596,7 @@ def _fresh_for(variant: _Variant, plan: Plan) -> tuple[str | None, ...]:
     return next((phase.loads for phase in variant.phases if isinstance(phase, Window)), (None,))
 
 
-def _cell(variant: _Variant, text: str | None, repeat: int, seed: int) -> Cell:
+def _cell(variant: _Variant, text: str | None, repeat: int, seed: int, plan: Plan) -> Cell:
     return Cell(
         variant=variant.label,
         engine=variant.engine,
@@ -604,6 +605,7 @@ def _cell(variant: _Variant, text: str | None, repeat: int, seed: int) -> Cell:
         own=tuple(variant.own),
         phases=tuple(_ordered(phase, variant, text, repeat, seed) for phase in variant.phases),
         disturb=variant.planned.disturb,
+        start_and_stop_s=plan.start_and_stop_s,
     )
 
 

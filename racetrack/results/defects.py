@@ -1,7 +1,10 @@
 """Defects injected into the calibration engine, to check that the harness measures them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Self
+
+from racetrack.results.base import Scalar
 
 NO_PARTITION = -1
 VISIBLE_CYCLE_MS = 100  # update cycles of at least this length are visible in the lag
@@ -47,6 +50,13 @@ class InjectedDefect:
     answer_ms: int = 0
     cpu_us_per_pageview: float = 0.0
     scaling_exponent: float = 1.0
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Scalar]) -> Self:
+        """Return the defect of a run, from its recorded settings."""
+        return cls(
+            **{name: type(value)(settings[f"cal_{name}"]) for name, value in asdict(cls()).items()}
+        )
 
     @property
     def mean_capacity_per_s(self) -> float:

@@ -6,7 +6,7 @@ folder; any other has its windows in `run.json`.
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import ceil
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from racetrack.results.experiment import (
 from racetrack.results.folder import RunFolder, engine_folders, named_folder, read_run, run_beside
 from racetrack.results.run import PartOf, RunArguments, WindowRecord, is_void, runtime_label
 from racetrack.run import experiment
+from racetrack.run.burner import burning
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.experiment import run_once
 from racetrack.run.lifecycle import OpenSession, prepared, run_until_not_void, started_session
@@ -115,6 +116,12 @@ def arguments_of(cell: Cell) -> RunArguments:
     )
 
 
+def burnt_file(number: int) -> str:
+    """Return the file, in the folder of an experiment, with the CPU time of the program that
+    disturbed a run."""
+    return f"burnt_{number}.csv"
+
+
 def begin(plan: ResolvedPlan, command: Sequence[str] = ()) -> Path:
     """Create the folder of an experiment with its record; return the folder."""
     label = Path(plan.name).stem
@@ -148,11 +155,15 @@ class Runner:
         prepare: Prepare = prepared,
         run_once: RunOnce = run_once,
         describe: experiment.Describe = experiment.name_folder,
+        runs_on: Screen | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """Create a runner of the experiment in a folder. What its runs print goes to `runs_on`, by
+        default `screen`. See `PhaseRun` for `on_row`, and `run_once` for `describe`."""
         self.folder, self.record = folder, read_experiment(folder)
         self.plan = ResolvedPlan.model_validate(self.record.plan)
         self._screen, self._guard, self._clock = screen, guard, clock
+        self._runs_on = runs_on or screen
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
 
@@ -183,7 +194,12 @@ class Runner:
                 " left"
             )
             make = self._make_single if cell.is_single else self._make
-            make(number, cell)
+            is_quiet = self._runs_on is not self._screen
+            with (
+                self._disturbed(number, cell),
+                self._screen.live(str(cell)) if is_quiet else nullcontext(),
+            ):
+                make(number, cell)
             self._guard.rearm()
         return self.record
 
@@ -195,6 +211,15 @@ class Runner:
         finally:
             self.record.minutes += (self._clock.monotonic() - began_s) / 60
             write_experiment(self.folder, self.record)
+
+    @contextmanager
+    def _disturbed(self, number: int, cell: Cell) -> Iterator[None]:
+        """Let another program use as many cores as the plan says, inside the context."""
+        if not cell.disturb:
+            yield
+            return
+        with burning(cell.disturb, self.folder / burnt_file(number)):
+            yield
 
     def _unscouted(self) -> list[str]:
         known = self.record.scouted_per_s
@@ -220,6 +245,8 @@ class Runner:
         """Return whether a run has ended without a void window, so that it need not be resumed. A
         failure is a result."""
         last = self._runs_of(number)[-1]
+        if self.plan.cells[number].disturb:
+            return last.outcome is not None  # it is void on purpose
         if last.outcome != "ok" or self.plan.cells[number].is_single:
             return last.is_done
         known, cell = self._windows(number), self.plan.cells[number]
@@ -276,19 +303,20 @@ class Runner:
         """Make a run with one window, and repeat it while it is void."""
         arguments, settings = arguments_of(cell), self._settings(cell)
         began_s = self._clock.monotonic()
-        made = run_until_not_void(
-            lambda: self._run_once(
+        screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
+
+        def once() -> Path:
+            return self._run_once(
                 cell.engine,
                 arguments,
                 settings,
-                self._screen,
-                self._guard,
-                part_of=self._part_of(cell),
+                screen,
+                guard,
+                part_of=part_of,
                 describe=self._describe,
-            ),
-            self._screen,
-            self._guard,
-        )
+            )
+
+        made = once() if cell.disturb else run_until_not_void(once, self._screen, guard)
         took_s = self._clock.monotonic() - began_s
         self.record.minutes += took_s / 60
         self._note(number, tag=made.name, outcome=read_run(made).outcome, took_s=took_s)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of commands: a free machine, ended runs, and plans instead of sweeps."""
+"""Fixtures of the tests of commands: a free machine, ended runs, and experiments without runs."""
 
 import copy
 import json
@@ -13,8 +13,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from racetrack import cli
-from racetrack.results.folder import read_plan
-from racetrack.results.sweep import Sweep
+from racetrack.config import for_record, load
+from racetrack.plan.resolve import Cell, ResolvedPlan
+from racetrack.results.experiment import (
+    ExperimentRecord,
+    ExperimentRun,
+    read_experiment,
+    write_experiment,
+)
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import PartOf, WindowRecord
+from racetrack.run import runner
 from tests.records import run_json
 
 Ended = Callable[..., Path]
@@ -56,20 +65,43 @@ def ended(tmp_path: Path) -> Ended:
     return make
 
 
-class CarryOut:
-    """Takes the place of the function that makes the runs of a plan: it keeps the plan."""
+class MakesRuns:
+    """Takes the place of the function that makes the runs of a plan: each run ends at once with
+    `outcome`, and with the windows that `windows` returns for its cell."""
 
     def __init__(self) -> None:
-        self.plans: list[Sweep] = []
-        self.result: bool | BaseException = True
+        self.plans: list[ResolvedPlan] = []
+        self.folders: list[Path] = []
+        self.outcome = "ok"
+        self.windows: Callable[[Cell], Sequence[WindowRecord]] = lambda _: ()
 
-    def __call__(self, folder: Path, *_: object) -> bool:
-        self.plans.append(read_plan(folder, Sweep))
-        if isinstance(self.result, BaseException):
-            raise self.result
-        return self.result
+    def __call__(
+        self, planned: ResolvedPlan | None, resume: Path | None, *_: object, **__: object
+    ) -> tuple[Path, ExperimentRecord]:
+        if not planned:
+            assert resume
+            return resume, read_experiment(resume)
+        self.plans.append(planned)
+        folder = runner.begin(planned)
+        self.folders.append(folder)
+        record = read_experiment(folder)
+        record.runs = tuple(self._made(folder, planned, run) for run in record.runs)
+        write_experiment(folder, record)
+        return folder, record
+
+    def _made(self, folder: Path, planned: ResolvedPlan, run: ExperimentRun) -> ExperimentRun:
+        cell = planned.cells[run.cell]
+        made = RunFolder.create(folder.parent, cell.engine, "made")
+        record = run_json({"outcome": self.outcome, "engine": cell.engine})
+        part = PartOf(experiment=folder.name, variant=cell.variant, repeat=cell.repeat)
+        record["part_of"] = part.model_dump()
+        record["windows"] = [window.model_dump(mode="json") for window in self.windows(cell)]
+        record |= {"run_id": made.tag, "settings": for_record(load(cell.settings))}
+        del record["results"], record["measured"]
+        (made.path / "run.json").write_text(json.dumps(record))
+        return run.model_copy(update={"tag": made.tag, "outcome": self.outcome})
 
 
 @pytest.fixture
-def carry_out() -> CarryOut:
-    return CarryOut()
+def makes_runs() -> MakesRuns:
+    return MakesRuns()

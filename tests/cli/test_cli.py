@@ -51,8 +51,8 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("sweeep", "Did you mean 'sweep'?"),
-        (f"sweep {EXAMPLE} --ratse 5", "Did you mean one of: '--rates'"),
+        ("comparee", "Did you mean 'compare'?"),
+        (f"run {EXAMPLE} --ratse 5", "Did you mean '--rate'?"),
         ("up flnk", "Did you mean flink?"),
         (f"up {EXAMPLE} --workload shopp", "Did you mean shop?"),
     ],
@@ -123,13 +123,12 @@ def completed(typed: str, tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("./race swe", ["sweep"]),
-        ("./race sweep fli", ["flink"]),
+        ("./race comp", ["compare", "completion"]),
         ("./race compare fli", ["flink"]),
-        ("./race sca", ["scale"]),
-        ("./race scale kst", ["kstreams"]),
-        ("./race scale flink --ho", ["--hold"]),
-        ("./race sweep flink --as", ["--as-published"]),
+        ("./race compare dh --plan as", ["as-published"]),
+        ("./race plan qu", ["quick"]),
+        ("./race limit fli", ["flink"]),
+        ("./race compare flink --repe", ["--repeats"]),
         ("./run_experiment.sh fli", ["flink"]),
         ("./run_experiment.sh flink 5 5 5 1 --ver", ["--verify"]),
     ],

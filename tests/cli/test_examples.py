@@ -13,11 +13,10 @@ import pytest
 from racetrack import cli
 from racetrack.cli.run import run_experiment
 from racetrack.config import REPO
-from racetrack.results.json_file import write_json
-from racetrack.results.sweep import Sweep
-from tests.cli.conftest import CarryOut, Ended, invoke_command
-from tests.cli.test_limit import Searches
-from tests.some_engines import EXAMPLE
+from racetrack.plan.model import parse_plan
+from racetrack.plan.resolve import Options, resolve
+from racetrack.results.experiment import ExperimentRecord, write_experiment
+from tests.cli.conftest import Ended, MakesRuns, invoke_command
 
 CONTEXT = click.Context(cli.race)
 # A call, up to the text or the rest of a shell's line behind it.
@@ -41,6 +40,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 EXAMPLES = sorted(set(examples()))
+PLAN = 'variants = ["cal"]\nphase = [{ saturate = "20s" }]'
 PUBLISHED = next((REPO / "results").glob("shop/*/dh@*.json"))
 
 
@@ -61,8 +61,11 @@ def create_paths(words: list[str], record: Path) -> None:
         else:
             path.mkdir(parents=True)
             (path / "run.json").write_bytes(record.read_bytes())
-            if path.name.endswith("_sweep"):
-                write_json(path / "sweep.json", Sweep(engines=(EXAMPLE,)).model_dump(mode="json"))
+            planned = resolve(parse_plan(PLAN, "plan"), "plan", Options(seed=1))
+            experiment = planned.model_dump(mode="json", by_alias=True)
+            write_experiment(path, ExperimentRecord(name="plan", seed=1, plan=experiment))
+    if "my.toml" in words:
+        Path("my.toml").write_text(PLAN)
 
 
 def test_every_command_has_an_example() -> None:
@@ -84,21 +87,17 @@ def test_the_arguments_of_each_example_are_accepted(
     [
         each
         for each in EXAMPLES
-        if each[0] in ("run", "run_experiment.sh", "sweep", "vary", "limit")
+        if each[0] in ("run", "run_experiment.sh", "compare", "plan", "limit")
+        and "logs/" not in each[1]
     ],
 )
-def test_the_settings_faults_and_conditions_of_each_example_are_accepted(
-    name: str, arguments: str, recorded: Path, carry_out: CarryOut, ended: Ended
+def test_the_plans_settings_faults_and_conditions_of_each_example_are_accepted(
+    name: str, arguments: str, recorded: Path, makes_runs: MakesRuns, ended: Ended
 ) -> None:
     words = shlex.split(arguments)
     create_paths(words, recorded)
-    instead: dict[str, object] = {"carry_out": carry_out}
+    instead: dict[str, object] = {"make_runs": makes_runs} if name != "plan" else {}
     if name.startswith("run"):
         instead = {"make_run": lambda *_: ended("ok")}
-    if name == "limit":
-        found = [(90_000.0, "ok")] * 3
-        instead = {
-            "make_search": Searches({engine: found for engine in words if "-" not in engine})
-        }
     result = invoke_command(command_of(name), words, **instead)
     assert result.exit_code in (0, 6), result.output

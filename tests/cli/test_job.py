@@ -15,7 +15,7 @@ from racetrack.terminal import Guard, Interrupted, Screen
 from tests.cli.conftest import invoke
 from tests.some_engines import EXAMPLE
 
-MEASURING = ("compare", "run", "sweep", "limit", "scale", "vary")
+MEASURING = ("compare", "run", "limit")
 
 
 def parsed(typed: str) -> click.Context:
@@ -56,7 +56,12 @@ def test_output_files_are_delivered(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     "typed",
-    [f"run {EXAMPLE} --against FOLDER", "sweep --resume FOLDER", "compare FOLDER FOLDER"],
+    [
+        f"run {EXAMPLE} --against FOLDER",
+        "compare --resume FOLDER",
+        "limit --resume FOLDER",
+        "compare FOLDER FOLDER",
+    ],
 )
 def test_files_of_this_machine_are_refused(typed: str, tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match=r"can't read files .*KUBERNETES_JOB=false"):

@@ -8,9 +8,11 @@ from click.testing import CliRunner, Result
 
 from racetrack import cli
 from racetrack.cli import plans
-from racetrack.cli.compare import is_of_plan
+from racetrack.cli.compare import outcome_code
 from racetrack.config import load
+from racetrack.plan.resolve import Options
 from racetrack.results.experiment import ExperimentRecord, ExperimentRun
+from tests.cli.conftest import MakesRuns, invoke
 from tests.some_engines import TWO
 
 ONE, OTHER = TWO
@@ -72,29 +74,46 @@ def test_one_plan_is_named(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "plan", "loads", "is_one"),
+    ("typed", "plan", "variants"),
     [
-        ((ONE,), None, (), False),
-        ((ONE,), "quick", (), True),
-        ((ONE,), None, ("5k",), True),
-        ((f"{ONE}[A=1]",), None, (), True),
-        ((f"{ONE}@tuned",), None, (), True),
-        (("logs/a", "logs/b"), None, (), False),
+        (ONE, "full", [ONE]),
+        (f"{ONE} --quick", "quick", [ONE]),
+        (f"{ONE} {OTHER} --plan sweep --load 1k,2k", "sweep", [ONE, OTHER]),
+        (f"'{ONE}[ENGINE_REPLICAS=1|2]' --plan scale", "scale", None),
     ],
 )
-def test_variants_plans_and_loads_are_measured_as_a_plan(
-    names: tuple[str, ...], plan: str | None, loads: tuple[str, ...], is_one: bool
+def test_variants_and_plans_are_measured(
+    typed: str, plan: str, variants: list[str] | None, makes_runs: MakesRuns
 ) -> None:
-    assert is_of_plan(names, plan, loads, None) is is_one
+    result = invoke(f"compare {typed} --repeats 1", make_runs=makes_runs)
+    assert result.exit_code == 0, result.output
+    (made,) = makes_runs.plans
+    labels = variants or [f"{ONE}[ENGINE_REPLICAS={n}]" for n in (1, 2)]
+    assert made.name == plan and list(made.variants) == labels
+
+
+def test_loads_with_commas_are_rates_and_profiles_are_whole(makes_runs: MakesRuns) -> None:
+    profile = "steps 1k,2k 3s"
+    typed = f"compare {ONE} --plan sweep --load 1k,2k --load '{profile}'"
+    assert invoke(typed, make_runs=makes_runs).exit_code == 0
+    (plan,) = makes_runs.plans
+    assert {cell.loads for cell in plan.cells} == {("1k",), ("2k",), (profile,)}
+
+
+@pytest.mark.parametrize("command", ["sweep", "vary", "scale"])
+def test_commands_that_plans_replace_name_the_plan(command: str) -> None:
+    result = race(command, ONE, "--quick")
+    assert result.exit_code == 2
+    assert f"--plan {command}" in result.output
 
 
 def test_a_job_gets_the_text_of_the_plan(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert plans.for_job(None) == {}
     (variable,) = plans.for_job(str(mine)).items()
-    planned = plans.resolved(str(mine), plans.options_of((), (), None, 1, None, True))
+    planned = plans.resolved(str(mine), Options(seed=1))
     mine.unlink()
     monkeypatch.setenv(*variable)
-    again = plans.resolved(str(mine), plans.options_of((), (), None, 1, None, True))
+    again = plans.resolved(str(mine), Options(seed=1))
     assert again == planned
 
 
@@ -104,7 +123,7 @@ def test_the_exit_code_is_that_of_the_last_outcome_of_each_run() -> None:
             ExperimentRun(variant=ONE, repeat=1, cell=cell, outcome=outcome)
             for cell, outcome in outcomes
         ]
-        return plans.outcome_code(ExperimentRecord(name="x", seed=1, plan={}, runs=tuple(runs)))
+        return outcome_code(ExperimentRecord(name="x", seed=1, plan={}, runs=tuple(runs)))
 
     assert code((0, "ok"), (1, "ok")) == 0
     assert code((0, None), (0, "ok")) == 0

@@ -10,7 +10,7 @@ from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.config import load
+from racetrack.config import for_record, load
 from racetrack.engines import calibration_engine
 from racetrack.engines.cal.consumer import (
     Burner,
@@ -27,6 +27,8 @@ from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
 from racetrack.engines.shared.python_program import READY_FILE
+from racetrack.plan.model import find_plan, read_plan_file
+from racetrack.plan.resolve import resolve
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import calibration
 from racetrack.stack.service import Context
@@ -214,7 +216,8 @@ def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: bytes | None)
 def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
         monkeypatch.setenv(name, "3")
-    own = CalibrationSettings.of(calibration.settings_of(InjectedDefect()))
+    plan = resolve(read_plan_file(find_plan(calibration.PLAN)), calibration.PLAN)
+    own = CalibrationSettings.of(load(plan.cells[0].settings))
     assert (own.cal_delay_ms, own.cal_capacity_per_s) == (0, 0)
     assert own.cal_stalled_partition == -1
 
@@ -236,6 +239,7 @@ def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:
     )
     settings = calibration_engine().settings_of(defect)
     assert defect_of({**settings, "ENGINE_REPLICAS": "1"}) == defect
+    assert InjectedDefect.of_settings(for_record(load(settings))) == defect
 
 
 @pytest.mark.parametrize(("exponent", "capacity_per_s"), [(1, 4_000), (0.5, 2_000), (0, 1_000)])
