@@ -158,6 +158,9 @@ def carry_out(
         screen.say(line)
     with machine_lock():
         folder = resume or runner.begin(planned, ["./race", *sys.argv[1:]])
+        command = click.get_current_context().info_name
+        go_on = f"./race {command} --resume {shown(folder)}"
+        screen.say(f"  into {shown(folder)}; after an interruption: {go_on}")
         try:
             made = runner.Runner(
                 folder,
@@ -169,8 +172,7 @@ def carry_out(
             )
             return folder, made.run()
         except terminal.Interrupted:
-            command = click.get_current_context().info_name
-            screen.say(f"To go on later: ./race {command} --resume {shown(folder)}")
+            screen.say(f"To go on later: {go_on}")
             raise
 
 

@@ -30,6 +30,8 @@ from racetrack.workloads import load_profile
 PLANS = plugins.REPO / "plans"
 SLOWEST = "of slowest"
 START_AND_STOP_S = 45.0
+# A shorter window has no lag, since the verdict first looks after this time.
+LEAST_WINDOW_S = 10.0
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%( of slowest)?")
 
 
@@ -154,6 +156,8 @@ class Window(PhaseModel):
                 f"top: {self.top.samples} samples {self.top.every_s:g} s apart do not cover the"
                 f" window of {self.for_s:g} s"
             )
+        if not self.top and self.for_s < LEAST_WINDOW_S:
+            raise ValueError(f"window: lag needs at least {LEAST_WINDOW_S:g} s")
         if (self.decide_within_s or self.faults) and not self.top:
             raise ValueError("decide_within and faults need top")
         return self
@@ -173,7 +177,7 @@ class Search(PhaseModel):
     start of its first stack."""
 
     bounds_s: tuple[Positive, ...] = Field(alias="search", min_length=1)
-    trial_s: Positive = Field(default=90.0, alias="trial")
+    trial_s: Seconds = Field(default=90.0, alias="trial", ge=LEAST_WINDOW_S)
     settle_s: Seconds = Field(default=15.0, alias="settle")
     within_s: Positive = Field(default=900.0, alias="within")
 
