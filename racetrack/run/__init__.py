@@ -1,1 +1,1 @@
-"""Experiments, capacity searches, sweeps, faults and calibration on a running stack."""
+"""Carries out plans: runs, their phases, searches, faults and calibration."""
