@@ -410,7 +410,8 @@ class Runner:
         started = started_session(
             engine, stack, folder, arguments, self._screen, self._guard, self._open_session
         )
-        with started as session:
+        log = self._screen.copied_to(folder.open_for_lines("start.log"))
+        with log, started as session:
             load = Load(session, folder.path, settings)
             yield PhaseRun(
                 cell,
