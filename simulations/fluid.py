@@ -18,7 +18,6 @@ from scipy import signal
 from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Work
 from racetrack.plan.model import (
-    START_AND_STOP_S,
     Saturate,
     Search,
     WarmUp,
@@ -41,6 +40,7 @@ STEP_S = 0.2
 LOOK_EVERY_S = 1.0
 LONGEST_S = 1_200.0
 SEARCHES = 1_000
+START_AND_STOP_S = 30.0  # of a stack
 
 PHASES = read_plan_file(find_plan("limit")).phases
 WARM_UP = next(phase for phase in PHASES if isinstance(phase, WarmUp))
