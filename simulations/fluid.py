@@ -24,8 +24,9 @@ from racetrack.plan.model import (
     find_plan,
     read_plan_file,
 )
+from racetrack.plan.resolve import DRAIN_S
 from racetrack.run.descent import QUANTILE, Descent, TrialResult, effective_bound_ms
-from racetrack.run.phases import CHECK_LAG_EVERY_S, DRAIN_S, LOW_S
+from racetrack.run.phases import CHECK_LAG_EVERY_S, LOW_S
 from racetrack.run.saturation import (
     DRAIN_SHARE,
     DRAINED_S,

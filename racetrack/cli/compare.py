@@ -138,7 +138,8 @@ def carry_out(
     """
     from rich.console import Console
 
-    from racetrack.plan.resolve import ResolvedPlan, describe
+    from racetrack.plan.describe import describe
+    from racetrack.plan.resolve import ResolvedPlan
     from racetrack.report.summary import describe_run
     from racetrack.results.experiment import read_experiment
     from racetrack.results.folder import shown
@@ -180,7 +181,8 @@ def show(folder: Path, record: "ExperimentRecord", output: Output, gate: Gate) -
     """Print what an experiment has shown, beside the baseline if there is one. Return the exit code
     of the conditions."""
     from racetrack.analysis import table
-    from racetrack.plan.resolve import ResolvedPlan, conditions
+    from racetrack.plan.describe import conditions
+    from racetrack.plan.resolve import ResolvedPlan
     from racetrack.report.reference import beside_reference, read_reference
     from racetrack.report.sheet import sheet
     from racetrack.results.folder import shown

@@ -102,7 +102,7 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
         ./race plan vary 'dh[DEEPHAVEN_HEAP=2g|4g]' --load 5k,50k
         ./race plan as-published dh
     """
-    from racetrack.plan.resolve import describe
+    from racetrack.plan.describe import describe
 
     with errors_to_exit_codes():
         for line in describe(resolved(name, replace(options, variants=engines))):

@@ -49,8 +49,9 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Estimates, in seconds: a scout at saturation, a window's last rows, and verification.
-SCOUT_S, ROWS_S, VERIFY_S = 40.0, 2.0, 15.0
+# Estimates, in seconds: a scout at saturation, a window's last rows, verification, and draining
+# before a trial. A search usually has this number of trials.
+SCOUT_S, ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 40.0, 2.0, 15.0, 20.0, 3
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def resolve(
         cells=tuple(cells),
         repeats=repeats,
         seed=seed,
-        scout=plan.scout,
+        scout=plan.scout and any(map(_has_share, variants)),
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,
         reference=plan.reference,
@@ -219,74 +220,6 @@ def resolve(
         note=plan.note,
         remarks=tuple(remarks),
     )
-
-
-def describe(plan: ResolvedPlan) -> list[str]:
-    """Return lines on what a plan does and how long that takes."""
-    runs = len(plan.cells)
-    minutes = f"{_duration(plan.estimated_s)}, and longer if other programs disturb it"
-    stacks = f"{runs} {'run' if runs == 1 else 'runs'} on fresh stacks (seed {plan.seed})"
-    lines = [
-        f"{plan.name} takes about {minutes}:",
-        f"  {stacks}: {', '.join(plan.variants)}; workload {plan.workload}",
-    ]
-    if plan.scout:
-        lines.append(
-            f"  before them, a scout of each variant, {SCOUT_S:g} s, which finds the rates"
-        )
-    alike = _by_phases(plan)
-    for phases, labels in alike.items():
-        which = ", ".join(labels) if len(alike) > 1 else "each run"
-        lines.append(f"  {which}:")
-        lines += [f"    {line}" for line in phases]
-    order = [str(cell) for cell in plan.cells]
-    shown = "; ".join(order[:12]) + (f"; and {runs - 12} more" if runs > 12 else "")
-    return [*lines, f"  order: {shown}", *(f"  {remark}" for remark in plan.remarks)]
-
-
-def conditions(plan: ResolvedPlan) -> list[str]:
-    """Return lines on the conditions under which the figures of a plan were measured."""
-    repeats = f"{plan.repeats} repeats" if plan.repeats > 1 else "one run"
-    how = f"{repeats} of each {plan.fresh} on fresh stacks"
-    lines = [f"Plan {plan.name}: {how}; order by seed {plan.seed}."]
-    return [*lines, *filter(None, [plan.note]), *(f"{remark}." for remark in plan.remarks)]
-
-
-def _by_phases(plan: ResolvedPlan) -> dict[tuple[str, ...], list[str]]:
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for variant in plan.variants:
-        mine = [cell for cell in plan.cells if cell.variant == variant]
-        loads = tuple(dict.fromkeys(chain.from_iterable(cell.loads for cell in mine)))
-        lines = tuple(_phase_text(phase, sorted(loads, key=_rank)) for phase in mine[0].phases)
-        alike.setdefault(lines, []).append(variant)
-    return alike
-
-
-def _phase_text(phase: Phase, loads: Sequence[str]) -> str:
-    match phase:
-        case WarmUp():
-            where = {"saturation": "saturated, at most"}.get(phase.at, f"at the {phase.at} load,")
-            return f"warm-up {where} {phase.for_s:g} s"
-        case Window():
-            more = f", until decided for {phase.decide_within_s:g} s at most"
-            order = " in random order" if phase.order == "random" and len(loads) > 1 else ""
-            faults = f", with {', '.join(phase.faults)}" if phase.faults else ""
-            return (
-                f"{', '.join(loads)}{order}: settle {phase.settle_s:g} s, measure"
-                f" {phase.for_s:g} s{more if phase.decide_within_s else ''}{faults}"
-            )
-        case Saturate():
-            return f"saturation: after {phase.hold_s:g} s, measure {phase.for_s:g} s"
-        case Search():
-            bounds = ", ".join(f"{bound:g} s" for bound in phase.bounds_s)
-            return f"search for the highest rates with lags within {bounds}, {phase.within_s:g} s"
-        case _:
-            return "compare every view with its sources"
-
-
-def _duration(seconds: float) -> str:
-    minutes = math.ceil(seconds / 60)
-    return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
 def phase_s(phase: Phase, is_saturated: bool = False) -> float:
@@ -300,7 +233,7 @@ def phase_s(phase: Phase, is_saturated: bool = False) -> float:
         case Saturate():
             return phase.for_s + (0.0 if is_saturated else phase.hold_s)
         case Search():
-            return phase.within_s
+            return TRIALS * (DRAIN_S + phase.settle_s + phase.trial_s)
         case _:
             return VERIFY_S
 
@@ -308,6 +241,11 @@ def phase_s(phase: Phase, is_saturated: bool = False) -> float:
 def _window_s(phase: Window, load: Load) -> float:
     profile_s = load_profile.parse(load.profile).duration_s if load.profile else 0.0
     return phase.settle_s + max(phase.for_s, profile_s) + ROWS_S
+
+
+def _has_share(variant: _Variant) -> bool:
+    windows = (phase for phase in variant.phases if isinstance(phase, Window))
+    return any(load_of(text).share for window in windows for text in window.loads)
 
 
 def _count_windows(variant: _Variant) -> int:
@@ -570,7 +508,7 @@ def _cells(variants: Sequence[_Variant], plan: Plan, repeats: int, seed: int) ->
         if plan.order == "random":
             runs = rng.sample(runs, len(runs))
         elif plan.order == "rising":
-            runs.sort(key=lambda run: _rank(run[1] or "0"))
+            runs.sort(key=lambda run: rank(run[1] or "0"))
         elif plan.order == "alternating":
             first = list(dict.fromkeys(text for _, text in runs))
             runs.sort(key=lambda run: first.index(run[1]))
@@ -617,12 +555,12 @@ def _ordered(phase: Phase, variant: _Variant, text: str | None, repeat: int, see
         return phase.model_copy(update={"loads": (text,)})
     if phase.order == "random":
         rng = random.Random(f"{seed} {variant.label} {repeat}")  # noqa: S311
-        loads = rng.sample(sorted(phase.loads, key=_rank), len(phase.loads))
+        loads = rng.sample(sorted(phase.loads, key=rank), len(phase.loads))
         return phase.model_copy(update={"loads": tuple(loads)})
     return phase
 
 
-def _rank(text: str) -> tuple[bool, bool, float, str]:
+def rank(text: str) -> tuple[bool, bool, float, str]:
     """Return a key that sorts loads: rates, shares of the slowest, own shares, each rising."""
     load = load_of(text)
     if load.profile:

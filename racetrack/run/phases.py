@@ -21,7 +21,7 @@ from racetrack.errors import RacetrackError
 from racetrack.metrics import CAPACITY, LAG_P99, VIEW_LAG_P99, sustained
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
-from racetrack.plan.resolve import Cell, phase_s
+from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import Measured, RunArguments, WindowRecord, is_void
@@ -48,8 +48,6 @@ LOW_S = 10.0
 SCOUT_S, SCOUT_MOST_S, SCOUT_LOW_S = 10.0, 40.0, 2.0
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
-# Estimated time to drain the backlog before a trial.
-DRAIN_S = 20.0
 
 OnRow = Callable[[Row], None]
 
