@@ -20,20 +20,20 @@ FACTOR = 2**EXPONENT
 # Durations are short, because the calibration engine compiles nothing and has no noise.
 SEARCH = """
 phase = [
-    { warm_up = "8s", at = "saturation" },
-    { saturate = "12s", hold = "15s", batch = "4s" },
+    { warm_up = "8s", at = "saturation", start = "3k" },
+    { saturate = "10s", hold = "5s", batch = "5s" },
     { window = "10s", settle = "2s", loads = ["50%"] },
-    { warm_up = "8s", at = "saturation", fresh = true },
-    { search = ["2s", "5s"], trial = "12s", settle = "2s", within = "20m" },
-    { saturate = "12s", hold = "15s", batch = "4s" },
+    { warm_up = "8s", at = "saturation", start = "3k", fresh = true },
+    { search = ["2s", "5s"], trial = "10s", settle = "2s", within = "20m" },
+    { saturate = "10s", hold = "5s", batch = "5s" },
 ]
 """
 SCALE = """
 repeats = 2
 baseline = "first"
 phase = [
-    { warm_up = "8s", at = "saturation" },
-    { saturate = "12s", hold = "15s", batch = "4s" },
+    { warm_up = "8s", at = "saturation", start = "3k" },
+    { saturate = "10s", hold = "5s", batch = "5s" },
     { window = "10s", settle = "2s", loads = ["6k"] },
 ]
 """
