@@ -11,8 +11,8 @@ from pathlib import Path
 
 from racetrack.clock import now_ms, wait_until
 from racetrack.probes.base import Probe
-from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
+from racetrack.units import BYTES_PER_GIB
 
 PROC = Path("/proc")
 LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05

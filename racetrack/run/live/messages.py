@@ -8,11 +8,12 @@ from racetrack.live.contract import Message
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, shown
 from racetrack.run.live.figures import NONE, CurrentVerdict, VerdictWatch
-from racetrack.run.live.load import GIB, NOT_EVENTS, RUNNING, Now, Outlook, counts_of
+from racetrack.run.live.load import NOT_EVENTS, RUNNING, Now, Outlook, counts_of
 from racetrack.run.live.record import SessionLog
 from racetrack.run.live.services import NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
+from racetrack.units import BYTES_PER_GIB
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import TracedView, find_workload
 from racetrack.workloads.load_profile import PROFILES
@@ -226,8 +227,8 @@ def _memory(outlook: Outlook) -> Message:
     return {
         "what": outlook.what,
         "left_s": None if outlook.left_s is None else round(outlook.left_s),
-        "used_gib": round(outlook.used / GIB, 3),
-        "limit_gib": round(outlook.limit / GIB, 3),
+        "used_gib": round(outlook.used / BYTES_PER_GIB, 3),
+        "limit_gib": round(outlook.limit / BYTES_PER_GIB, 3),
         "warn": outlook.warns,
         "text": outlook.as_text(),
     }
