@@ -162,7 +162,7 @@ def test_what_was_measured_has_to_be_what_was_programmed(
             lag(766, 1_256, 266),
             (
                 "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms",
-                "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
+                "lag p50 765 ± 100, lag p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
             ),
         ),
         (

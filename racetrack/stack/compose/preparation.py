@@ -96,10 +96,11 @@ def require_memory(
     if sum(sizes.values()) > available_bytes:
         by_size = sorted(sizes.items(), key=lambda item: -item[1])
         largest = ", ".join(f"{name} {size / BYTES_PER_GIB:.1f}" for name, size in by_size)
-        needed, available = sum(sizes.values()) / BYTES_PER_GIB, available_bytes / BYTES_PER_GIB
+        all_gib = sum(sizes.values()) / BYTES_PER_GIB
+        available_gib = available_bytes / BYTES_PER_GIB
         raise SetupError(
-            f"Not enough memory: the services may use {needed:.1f} GiB ({largest}), and"
-            f" {available:.1f} GiB {here}, or lower their heaps, memory and tmpfs in .env."
+            f"Not enough memory: the services may use {all_gib:.1f} GiB ({largest}), and"
+            f" {available_gib:.1f} GiB {here}, or lower their heaps, memory and tmpfs in .env."
         )
 
 
