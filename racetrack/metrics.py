@@ -414,8 +414,8 @@ CORE_SPEED = _metric(
     "core_mib_per_s",
     "speed of a core",
     "MiB/s",
-    "Speed of a core, measured as the CPU time of a fixed piece of work (BLAKE2b). A core that"
-    " is shared with another virtual machine is slower for everything that runs on it.",
+    "MiB of BLAKE2b per second of CPU time. A core that is shared with another virtual machine is"
+    " slower.",
 )
 MACHINE_BUSY = _metric(
     "machine_busy_pct",
@@ -487,7 +487,8 @@ AFTER_PEAK = _metric(
     "after_peak_s",
     "recovery",
     "s",
-    "With a load profile: seconds from the end of a spike until the lag was normal again.",
+    "With a load profile: seconds from the end of a spike until the lag was normal again; 0 if it"
+    " was normal before the end, n/a if it did not recover in this run.",
     better="less",
     form="{:,.1f}",
 )

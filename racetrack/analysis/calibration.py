@@ -12,6 +12,7 @@ from racetrack.analysis.curves import recorded_until_ms, throughput
 from racetrack.analysis.lag import lag_series
 from racetrack.metrics import (
     CAPACITY_WITHIN,
+    CPU_PER_MILLION,
     FOREIGN_WITHIN_PCT,
     LAG_P50,
     LAG_P99,
@@ -247,7 +248,7 @@ def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
         run.results.engine.cpu_s_per_million if run.results and run.results.engine else None
         for run in (read_run(folder), read_run(without))
     ]
-    programmed = f"{defect.cpu_us_per_pageview:g} CPU-s per million pageviews"
+    programmed = f"{defect.cpu_us_per_pageview:g} {CPU_PER_MILLION.unit}"
     bound = f"± {CPU_WITHIN:.0%} more than without"
     with_it, base = costs
     if with_it is None or base is None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.errors import UnreadableFile
-from racetrack.metrics import CORE_SPEED, LIVE_HEAP
+from racetrack.metrics import CORE_SPEED, LIVE_HEAP, RSS
 from racetrack.results.folder import finite_number, shared_file, text_of
 
 Parsed = TypeVar("Parsed")
@@ -162,7 +162,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
     found: dict[str, dict[str, list[Reading]]] = {}
 
     def take(row: Mapping[str, str]) -> None:
-        numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib")]
+        numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", RSS.key)]
         reading = Reading(int(row["at_ms"]), *numbers)
         found.setdefault(row["service"], {}).setdefault(row.get("pod", ""), []).append(reading)
 
