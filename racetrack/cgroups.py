@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 
 import psutil
 
+from racetrack.units import BYTES_PER_GIB
+
 PROC = Path("/proc")
 # Version 1 shows unlimited memory as a number just below 2**63.
 UNLIMITED_BYTES = 1 << 60
-GIB = 1 << 30
 ENDED_BY_SIGKILL = (-9, 137)  # as Python and as shells report it
 
 
@@ -130,12 +131,12 @@ class MemoryKills:
             return ""
         group = next((of for of, hits in self._hits.items() if _hits(of) > hits), None)
         if group:
-            limit = f"{self._limits[group] / GIB:.1f} GiB"
+            limit = f"{self._limits[group] / BYTES_PER_GIB:.1f} GiB"
             return (
                 f"memory ran out: the control group {group} may use {limit}. Raise this limit, or"
                 " lower heaps and rates"
             )
-        total = f"{psutil.virtual_memory().total / GIB:.1f} GiB"
+        total = f"{psutil.virtual_memory().total / BYTES_PER_GIB:.1f} GiB"
         return (
             f"memory ran out: that of the whole machine, {total}. Stop other programs, or lower"
             " heaps and rates"

@@ -1,15 +1,19 @@
 """Registry of all figures: their keys, titles, units and meanings, and which direction is better.
 
-All reports take names and units from here, and `racetrack/analysis/windows.py` computes the
-values of a window. A new figure is one entry here and one computation there. Figures cover the
-window that the verdict judged, unless their meaning states otherwise.
+All reports and the live page take names and units from here. `racetrack/analysis/windows.py`
+computes the values of a window, and `racetrack/run/live/figures.py` those of a running session: a
+new figure is one entry here and one computation there. Code that needs a certain figure uses the
+name of its entry. Figures cover the window that the verdict judged, unless their meaning states
+otherwise.
 """
 
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from racetrack.units import BYTES_PER_GIB
 
 # Differences that the harness does not resolve, as `./race calibrate` shows (docs/measured.md).
 LAG_WITHIN_MS = 25.0
@@ -36,14 +40,32 @@ FORMS = {
 
 
 @dataclass(frozen=True)
+class Live:
+    """How a running session shows a figure: in `chart` of the live page, with a line for each value
+    of `labels`; and to Prometheus as `exported`, multiplied by `factor`. `panel` is true if it is
+    in the panel of each engine. `look` is `reference` for the line with which others are compared,
+    and `legend` for a figure that would flatten the others if it was drawn."""
+
+    chart: str
+    labels: tuple[str, ...] = ()
+    exported: str = ""
+    factor: float = 1.0
+    panel: bool = False
+    look: Literal["", "reference", "legend"] = ""
+
+
+@dataclass(frozen=True)
 class Metric:
     """A figure. `key` is its name in files and ends with the unit; `means` explains it in one or
     two sentences.
 
     A difference below `within` (relative) or `within_abs` (in `unit`) is a tie, since the harness
     does not resolve it. `per` is what has a value of its own: a window at a rate or at saturation,
-    or a whole run (over all its rates). `form` replaces the format of the unit. `best` is the
-    predicate of a sentence about the best engine."""
+    a whole run (over all its rates), or an instant of a running session. `form` replaces the format
+    of the unit. `best` is the predicate of a sentence about the best engine.
+
+    `columns` are the tables with a column for it: those of loads, of whole runs, or both. `line` is
+    the line of a run's summary that lists it. `live` is how a running session shows it."""
 
     key: str
     title: str
@@ -53,8 +75,11 @@ class Metric:
     best: str = ""
     within: float = 0.0
     within_abs: float = 0.0
-    per: Literal["window", "saturation", "run"] = "window"
+    per: Literal["window", "saturation", "run", "now"] = "window"
     form: str = ""
+    columns: Literal["", "load", "run", "load run"] = ""
+    line: str = ""
+    live: Live | None = None
 
     @property
     def number_form(self) -> str:
@@ -93,347 +118,480 @@ def sustained(bound_ms: float) -> Metric:
         better="more",
         within=CAPACITY_WITHIN,
         per="run",
+        columns="run",
     )
 
 
-_ALL = (
-    Metric(
-        "cpu_mean_pct",
-        "CPU mean",
-        "% of a core",
-        "Mean CPU use of all processes of the engine, from the kernel's accounting, in percent of"
-        " one core; 200 % are two cores.",
-        better="less",
-        within=COST_WITHIN,
-    ),
-    Metric(
-        "rss_max_gib",
-        "memory max",
-        "GiB",
-        "Maximum resident memory of the engine's processes between loading the demo and the end of"
-        " the load, sampled every second from the kernel's accounting.",
-        better="less",
-        within=COST_WITHIN,
-    ),
-    Metric(
-        "rss_max_at_s",
-        "memory max at",
-        "s",
-        "Time of the memory maximum, in seconds after the rate was set.",
-    ),
-    Metric(
-        "pss_max_gib",
-        "PSS max",
-        "GiB",
-        "Memory of the engine's processes with shared pages counted once (proportional set size)."
-        " Read under load, after the window that was judged; n/a if the kernel denied access.",
-        better="less",
-    ),
-    Metric(
-        "tmpfs_max_gib",
-        "tmpfs max",
-        "GiB",
-        "Files of the engine on tmpfs, without mapped pages, which PSS includes. Read with PSS.",
-        better="less",
-    ),
-    Metric(
-        "live_heap_gib",
-        "live heap",
-        "GiB",
-        "Heap of the engine's JVMs after a full garbage collection, when the load was paused and"
-        " the engine had had time to drain; n/a if there is no JVM, or if a JVM did not answer.",
-        better="less",
-    ),
-    Metric(
-        "cpu_s_per_million",
-        "cost",
-        "CPU-s/million",
-        "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
-        " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
-        better="less",
-        best="uses the least CPU time",
-        within=COST_WITHIN,
-    ),
-    Metric(
-        "lag_p50_ms",
-        "lag p50",
-        "ms",
-        "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
-        " and in the partition where it is largest. Median over the window's time.",
-        better="less",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "lag_p99_ms",
-        "lag p99",
-        "ms",
-        "Lag not exceeded in 99 % of the window's time.",
-        better="less",
-        best="is the freshest",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "view_lag_p50_ms",
-        "view lag p50",
-        "ms",
-        "View lag is the age of the oldest tracer event that is due but not in the view, at every"
-        " instant (docs/views.md). Median over time, of the view with the highest p99.",
-        better="less",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "view_lag_p99_ms",
-        "view lag p99",
-        "ms",
-        "Lag of that view not exceeded in 99 % of the window's time.",
-        better="less",
-        best="has the freshest views",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "read_time_p50_ms",
-        "read time p50",
-        "ms",
-        "Median response time of reads, from when a read was due to its answer, of the query with"
-        " the highest p99 (docs/views.md).",
-        better="less",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "read_time_p99_ms",
-        "read time p99",
-        "ms",
-        "99th percentile of the response time of that query.",
-        better="less",
-        best="answers fastest",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "read_age_p50_ms",
-        "read age p50",
-        "ms",
-        "Median age of answers: the age of the oldest tracer event that was due but missing in the"
-        " answer when it arrived. Of the query with the highest p99.",
-        better="less",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric(
-        "read_age_p99_ms",
-        "read age p99",
-        "ms",
-        "99th percentile of the age of answers to that query.",
-        better="less",
-        within_abs=LAG_WITHIN_MS,
-    ),
-    Metric("lag_max_ms", "lag max", "ms", "The largest lag in the window."),
-    Metric(
-        "processing_lag_p50_ms",
-        "processing lag p50",
-        "ms",
-        "Processing lag is the lag right after an update, so it excludes the wait for the next"
-        " update. Median, with each update weighted by the time since the previous one.",
-        better="less",
-    ),
-    Metric(
-        "processing_lag_p99_ms",
-        "processing lag p99",
-        "ms",
-        "Processing lag not exceeded in 99 % of the window's time.",
-        better="less",
-    ),
-    Metric(
-        "lag_slope_pct",
-        "lag slope",
-        "% of real time",
-        "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
-        " interval with the threshold (by default 1 %): kept up if the interval is below it, fell"
-        " behind if it is above.",
-    ),
-    Metric(
-        "dt_p50_ms",
-        "dt p50",
-        "ms",
-        "Freshness as defined in 2022: the current time minus the newest received_at that the"
-        " engine has counted. It does not show a lagging partition if another is current. Median"
-        " over the updates in the window.",
-        better="less",
-    ),
-    Metric(
-        "rss_growth_gib_per_million",
-        "memory growth",
-        "GiB/million",
-        "Growth of resident memory in the window, per million pageviews counted.",
-        better="less",
-    ),
-    Metric(
-        "cpu_user_pct",
-        "CPU user",
-        "% of a core",
-        "Mean CPU use of the engine in user mode.",
-        better="less",
-    ),
-    Metric(
-        "cpu_system_pct",
-        "CPU system",
-        "% of a core",
-        "Mean CPU use of the engine in kernel mode.",
-        better="less",
-    ),
-    Metric(
-        "top_cpu_mean_pct",
-        "CPU by top",
-        "% of a core",
-        "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
-    ),
-    Metric(
-        "achieved_pageviews_per_s",
-        "achieved",
-        "pageviews/s",
-        "Pageviews per second that the generator handed over in the window.",
-    ),
-    Metric(
-        "processed_pageviews_per_s",
-        "processed",
-        "pageviews/s",
-        "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
-    ),
-    Metric(
-        "broker_cpu_mean_pct",
-        "broker CPU",
-        "% of a core",
-        "Mean CPU use of the broker.",
-        better="less",
-    ),
-    Metric(
-        "reader_cpu_mean_pct",
-        "reader CPU",
-        "% of a core",
-        "Mean CPU use of the view reader (docs/views.md).",
-    ),
-    Metric(
-        "support_cpu_mean_pct",
-        "support CPU",
-        "% of a core",
-        "Mean CPU use of MySQL, the registry and Debezium together, which every engine needs for"
-        " its input.",
-    ),
-    Metric(
-        "harness_cpu_pct",
-        "harness CPU",
-        "% of a core",
-        "Mean CPU use of the harness and its samplers.",
-    ),
-    Metric(
-        "foreign_cpu_pct",
-        "foreign CPU",
-        "% of a core",
-        "Mean CPU use of programs that are neither the stack's services nor the harness.",
-        within_abs=FOREIGN_WITHIN_PCT,
-    ),
-    Metric(
-        "kernel_cpu_pct",
-        "kernel CPU",
-        "% of a core",
-        "CPU time of the kernel that is not attributed to a program, for interrupts and wake-ups."
-        " Engines whose threads often sleep and wake up cause much of it.",
-    ),
-    Metric(
-        "steal_pct",
-        "steal",
-        "% of all cores",
-        "CPU time that the hypervisor gave to other machines.",
-    ),
-    Metric(
-        "core_mib_per_s",
-        "speed of a core",
-        "MiB/s",
-        "Speed of a core, measured as the CPU time of a fixed piece of work (BLAKE2b). A core that"
-        " is shared with another virtual machine is slower for everything that runs on it.",
-    ),
-    Metric(
-        "machine_busy_pct",
-        "machine busy",
-        "% of all cores",
-        "CPU use of everything on the machine.",
-        form="{:,.0f}",
-    ),
-    Metric(
-        "memory_gib",
-        "memory",
-        "GiB",
-        "Memory of the engine: PSS plus files on tmpfs or, if the kernel denied access, resident"
-        " memory. The maximum over the rates of a run.",
-        better="less",
-        best="needs the least memory",
-        within=COST_WITHIN,
-        per="run",
-    ),
-    Metric(
-        "base_cpu_pct",
-        "base CPU",
-        "% of a core",
-        "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run.",
-        better="less",
-        best="costs the least when idle",
-        within_abs=FOREIGN_WITHIN_PCT,
-        per="run",
-    ),
-    Metric(
-        "capacity_per_s",
-        "capacity",
-        "/s",
-        "Throughput at saturation: the rate at which the slowest view's count grows while the"
-        " engine always has a backlog.",
-        better="more",
-        best="gets furthest",
-        within=CAPACITY_WITHIN,
-        per="saturation",
-    ),
-    Metric(
-        "saturated_cpu_s_per_million",
-        "cost at saturation",
-        "CPU-s/million",
-        "CPU seconds of the engine per million pageviews at saturation.",
-        better="less",
-        within=COST_WITHIN,
-        per="saturation",
-    ),
-    Metric(
-        "idle_share_pct",
-        "idle share",
-        "% of the time",
-        "Share of the window at saturation in which the engine may have been idle.",
-        per="saturation",
-    ),
-    Metric(
-        "max_backlog_events",
-        "backlog max",
-        "pageviews",
-        "With a load profile: the largest number of pageviews that were due but not counted.",
-        better="less",
-    ),
-    Metric(
-        "after_peak_s",
-        "recovery",
-        "s",
-        "With a load profile: seconds from the end of a spike until the lag was normal again.",
-        better="less",
-        form="{:,.1f}",
-    ),
-    sustained(2_000),
-    sustained(5_000),
-    Metric(
-        "share_of_ideal_pct",
-        "share of ideal",
-        "% of ideal",
-        "Growth of capacity since the fewest replicas, in percent of the growth of replicas.",
-        better="more",
-        per="run",
-        form="{:,.0f}",
-    ),
+_ALL: list[Metric] = []
+
+
+def _registered(metric: Metric) -> Metric:
+    _ALL.append(metric)
+    return metric
+
+
+def _metric(key: str, title: str, unit: str, means: str, **more: Any) -> Metric:
+    return _registered(Metric(key, title, unit, means, **more))
+
+
+CPU_MEAN = _metric(
+    "cpu_mean_pct",
+    "CPU mean",
+    "% of a core",
+    "Mean CPU use of all processes of the engine, from the kernel's accounting, in percent of"
+    " one core; 200 % are two cores.",
+    better="less",
+    within=COST_WITHIN,
+    columns="load",
 )
+MEMORY = _metric(
+    "memory_gib",
+    "memory",
+    "GiB",
+    "Memory of the engine: PSS plus files on tmpfs or, if the kernel denied access, resident"
+    " memory. The maximum over the rates of a run.",
+    better="less",
+    best="needs the least memory",
+    within=COST_WITHIN,
+    per="run",
+    columns="load run",
+)
+RSS_MAX = _metric(
+    "rss_max_gib",
+    "memory max",
+    "GiB",
+    "Maximum resident memory of the engine's processes between loading the demo and the end of"
+    " the load, sampled every second from the kernel's accounting.",
+    better="less",
+    within=COST_WITHIN,
+)
+RSS_MAX_AT = _metric(
+    "rss_max_at_s",
+    "memory max at",
+    "s",
+    "Time of the memory maximum, in seconds after the rate was set.",
+)
+PSS_MAX = _metric(
+    "pss_max_gib",
+    "PSS max",
+    "GiB",
+    "Memory of the engine's processes with shared pages counted once (proportional set size)."
+    " Read under load, after the window that was judged; n/a if the kernel denied access.",
+    better="less",
+)
+TMPFS_MAX = _metric(
+    "tmpfs_max_gib",
+    "tmpfs max",
+    "GiB",
+    "Files of the engine on tmpfs, without mapped pages, which PSS includes. Read with PSS.",
+    better="less",
+)
+LIVE_HEAP = _metric(
+    "live_heap_gib",
+    "live heap",
+    "GiB",
+    "Heap of the engine's JVMs after a full garbage collection, when the load was paused and"
+    " the engine had had time to drain; n/a if there is no JVM, or if a JVM did not answer.",
+    better="less",
+)
+CPU_PER_MILLION = _metric(
+    "cpu_s_per_million",
+    "cost",
+    "CPU-s/million",
+    "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
+    " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
+    better="less",
+    best="uses the least CPU time",
+    within=COST_WITHIN,
+    columns="load",
+)
+LAG_P50 = _metric(
+    "lag_p50_ms",
+    "lag p50",
+    "ms",
+    "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
+    " and in the partition where it is largest. Median over the window's time.",
+    better="less",
+    within_abs=LAG_WITHIN_MS,
+    columns="load",
+    line="lag",
+)
+LAG_P99 = _metric(
+    "lag_p99_ms",
+    "lag p99",
+    "ms",
+    "Lag not exceeded in 99 % of the window's time.",
+    better="less",
+    best="is the freshest",
+    within_abs=LAG_WITHIN_MS,
+    columns="load",
+    line="lag",
+)
+LAG_MAX = _metric(
+    "lag_max_ms",
+    "lag max",
+    "ms",
+    "The largest lag in the window.",
+    line="lag",
+)
+PROCESSING_LAG_P50 = _metric(
+    "processing_lag_p50_ms",
+    "processing lag p50",
+    "ms",
+    "Processing lag is the lag right after an update, so it excludes the wait for the next"
+    " update. Median, with each update weighted by the time since the previous one.",
+    better="less",
+    line="lag",
+)
+PROCESSING_LAG_P99 = _metric(
+    "processing_lag_p99_ms",
+    "processing lag p99",
+    "ms",
+    "Processing lag not exceeded in 99 % of the window's time.",
+    better="less",
+)
+VIEW_LAG_P50 = _metric(
+    "view_lag_p50_ms",
+    "view lag p50",
+    "ms",
+    "View lag is the age of the oldest tracer event that is due but not in the view, at every"
+    " instant (docs/views.md). Median over time, of the view with the highest p99.",
+    better="less",
+    within_abs=LAG_WITHIN_MS,
+)
+VIEW_LAG_P99 = _metric(
+    "view_lag_p99_ms",
+    "view lag p99",
+    "ms",
+    "Lag of that view not exceeded in 99 % of the window's time.",
+    better="less",
+    best="has the freshest views",
+    within_abs=LAG_WITHIN_MS,
+    columns="load",
+)
+READ_TIME_P50 = _metric(
+    "read_time_p50_ms",
+    "read time p50",
+    "ms",
+    "Median response time of reads, from when a read was due to its answer, of the query with"
+    " the highest p99 (docs/views.md).",
+    better="less",
+    within_abs=LAG_WITHIN_MS,
+)
+READ_TIME_P99 = _metric(
+    "read_time_p99_ms",
+    "read time p99",
+    "ms",
+    "99th percentile of the response time of that query.",
+    better="less",
+    best="answers fastest",
+    within_abs=LAG_WITHIN_MS,
+    columns="load",
+)
+READ_AGE_P50 = _metric(
+    "read_age_p50_ms",
+    "read age p50",
+    "ms",
+    "Median age of answers: the age of the oldest tracer event that was due but missing in the"
+    " answer when it arrived. Of the query with the highest p99.",
+    better="less",
+    within_abs=LAG_WITHIN_MS,
+)
+READ_AGE_P99 = _metric(
+    "read_age_p99_ms",
+    "read age p99",
+    "ms",
+    "99th percentile of the age of answers to that query.",
+    better="less",
+    within_abs=LAG_WITHIN_MS,
+)
+LAG_SLOPE = _metric(
+    "lag_slope_pct",
+    "lag slope",
+    "% of real time",
+    "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
+    " interval with the threshold (by default 1 %): kept up if the interval is below it, fell"
+    " behind if it is above.",
+)
+DT_P50 = _metric(
+    "dt_p50_ms",
+    "dt p50",
+    "ms",
+    "Freshness as defined in 2022: the current time minus the newest received_at that the"
+    " engine has counted. It does not show a lagging partition if another is current. Median"
+    " over the updates in the window.",
+    better="less",
+)
+RSS_GROWTH = _metric(
+    "rss_growth_gib_per_million",
+    "memory growth",
+    "GiB/million",
+    "Growth of resident memory in the window, per million pageviews counted.",
+    better="less",
+)
+CPU_USER = _metric(
+    "cpu_user_pct",
+    "CPU user",
+    "% of a core",
+    "Mean CPU use of the engine in user mode.",
+    better="less",
+)
+CPU_SYSTEM = _metric(
+    "cpu_system_pct",
+    "CPU system",
+    "% of a core",
+    "Mean CPU use of the engine in kernel mode.",
+    better="less",
+)
+TOP_CPU = _metric(
+    "top_cpu_mean_pct",
+    "CPU by top",
+    "% of a core",
+    "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
+)
+ACHIEVED = _metric(
+    "achieved_pageviews_per_s",
+    "achieved",
+    "pageviews/s",
+    "Pageviews per second that the generator handed over in the window.",
+)
+PROCESSED = _metric(
+    "processed_pageviews_per_s",
+    "processed",
+    "pageviews/s",
+    "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
+)
+BROKER_CPU = _metric(
+    "broker_cpu_mean_pct",
+    "broker CPU",
+    "% of a core",
+    "Mean CPU use of the broker.",
+    better="less",
+)
+READER_CPU = _metric(
+    "reader_cpu_mean_pct",
+    "reader CPU",
+    "% of a core",
+    "Mean CPU use of the view reader (docs/views.md).",
+)
+SUPPORT_CPU = _metric(
+    "support_cpu_mean_pct",
+    "support CPU",
+    "% of a core",
+    "Mean CPU use of MySQL, the registry and Debezium together, which every engine needs for"
+    " its input.",
+)
+HARNESS_CPU = _metric(
+    "harness_cpu_pct",
+    "harness CPU",
+    "% of a core",
+    "Mean CPU use of the harness and its samplers.",
+    live=Live("noise"),
+)
+FOREIGN_CPU = _metric(
+    "foreign_cpu_pct",
+    "foreign CPU",
+    "% of a core",
+    "Mean CPU use of programs that are neither the stack's services nor the harness.",
+    within_abs=FOREIGN_WITHIN_PCT,
+    live=Live("noise", exported="foreign_cpu_cores", factor=0.01),
+)
+KERNEL_CPU = _metric(
+    "kernel_cpu_pct",
+    "kernel CPU",
+    "% of a core",
+    "CPU time of the kernel that is not attributed to a program, for interrupts and wake-ups."
+    " Engines whose threads often sleep and wake up cause much of it.",
+)
+STEAL = _metric(
+    "steal_pct",
+    "steal",
+    "% of all cores",
+    "CPU time that the hypervisor gave to other machines.",
+    live=Live("noise", exported="steal_ratio", factor=0.01),
+)
+CORE_SPEED = _metric(
+    "core_mib_per_s",
+    "speed of a core",
+    "MiB/s",
+    "MiB of BLAKE2b per second of CPU time. A core that is shared with another virtual machine is"
+    " slower.",
+)
+MACHINE_BUSY = _metric(
+    "machine_busy_pct",
+    "machine busy",
+    "% of all cores",
+    "CPU use of everything on the machine.",
+    form="{:,.0f}",
+    live=Live("noise", look="legend"),
+)
+CAPACITY = _metric(
+    "capacity_per_s",
+    "capacity",
+    "/s",
+    "Throughput at saturation: the rate at which the slowest view's count grows while the"
+    " engine always has a backlog.",
+    better="more",
+    best="gets furthest",
+    within=CAPACITY_WITHIN,
+    per="saturation",
+    columns="run",
+)
+SHARE_OF_IDEAL = _metric(
+    "share_of_ideal_pct",
+    "share of ideal",
+    "% of ideal",
+    "Growth of capacity since the fewest replicas, in percent of the growth of replicas.",
+    better="more",
+    per="run",
+    form="{:,.0f}",
+    columns="run",
+)
+SUSTAINED = (_registered(sustained(2_000)), _registered(sustained(5_000)))
+SATURATED_COST = _metric(
+    "saturated_cpu_s_per_million",
+    "cost at saturation",
+    "CPU-s/million",
+    "CPU seconds of the engine per million pageviews at saturation.",
+    better="less",
+    within=COST_WITHIN,
+    per="saturation",
+    columns="run",
+)
+BASE_CPU = _metric(
+    "base_cpu_pct",
+    "base CPU",
+    "% of a core",
+    "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run.",
+    better="less",
+    best="costs the least when idle",
+    within_abs=FOREIGN_WITHIN_PCT,
+    per="run",
+    columns="run",
+)
+IDLE_SHARE = _metric(
+    "idle_share_pct",
+    "idle share",
+    "% of the time",
+    "Share of the window at saturation in which the engine may have been idle.",
+    per="saturation",
+)
+MAX_BACKLOG = _metric(
+    "max_backlog_events",
+    "backlog max",
+    "pageviews",
+    "With a load profile: the largest number of pageviews that were due but not counted.",
+    better="less",
+)
+AFTER_PEAK = _metric(
+    "after_peak_s",
+    "recovery",
+    "s",
+    "With a load profile: seconds from the end of a spike until the lag was normal again; 0 if it"
+    " was normal before the end, n/a if it did not recover in this run.",
+    better="less",
+    form="{:,.1f}",
+)
+
+# Figures of a running session, as of now; the noise figures above are among them.
+OFFERED = _metric(
+    "offered_per_s",
+    "offered",
+    "/s",
+    "Pageviews due per second.",
+    per="now",
+    live=Live("rate", exported="offered_per_second", look="reference"),
+)
+PUBLISHED = _metric(
+    "published_per_s",
+    "published",
+    "/s",
+    "Pageviews published to the broker per second.",
+    per="now",
+    live=Live("rate", exported="published_per_second"),
+)
+LAG = _metric(
+    "lag_ms",
+    "lag",
+    "ms",
+    "Age of the oldest event that is due but missing in the view.",
+    per="now",
+    live=Live("lag", ("engine", "view"), "lag_seconds", 0.001, panel=True),
+)
+COUNTED = _metric(
+    "counted_per_s",
+    "counted",
+    "/s",
+    "Pageviews counted by the engine per second.",
+    per="now",
+    live=Live("rate", ("engine",), "counted_per_second", panel=True),
+)
+BACKLOG = _metric(
+    "backlog_events",
+    "backlog",
+    "pageviews",
+    "Pageviews that are due but not counted.",
+    per="now",
+    live=Live("backlog", ("engine",), "backlog_events", panel=True),
+)
+READ_TIME = _metric(
+    "read_ms",
+    "read time",
+    "ms",
+    "Median time to answer a read.",
+    per="now",
+    live=Live("reads", ("engine",), "read_seconds", 0.001, panel=True),
+)
+CPU = _metric(
+    "cpu_pct",
+    "CPU",
+    "% of a core",
+    "CPU time in user and kernel mode between two readings, divided by the time between them.",
+    per="now",
+    live=Live("cpu", ("service",), "cpu_cores", 0.01, panel=True),
+)
+RSS = _metric(
+    "rss_gib",
+    "resident memory",
+    "GiB",
+    "Resident memory of all processes of a service.",
+    per="now",
+    live=Live("memory", ("service",), "memory_bytes", BYTES_PER_GIB, panel=True),
+)
+BROWSER_CPU = _metric(
+    "browser_cpu_pct",
+    "browsers",
+    "% of a core",
+    "CPU use of web browsers on this machine.",
+    per="now",
+    live=Live("noise"),
+)
+# Charts of the live page: title and meaning of each.
+CHARTS = {
+    "rate": (
+        "Rate",
+        "events per second: offered, published to the broker, counted by the engines",
+    ),
+    "lag": (
+        "Lag",
+        "age of the oldest event that is due but not in the view: the highest of each second",
+    ),
+    "cpu": ("CPU", "% of a core"),
+    "memory": ("Memory", "resident"),
+    "noise": ("Noise", "steal, CPU of other programs"),
+}
+
 # In the order in which they are written and shown.
-METRICS: Mapping[str, Metric] = {metric.key: metric for metric in _ALL}
+METRICS: Mapping[str, Metric] = {of.key: of for of in _ALL if of.per != "now"}
+LIVE: Mapping[str, tuple[Metric, Live]] = {of.key: (of, of.live) for of in _ALL if of.live}
+# Columns of tables: figures at a load, and those of whole runs.
+AT_RATE = tuple(of for of in METRICS.values() if "load" in of.columns)
+OVERALL = (
+    *(of for of in METRICS.values() if of.columns == "run"),
+    *(of for of in AT_RATE if "run" in of.columns),
+)
+# Figures that decide which engine is better, in the order of the answers.
+QUESTIONS = (CPU_PER_MILLION, LAG_P99, READ_TIME_P99, CAPACITY, MEMORY, BASE_CPU)
 _SUSTAINED = re.compile(r"sustained_(.+)s_per_s")
 
 
@@ -442,45 +600,3 @@ def metric_of(key: str) -> Metric:
     if key not in METRICS and (match := _SUSTAINED.fullmatch(key)):
         return sustained(1000 * float(match[1]))
     return METRICS[key]
-
-
-def _of(*keys: str) -> tuple[Metric, ...]:
-    return tuple(METRICS[key] for key in keys)
-
-
-# Columns of tables: figures at a rate, and those of whole runs.
-AT_RATE = _of(
-    "cpu_mean_pct",
-    "memory_gib",
-    "cpu_s_per_million",
-    "lag_p50_ms",
-    "lag_p99_ms",
-    "view_lag_p99_ms",
-    "read_time_p99_ms",
-)
-OVERALL = _of(
-    "capacity_per_s",
-    "share_of_ideal_pct",
-    "sustained_2s_per_s",
-    "sustained_5s_per_s",
-    "saturated_cpu_s_per_million",
-    "base_cpu_pct",
-    "memory_gib",
-)
-(CPU_PER_MILLION, CPU_MEAN, LAG_P50, LAG_P99, VIEW_LAG_P99, READ_TIME_P99, PROCESSING_LAG_P50) = (
-    _of(
-        "cpu_s_per_million",
-        "cpu_mean_pct",
-        "lag_p50_ms",
-        "lag_p99_ms",
-        "view_lag_p99_ms",
-        "read_time_p99_ms",
-        "processing_lag_p50_ms",
-    )
-)
-CAPACITY, MEMORY, BASE_CPU, SHARE_OF_IDEAL = _of(
-    "capacity_per_s", "memory_gib", "base_cpu_pct", "share_of_ideal_pct"
-)
-PROCESSED, ACHIEVED = _of("processed_pageviews_per_s", "achieved_pageviews_per_s")
-# Figures that decide which engine is better, in the order of the answers.
-QUESTIONS = (CPU_PER_MILLION, LAG_P99, READ_TIME_P99, CAPACITY, MEMORY, BASE_CPU)

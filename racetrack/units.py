@@ -1,20 +1,19 @@
-"""Parsers of rates, durations and sizes, for the command line and settings.
-
-They raise ValueError with a message for the user.
-"""
+"""Parsers of rates, durations and sizes, for the command line and settings. They raise ValueError
+with a message for the user."""
 
 import math
 import re
 
 # The load generator's highest rate.
 MAX_RATE_PER_S = 10_000_000
+BYTES_PER_GIB = 1 << 30
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([kKM]?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt])(?:i?b)?", re.IGNORECASE)
 _THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": BYTES_PER_GIB, "t": 1 << 40}
 
 
 def parse_rate(text: str) -> int:

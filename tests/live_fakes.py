@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from racetrack import metrics
 from racetrack.clock import now_ms
 from racetrack.live.contract import Action, Refused
 from racetrack.live.history import History
+from racetrack.live.series import COUNT, definition, layout, series_id
 
 ENGINES = ("dh", "pg")
+OWNERS = {"deephaven": "dh", "postgres": "pg"}
 SERVICES = ("deephaven", "postgres", "broker", "loadgen", "mysql")
 
 
@@ -69,7 +72,8 @@ class FakeSession:
                 {"name": "postgres", "engine": "pg"},
                 *({"name": name, "engine": None} for name in SERVICES[2:]),
             ],
-            "series": [_definition(name) for name in self._values(0)],
+            "series": [definition(name, OWNERS) for name in self._values(0)],
+            **layout(),
             "kinds": [
                 {"name": name, "per_s": self.rates.get(name, 0), "most_per_s": 10_000}
                 for name in ("purchases", "updates", "reads")
@@ -98,19 +102,26 @@ class FakeSession:
     def _values(self, at_ms: int) -> dict[str, float | None]:
         rate = self.rates["pageviews"]
         wave = 1 + 0.2 * math.sin((at_ms - self._began_ms) / 7000)
-        values: dict[str, float | None] = {"offered_per_s": rate, "published_per_s": rate * wave}
+        values: dict[str, float | None] = {metrics.OFFERED.key: rate}
+        values[metrics.PUBLISHED.key] = rate * wave
         for name, lag_ms in zip(ENGINES, (300.0, 40.0), strict=True):
             runs = self.status[name] == "running"
-            values[f"counted_per_s/{name}"] = rate * wave if runs else 0.0
-            values[f"lag_ms/{name}/count"] = lag_ms * wave if runs else 9_000.0
-            values[f"lag_ms/{name}/item_summary.pageviews"] = 2 * lag_ms * wave
-            values[f"backlog/{name}"] = rate * lag_ms / 1000
-            values[f"read_ms/{name}"] = 12.0 if self.rates["reads"] else None
+            values[series_id(metrics.COUNTED, name)] = rate * wave if runs else 0.0
+            values[series_id(metrics.LAG, name, COUNT)] = lag_ms * wave if runs else 9_000.0
+            values[series_id(metrics.LAG, name, "item_summary.pageviews")] = 2 * lag_ms * wave
+            values[series_id(metrics.BACKLOG, name)] = rate * lag_ms / 1000
+            values[series_id(metrics.READ_TIME, name)] = 12.0 if self.rates["reads"] else None
         for number, name in enumerate(SERVICES, start=1):
-            values[f"cpu_pct/{name}"] = 10.0 * number * wave
-            values[f"rss_gib/{name}"] = 0.25 * number * wave
-        noise = {"steal_pct": 0.0, "foreign_cpu_pct": 15.0 * wave, "browser_cpu_pct": 22.0}
-        return {**values, **noise, "harness_cpu_pct": 4.0, "busy_pct": 40.0}
+            values[series_id(metrics.CPU, name)] = 10.0 * number * wave
+            values[series_id(metrics.RSS, name)] = 0.25 * number * wave
+        noise: dict[str, float | None] = {
+            metrics.STEAL.key: 0.0,
+            metrics.FOREIGN_CPU.key: 15.0 * wave,
+            metrics.BROWSER_CPU.key: 22.0,
+            metrics.HARNESS_CPU.key: 4.0,
+            metrics.MACHINE_BUSY.key: 40.0,
+        }
+        return {**values, **noise}
 
     def state(self) -> dict[str, Any]:
         """See `LiveSession`."""
@@ -194,19 +205,3 @@ class FakeSession:
             self.finish()
         done.set_result(None)
         return done
-
-
-def _definition(series: str) -> dict[str, Any]:
-    groups = {
-        "lag_ms": ("lag", "ms"),
-        "backlog": ("backlog", "events"),
-        "read_ms": ("reads", "ms"),
-        "cpu_pct": ("cpu", "%"),
-        "rss_gib": ("memory", "GiB"),
-    }
-    of, *parts = series.split("/", 2)
-    rate = ("rate", "1/s") if of.endswith("_per_s") else ("noise", "%")
-    group, unit = groups.get(of, rate)
-    engine = parts[0] if parts and parts[0] in ENGINES else None
-    label = " ".join(parts) or of.removesuffix("_per_s")
-    return {"id": series, "label": label, "unit": unit, "group": group, "engine": engine}

@@ -10,7 +10,15 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.curves import recorded_until_ms, throughput
 from racetrack.analysis.lag import lag_series
-from racetrack.metrics import CAPACITY_WITHIN, FOREIGN_WITHIN_PCT, LAG_WITHIN_MS
+from racetrack.metrics import (
+    CAPACITY_WITHIN,
+    CPU_PER_MILLION,
+    FOREIGN_WITHIN_PCT,
+    LAG_P50,
+    LAG_P99,
+    LAG_WITHIN_MS,
+    PROCESSING_LAG_P50,
+)
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.figures import Lag, Verdict, VerdictKind
 from racetrack.results.folder import read_run
@@ -62,22 +70,21 @@ def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
     partition. From there it must rise uniformly by one cycle."""
     lowest_ms = defect.delay_ms + defect.spread_ms
     expected = {
-        "lag p50": (lowest_ms + 0.5 * defect.cycle_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
-        "p99": (lowest_ms + 0.99 * defect.cycle_ms, SAWTOOTH_P99_WITHIN * defect.cycle_ms),
-        "processing lag p50": (lowest_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
+        LAG_P50: (lowest_ms + 0.5 * defect.cycle_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
+        LAG_P99: (lowest_ms + 0.99 * defect.cycle_ms, SAWTOOTH_P99_WITHIN * defect.cycle_ms),
+        PROCESSING_LAG_P50: (lowest_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
     }
-    bound = ", ".join(f"{name} {ms:,.0f} ± {off:.0f}" for name, (ms, off) in expected.items())
+    bound = ", ".join(f"{of.title} {ms:,.0f} ± {off:.0f}" for of, (ms, off) in expected.items())
     judged = _judged(read_run(folder))
     if isinstance(judged, str):
         return Finding(str(defect), judged, f"{bound} ms", within=False)
     lag = judged.lag
-    measured = (lag.lag_p50_ms, lag.lag_p99_ms, lag.processing_lag_p50_ms)
-    lags_ms = dict(zip(expected, measured, strict=True))
+    lags_ms = {of: getattr(lag, of.key) for of in expected}
     return Finding(
         str(defect),
-        ", ".join(f"{name} {ms:,.0f}" for name, ms in lags_ms.items()) + " ms",
+        ", ".join(f"{of.title} {ms:,.0f}" for of, ms in lags_ms.items()) + " ms",
         f"{bound} ms",
-        within=all(abs(lags_ms[name] - ms) <= off for name, (ms, off) in expected.items()),
+        within=all(abs(lags_ms[of] - ms) <= off for of, (ms, off) in expected.items()),
     )
 
 
@@ -241,7 +248,7 @@ def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
         run.results.engine.cpu_s_per_million if run.results and run.results.engine else None
         for run in (read_run(folder), read_run(without))
     ]
-    programmed = f"{defect.cpu_us_per_pageview:g} CPU-s per million pageviews"
+    programmed = f"{defect.cpu_us_per_pageview:g} {CPU_PER_MILLION.unit}"
     bound = f"± {CPU_WITHIN:.0%} more than without"
     with_it, base = costs
     if with_it is None or base is None:

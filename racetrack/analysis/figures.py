@@ -15,6 +15,7 @@ from racetrack.analysis.lag import age, littles_law, littles_law_warning, window
 from racetrack.analysis.verdict import decide_together, judge
 from racetrack.analysis.windows import SUPPORT
 from racetrack.clock import AHEAD_MS
+from racetrack.metrics import LIVE_HEAP, PSS_MAX, TMPFS_MAX
 from racetrack.results.figures import (
     Cost,
     Freshness,
@@ -267,9 +268,9 @@ def costs(
         used = process(together([usage[name] for name in services]), window, measured, counted)
         return used.model_copy(
             update={
-                "pss_max_gib": _largest_sum([[one.pss_gib for one in of] for of in sampled]),
-                "tmpfs_max_gib": _largest_sum([[one.tmpfs_gib for one in of] for of in sampled]),
-                "live_heap_gib": sum(live) if live else None,
+                PSS_MAX.key: _largest_sum([[one.pss_gib for one in of] for of in sampled]),
+                TMPFS_MAX.key: _largest_sum([[one.tmpfs_gib for one in of] for of in sampled]),
+                LIVE_HEAP.key: sum(live) if live else None,
                 "throttled_pct": throttled_pct(
                     [of for name in services for of in limited.get(name, {}).values()], window
                 ),

@@ -27,6 +27,7 @@ from racetrack.analysis.curves import (
     update_steps,
 )
 from racetrack.analysis.raw import Arrival, Delay
+from racetrack.metrics import LAG_MAX
 from racetrack.results.figures import LagAtMost, LittlesLaw, Quantiles, WindowWrites
 
 # An engine is silent if it makes no update for two typical update intervals, and for at least 2 s,
@@ -351,8 +352,8 @@ def window_writes(
         windows=len(after_ms),
         after_end_p50_ms=float(np.quantile(after_ms, 0.5, method="inverted_cdf")),
         after_end_max_ms=float(after_ms.max()),
-        lag_max_ms=over["lag_max_ms"],
-        more_than_ms=over["more_than_ms"].get("lag_max_ms"),
+        lag_max_ms=over[LAG_MAX.key],
+        more_than_ms=over["more_than_ms"].get(LAG_MAX.key),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.errors import UnreadableFile
+from racetrack.metrics import CORE_SPEED, LIVE_HEAP, RSS
 from racetrack.results.folder import finite_number, shared_file, text_of
 
 Parsed = TypeVar("Parsed")
@@ -161,7 +162,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
     found: dict[str, dict[str, list[Reading]]] = {}
 
     def take(row: Mapping[str, str]) -> None:
-        numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib")]
+        numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", RSS.key)]
         reading = Reading(int(row["at_ms"]), *numbers)
         found.setdefault(row["service"], {}).setdefault(row.get("pod", ""), []).append(reading)
 
@@ -259,7 +260,7 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
         load_1_min=finite_number(row["load_1_min"]),
         mhz=_optional(row["mhz"]),
         waited_s={name: _optional(row[f"waited_for_{name}_s"]) for name in RESOURCES},
-        core_mib_per_s=_optional(row["core_mib_per_s"]),
+        core_mib_per_s=_optional(row[CORE_SPEED.key]),
         throttled_s=_optional(row.get("throttled_s") or ""),  # older folders do not have it
     )
 
@@ -296,7 +297,7 @@ def live_heaps(folder: Path) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
 
     def take(row: Mapping[str, str]) -> None:
-        before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
+        before, gib = found.get(row["service"], 0.0), _optional(row[LIVE_HEAP.key])
         found[row["service"]] = None if before is None or gib is None else before + gib
 
     rows_of(shared_file(folder, "live_heap.csv"), take)

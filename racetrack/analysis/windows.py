@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from racetrack import metrics
 from racetrack.metrics import METRICS
 from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Results
@@ -31,11 +32,11 @@ def values(run: RunRecord) -> dict[str, float]:
     found |= _views(results)
     found |= _reads(results.reads)
     found |= {
-        "processed_pageviews_per_s": results.verdict.throughput.processed_per_s,
-        "lag_slope_pct": lag.slope.pct if lag else None,
-        "dt_p50_ms": results.dt_ms.p50,
-        "core_mib_per_s": noise.core.mib_per_s if noise and noise.core else None,
-        "top_cpu_mean_pct": _top_cpu_pct(run, results),
+        metrics.PROCESSED.key: results.verdict.throughput.processed_per_s,
+        metrics.LAG_SLOPE.key: lag.slope.pct if lag else None,
+        metrics.DT_P50.key: results.dt_ms.p50,
+        metrics.CORE_SPEED.key: noise.core.mib_per_s if noise and noise.core else None,
+        metrics.TOP_CPU.key: _top_cpu_pct(run, results),
     }
     known = {key: value for key, value in found.items() if value is not None}
     return known | memory(known)
@@ -44,9 +45,11 @@ def values(run: RunRecord) -> dict[str, float]:
 def memory(figures: Mapping[str, float]) -> dict[str, float]:
     """Return the figure of memory: PSS plus files on tmpfs, or resident memory if PSS is
     unknown."""
-    if "pss_max_gib" in figures:
-        return {"memory_gib": figures["pss_max_gib"] + figures.get("tmpfs_max_gib", 0.0)}
-    return {"memory_gib": figures["rss_max_gib"]} if "rss_max_gib" in figures else {}
+    pss_gib, tmpfs_gib, rss_gib = (
+        figures.get(of.key) for of in (metrics.PSS_MAX, metrics.TMPFS_MAX, metrics.RSS_MAX)
+    )
+    gib = rss_gib if pss_gib is None else pss_gib + (tmpfs_gib or 0.0)
+    return {} if gib is None else {metrics.MEMORY.key: gib}
 
 
 def base_cpu_pct(points: Sequence[tuple[float, float]]) -> float | None:
@@ -67,19 +70,19 @@ def _of_same_names(part: StrictModel) -> dict[str, float | None]:
 
 def _costs(results: Results) -> dict[str, float | None]:
     found: dict[str, float | None] = {
-        f"{name}_cpu_mean_pct": results.processes[name].cpu_mean_pct
-        for name in ("broker", "reader")
+        metric.key: results.processes[name].cpu_mean_pct
+        for name, metric in {"broker": metrics.BROKER_CPU, "reader": metrics.READER_CPU}.items()
         if name in results.processes
     }
     if support := [of.cpu_mean_pct for name, of in results.processes.items() if name in SUPPORT]:
-        found["support_cpu_mean_pct"] = sum(support)
+        found[metrics.SUPPORT_CPU.key] = sum(support)
     if engine := results.engine:
         pct_per_s = engine.cpu_s and engine.cpu_mean_pct / engine.cpu_s
-        found["cpu_user_pct"] = pct_per_s * engine.cpu_user_s
-        found["cpu_system_pct"] = pct_per_s * engine.cpu_system_s
+        found[metrics.CPU_USER.key] = pct_per_s * engine.cpu_user_s
+        found[metrics.CPU_SYSTEM.key] = pct_per_s * engine.cpu_system_s
         if engine.rss_max:
-            found["rss_max_gib"] = engine.rss_max.gib
-            found["rss_max_at_s"] = engine.rss_max.at_s
+            found[metrics.RSS_MAX.key] = engine.rss_max.gib
+            found[metrics.RSS_MAX_AT.key] = engine.rss_max.at_s
     return found
 
 
@@ -87,7 +90,10 @@ def _views(results: Results) -> dict[str, float | None]:
     if not results.views:
         return {}
     oldest = max(results.views, key=lambda view: view.lag_p99_ms)
-    return {"view_lag_p50_ms": oldest.lag_p50_ms, "view_lag_p99_ms": oldest.lag_p99_ms}
+    return {
+        metrics.VIEW_LAG_P50.key: oldest.lag_p50_ms,
+        metrics.VIEW_LAG_P99.key: oldest.lag_p99_ms,
+    }
 
 
 def _top_cpu_pct(run: RunRecord, results: Results) -> float | None:
@@ -101,9 +107,11 @@ def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
     answers."""
     times, ages = [of.time for of in reads if of.time], [of.age for of in reads if of.age]
     found: dict[str, float | None] = {}
-    for what, all_of in (("time", times), ("age", ages)):
-        if all_of:
-            worst = max(all_of, key=lambda of: of.p99_ms)
-            found[f"read_{what}_p50_ms"] = worst.p50_ms
-            found[f"read_{what}_p99_ms"] = worst.p99_ms
+    for quantiles, p50, p99 in (
+        (times, metrics.READ_TIME_P50, metrics.READ_TIME_P99),
+        (ages, metrics.READ_AGE_P50, metrics.READ_AGE_P99),
+    ):
+        if quantiles:
+            worst = max(quantiles, key=lambda of: of.p99_ms)
+            found |= {p50.key: worst.p50_ms, p99.key: worst.p99_ms}
     return found

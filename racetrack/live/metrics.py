@@ -7,27 +7,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from racetrack.live.contract import Message
+from racetrack.live.series import of_id
+from racetrack.metrics import LIVE
 from racetrack.results.figures import VerdictKind
-
-GIB = 1024**3
-# Series of the page → metric, its help, its labels, and the factor to its unit.
-SERIES: dict[str, tuple[str, str, tuple[str, ...], float]] = {
-    "offered_per_s": ("offered_per_second", "Events due per second", (), 1),
-    "published_per_s": ("published_per_second", "Events published per second", (), 1),
-    "counted_per_s": ("counted_per_second", "Events counted per second", ("engine",), 1),
-    "lag_ms": (
-        "lag_seconds",
-        "Age of the oldest event that is due but missing in the view",
-        ("engine", "view"),
-        0.001,
-    ),
-    "backlog": ("backlog_events", "Events due but not counted", ("engine",), 1),
-    "read_ms": ("read_seconds", "Median time to answer a read", ("engine",), 0.001),
-    "cpu_pct": ("cpu_cores", "CPU use in cores", ("service",), 0.01),
-    "rss_gib": ("memory_bytes", "Resident memory", ("service",), GIB),
-    "steal_pct": ("steal_ratio", "Share of all cores taken by the hypervisor", (), 0.01),
-    "foreign_cpu_pct": ("foreign_cpu_cores", "CPU use of other programs in cores", (), 0.01),
-}
 
 
 class _Figures(Collector):
@@ -38,13 +20,16 @@ class _Figures(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield all metrics."""
-        for series, (name, text, labels, factor) in SERIES.items():
-            family = GaugeMetricFamily(f"racetrack_{name}", text, labels=labels)
-            for key, value in self._values.items():
-                of, *parts = key.split("/", len(labels))
-                if of == series and value is not None and len(parts) == len(labels):
-                    family.add_metric(parts, value * factor)
-            yield family
+        families = {
+            key: GaugeMetricFamily(f"racetrack_{live.exported}", of.means, labels=live.labels)
+            for key, (of, live) in LIVE.items()
+            if live.exported
+        }
+        for series, value in self._values.items():
+            metric, live, labels = of_id(series)
+            if value is not None and live.exported:
+                families[metric.key].add_metric(labels, value * live.factor)
+        yield from families.values()
         yield from self._of_state(self._state)
 
     def _of_state(self, state: Message) -> Iterable[Metric]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.clock import now_ms, wait_until
+from racetrack.metrics import LIVE_HEAP
 from racetrack.probes.base import Probe
-from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
+from racetrack.units import BYTES_PER_GIB
 
 PROC = Path("/proc")
 LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05
@@ -29,7 +30,7 @@ _GENERATION = re.compile(
 _TOTAL = re.compile(rb"^Total\s+\d+\s+(\d+)\s*$", re.MULTILINE)
 LIVE_HEAP_CSV, LIVE_HEAP_COLUMNS = (
     "live_heap.csv",
-    "at_ms,service,pid,live_heap_gib,took_ms,why_not\n",
+    f"at_ms,service,pid,{LIVE_HEAP.key},took_ms,why_not\n",
 )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.clock import now_ms
-from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import NodeAgent, sum_known
+from racetrack.units import BYTES_PER_GIB
 
 PROC = Path("/proc")
 MEMORY_CSV, MEMORY_COLUMNS = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"

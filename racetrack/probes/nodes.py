@@ -7,9 +7,10 @@ from contextlib import ExitStack, suppress
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.probes import noise
-from racetrack.probes.usage import BYTES_PER_GIB, COLUMNS, EVERY_S, Meter, Usage, UsageProbe
+from racetrack.probes.usage import COLUMNS, EVERY_S, Meter, Usage, UsageProbe
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import NodeAgent, NodeSample, PodUsage, ServiceClock
+from racetrack.units import BYTES_PER_GIB
 
 CLOCKS_EVERY_S = 10.0
 # A run fails if a node can't be reached for this long. The agent on the node keeps its samples for

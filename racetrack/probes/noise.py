@@ -13,6 +13,7 @@ from pathlib import Path
 from racetrack import cgroups
 from racetrack.clock import now_ms
 from racetrack.host import ProcessTree, stat_fields
+from racetrack.metrics import CORE_SPEED
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import TICKS_PER_S, Listed, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.results.folder import RunFolder
@@ -86,7 +87,7 @@ COLUMNS = (
     "load_1_min",
     "mhz",
     *(f"waited_for_{name}_s" for name in RESOURCES),
-    "core_mib_per_s",
+    CORE_SPEED.key,
     "throttled_s",
 )
 

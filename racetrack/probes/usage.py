@@ -15,8 +15,8 @@ from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import CpuTime
 from racetrack.stack.contract import Accounting
+from racetrack.units import BYTES_PER_GIB
 
-BYTES_PER_GIB = 1024**3
 TICKS_PER_S, PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 COLUMNS, EVERY_S = "at_ms,service,cpu_s,cpu_user_s,rss_gib", 1.0
 LIST_EVERY_S = 5.0

@@ -76,7 +76,7 @@ def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Float
 def for_page(chart: Chart) -> dict[str, Any]:
     """Return a chart in the format of page/charts.js: titles of axes, units, and the rounded points
     of each line."""
-    x_decimals, y_decimals = _decimals(chart.x_form), _decimals(chart.y_form)
+    x_decimals, y_decimals = decimals(chart.x_form), decimals(chart.y_form)
     return {
         "title": chart.title,
         "x_title": chart.x_title,
@@ -110,7 +110,7 @@ def _line_for_page(line: Line, x_decimals: int, y_decimals: int) -> dict[str, An
     }
 
 
-def _decimals(form: str) -> int:
+def decimals(form: str) -> int:
     """Return the number of decimals that a format shows."""
     return len(form.format(0.0).partition(".")[2])
 

@@ -10,7 +10,18 @@ from racetrack.analysis.claims import Estimate, Key
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import together, window_of
 from racetrack.analysis.table import Row
-from racetrack.metrics import AT_RATE, CAPACITY, CPU_PER_MILLION, LAG_P50, Metric
+from racetrack.metrics import (
+    ACHIEVED,
+    AT_RATE,
+    CAPACITY,
+    CPU,
+    CPU_PER_MILLION,
+    LAG,
+    LAG_P50,
+    PROCESSING_LAG_P50,
+    RSS,
+    Metric,
+)
 from racetrack.report.chart_data import Chart, Floats, Line, Mark, thinned
 from racetrack.report.runs import RunFolder
 from racetrack.results.folder import shared_file
@@ -46,7 +57,7 @@ def _by_rate(known: Mapping[Key, Estimate]) -> Iterator[Chart]:
         lines = [_line_of(label, of, look) for look, (label, of) in enumerate(points.items())]
         rates = sorted({x for line in lines for x in line.x})
         if len(rates) > 1:
-            yield _comparison(metric, "pageviews/s", lines, rates)
+            yield _comparison(metric, ACHIEVED.unit, lines, rates)
 
 
 def _by_setting(rows: Sequence[Row], known: Mapping[Key, Estimate]) -> Iterator[Chart]:
@@ -96,9 +107,9 @@ def _line_of(label: str, points: Sequence[tuple[float, Estimate]], look: int) ->
 
 def _comparison(metric: Metric, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:
     return Chart(
-        title=f"{metric.title[0].upper()}{metric.title[1:]} against {x_title}",
+        title=f"{_capital(metric)} against {x_title}",
         x_title=x_title,
-        y_title=f"{metric.title}, {metric.unit}",
+        y_title=_axis(metric),
         lines=tuple(lines),
         x_form="{:,.0f}" if rates else "{:,}",
         x_unit="/s" if rates else "",
@@ -108,6 +119,14 @@ def _comparison(metric: Metric, x_title: str, lines: Sequence[Line], rates: list
         log_y=metric is CPU_PER_MILLION and _far_apart([y for line in lines for y in line.y]),
         log_x=_far_apart(rates),
     )
+
+
+def _capital(metric: Metric) -> str:
+    return f"{metric.title[0].upper()}{metric.title[1:]}"
+
+
+def _axis(metric: Metric) -> str:
+    return f"{metric.title}, {metric.unit}"
 
 
 def _far_apart(values: Sequence[float]) -> bool:
@@ -174,26 +193,22 @@ def laid_over(session: RunFolder, replay: RunFolder) -> list[Chart]:
         for look, (name, run) in enumerate(runs.items())
         if shared_file(run.path, "usage.csv").is_file()
     ]
-    figures = (
-        ("Lag", "lag, ms", " ms", lags),
-        ("CPU of the engine", "CPU, % of a core", " %", cpu),
-    )
     from_ms = _load_from_ms(replay)
     return [
         Chart(
-            title=f"{title}, session and replay",
+            title=f"{_capital(metric)}, session and replay",
             x_title="seconds since the load began",
             x_form="{:.1f}",
             x_unit=" s",
-            y_title=y_title,
+            y_title=_axis(metric),
             y_form="{:,.0f}",
-            y_unit=unit,
+            y_unit=f" {metric.unit}",
             lines=tuple(lines),
             marks=(*_fault_marks(replay, from_ms), *_action_marks(replay, from_ms)),
             meaning=f"The session {session.tag} and its replay, each from the beginning of its"
             " load. The marks are the actions of the replay.",
         )
-        for title, y_title, unit, lines in figures
+        for metric, lines in ((LAG, lags), (CPU, cpu))
         if len(lines) == len(runs)
     ]
 
@@ -221,6 +236,24 @@ def _memory(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
     """Return times, and the resident memory in GiB."""
     at_ms = np.array([each.at_ms for each in readings], dtype=np.float64)
     return at_ms, np.array([each.rss_gib for each in readings], dtype=np.float64)
+
+
+def _figure_chart(
+    run: RunFolder,
+    window: tuple[float, float],
+    metric: Metric,
+    lines: tuple[Line, ...],
+    **more: object,
+) -> Chart:
+    """Return a chart of a figure over time."""
+    shown = {
+        "title": _capital(metric),
+        "y_title": _axis(metric),
+        "y_form": "{:,.0f}",
+        "y_unit": f" {metric.unit}",
+        "meaning": metric.means,
+    }
+    return _time_chart(run, window, lines=lines, **(shown | more))
 
 
 def _time_chart(run: RunFolder, window: tuple[float, float], **more: object) -> Chart:
@@ -351,31 +384,28 @@ def _lag(run: RunFolder, curves: Curves, start_ms: float, end_ms: float) -> list
         at = np.array([update.timestamp_ms for update in updates], dtype=np.float64)
         dt = np.array([update.dt_ms for update in updates], dtype=np.float64)
         lines.append(_line("dt_ms (published freshness)", at, dt, start_ms, 4))
-    window, form = (start_ms, end_ms), {"y_form": "{:,.0f}", "y_unit": " ms"}
+    window = (start_ms, end_ms)
     return [
-        _time_chart(
+        _figure_chart(
             run,
             window,
-            title="Lag",
-            y_title="lag, ms",
-            lines=(_line("lag", *_sawtooth(ages), start_ms, 0),),
+            LAG,
+            (_line(LAG.title, *_sawtooth(ages), start_ms, 0),),
             meaning=f"{LAG_P50.means.split('. ')[0]}. Lag grows between two updates"
             " and falls at each update.",
-            **form,
         ),
-        _time_chart(
+        _figure_chart(
             run,
             window,
+            LAG,
+            tuple(lines),
             title="Lag right after each update, and its parts",
-            y_title="lag, ms",
-            lines=tuple(lines),
-            meaning="Processing lag is the lag right after an update. Its parts are those of the"
+            meaning=f"{PROCESSING_LAG_P50.means.split('. ')[0]}. Its parts are those of the"
             " partition with the largest lag. dt_ms is the measure of 2022, in which a lagging"
             " partition can hide.",
             note=f"Left out: {left_out} at pageviews due before the recording began."
             if left_out
             else "",
-            **form,
         ),
     ]
 
@@ -399,25 +429,6 @@ def _usage(run: RunFolder, start_ms: float, end_ms: float) -> list[Chart]:
 
     window = (start_ms, end_ms)
     return [
-        _time_chart(
-            run,
-            window,
-            title="CPU between readings (kernel)",
-            y_title="CPU, % of a core",
-            lines=lines(_cpu),
-            y_form="{:,.0f}",
-            y_unit=" %",
-            meaning="CPU time in user and kernel mode between two readings, divided by the time"
-            " between them; 100 % is one core.",
-        ),
-        _time_chart(
-            run,
-            window,
-            title="Resident memory (kernel)",
-            y_title="memory, GiB",
-            lines=lines(_memory),
-            y_form="{:,.3f}",
-            y_unit=" GiB",
-            meaning="Resident memory of all processes of each service.",
-        ),
+        _figure_chart(run, window, CPU, lines(_cpu)),
+        _figure_chart(run, window, RSS, lines(_memory), y_form="{:,.3f}"),
     ]

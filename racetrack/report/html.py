@@ -14,19 +14,31 @@ from racetrack import __version__
 from racetrack.analysis.noise import describe_quotas
 from racetrack.analysis.table import Row, Table, changed_settings
 from racetrack.clock import utc_now
-from racetrack.metrics import METRICS
+from racetrack.metrics import (
+    LAG_MAX,
+    LAG_P50,
+    LAG_P99,
+    METRICS,
+    READ_AGE_P50,
+    READ_AGE_P99,
+    READ_TIME_P50,
+    READ_TIME_P99,
+)
 from racetrack.report import charts, summary
 from racetrack.report.chart_data import Chart, for_page
 from racetrack.report.render import document
 from racetrack.report.runs import RunFolder, warnings_by_grade, why_no_figures
 from racetrack.report.sheet import Section, Sheet
 from racetrack.results.base import StrictModel
-from racetrack.results.figures import Answers, Quantiles
+from racetrack.results.figures import Answers, Quantiles, ViewLag
 from racetrack.results.verification import Verified, WrongRow
 from racetrack.terminal import Progress
 
 # With more runs than this, each has a page of its own, so that the report stays small.
 MOST_INLINE = 20
+# Figures in the tables of views and of reads.
+OF_VIEW = (LAG_P50, LAG_P99, LAG_MAX)
+OF_READ = (READ_TIME_P50, READ_TIME_P99, READ_AGE_P50, READ_AGE_P99)
 SIGNS = {
     "kept up": "✓",
     "fell behind": "✗",
@@ -104,7 +116,6 @@ def environment() -> Environment:
     environment.filters.update(
         slug=lambda kind: str(kind).replace(" ", "-"),
         sign=lambda kind: SIGNS.get(kind, "·"),
-        number=lambda key, value: METRICS[key].number(value),
     )
     return environment
 
@@ -186,7 +197,7 @@ def _run(run: RunFolder, runs: Sequence[RunFolder], table: Table) -> dict[str, A
         ],
         "charts": [_chart(chart) for chart in (*_laid_over(session, run), *made)],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
-        "views": [_plain(view) for view in results.views] if results else [],
+        "views": [_view(view) for view in results.views] if results else [],
         "reads": [_read(answers) for answers in results.reads] if results else [],
         "verified": _verified(record.verified) if record.verified else None,
     }
@@ -196,12 +207,19 @@ def _laid_over(session: RunFolder | None, run: RunFolder) -> Sequence[Chart]:
     return charts.laid_over(session, run) if session else ()
 
 
+def _view(view: ViewLag) -> dict[str, Any]:
+    """Return the values of a view for the template, with its figures."""
+    shown = _plain(view)
+    return {**shown, "figures": [(metric, shown[metric.key]) for metric in OF_VIEW]}
+
+
 def _read(answers: Answers) -> dict[str, Any]:
-    """Return the values of a query's answers for the template, with None for infinite and missing
-    times and ages."""
+    """Return the values of a query's answers for the template, with its figures: None for infinite
+    and missing times and ages."""
     shown = _plain(answers)
-    unknown = dict.fromkeys(Quantiles.model_fields)
-    return {**shown, "time": shown["time"] or unknown, "age": shown["age"] or unknown}
+    quantiles = Quantiles.model_fields
+    values = [(shown[of] or {}).get(name) for of in ("time", "age") for name in quantiles]
+    return {**shown, "figures": list(zip(OF_READ, values, strict=True))}
 
 
 def _plain(model: StrictModel) -> dict[str, Any]:

@@ -12,7 +12,21 @@ from racetrack.analysis import table
 from racetrack.analysis.table import Row, Table, changed_settings
 from racetrack.analysis.warnings import absent_views, caveats_of, count_views
 from racetrack.errors import UsageError
-from racetrack.metrics import significant
+from racetrack.metrics import (
+    ACHIEVED,
+    AT_RATE,
+    CORE_SPEED,
+    FOREIGN_CPU,
+    METRICS,
+    OVERALL,
+    PROCESSED,
+    READ_TIME_P50,
+    RSS_MAX,
+    STEAL,
+    VIEW_LAG_P50,
+    Metric,
+    significant,
+)
 from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
 from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
@@ -39,24 +53,8 @@ RAW_PATTERNS = (
 )
 DIGITS = 5  # significant digits
 # Figures that a result holds; all others are in the run folders only.
-KEPT = (
-    "achieved_pageviews_per_s",
-    "processed_pageviews_per_s",
-    "cpu_mean_pct",
-    "cpu_s_per_million",
-    "memory_gib",
-    "rss_max_gib",
-    "lag_p50_ms",
-    "lag_p99_ms",
-    "view_lag_p50_ms",
-    "view_lag_p99_ms",
-    "read_time_p50_ms",
-    "read_time_p99_ms",
-    "capacity_per_s",
-    "saturated_cpu_s_per_million",
-    "sustained_2s_per_s",
-    "sustained_5s_per_s",
-)
+_KEPT = (ACHIEVED, PROCESSED, RSS_MAX, VIEW_LAG_P50, READ_TIME_P50, *AT_RATE, *OVERALL)
+KEPT = tuple(key for key, metric in METRICS.items() if metric in _KEPT)
 FIRST_OF_REASON = 200
 
 
@@ -266,13 +264,13 @@ def _views(material: Material) -> ViewCheck:
 
 
 def _noise(rows: Sequence[Row]) -> NoiseRange:
-    def known(key: str) -> list[float]:
-        return [row.values[key] for row in rows if key in row.values]
+    def known(metric: Metric) -> list[float]:
+        return [row.values[metric.key] for row in rows if metric.key in row.values]
 
-    speeds = known("core_mib_per_s")
+    speeds = known(CORE_SPEED)
     return NoiseRange(
-        foreign_cpu_max_pct=max(known("foreign_cpu_pct"), default=None),
-        steal_max_pct=max(known("steal_pct"), default=None),
+        foreign_cpu_max_pct=max(known(FOREIGN_CPU), default=None),
+        steal_max_pct=max(known(STEAL), default=None),
         core_min_mib_per_s=min(speeds, default=None),
         core_max_mib_per_s=max(speeds, default=None),
     )

@@ -18,6 +18,7 @@ from racetrack.analysis.claims import Claim, Estimate, Key, claims, estimates, r
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
+from racetrack.report.chart_data import decimals
 from racetrack.report.html import environment, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_ratio
@@ -25,7 +26,11 @@ from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult, slug_of_place
 
-CHARTS = ("lag", "cpu")
+# Charts over the rate: of what, and the figures, the first with its intervals.
+CHARTS = {
+    "lag": (metrics.LAG, (metrics.LAG_P99, metrics.LAG_P50)),
+    "cpu": (metrics.CPU, (metrics.CPU_MEAN,)),
+}
 INTRODUCTION = """# Results
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
@@ -148,6 +153,16 @@ def ranking_page(found: Sequence[Standing]) -> str:
                 "more": metric.better == "more",
             }
             for metric in RANKED
+        },
+        "default": metrics.LAG_P99.key,
+        "charts": {
+            name: {
+                "title": of.title,
+                "unit": of.unit,
+                "decimals": decimals(of.number_form),
+                "keys": [metric.key for metric in figures],
+            }
+            for name, (of, figures) in CHARTS.items()
         },
         "standings": [_standing(one) for one in found],
     }

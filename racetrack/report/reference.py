@@ -10,14 +10,14 @@ from rich.table import Table as RichTable
 
 from racetrack.analysis.table import HARNESS_VERSIONS, Row, Table
 from racetrack.errors import UsageError
-from racetrack.metrics import ACHIEVED, METRICS
+from racetrack.metrics import ACHIEVED, CPU_MEAN, METRICS, RSS_MAX, TOP_CPU
 from racetrack.plan.model import PLANS
 from racetrack.results.folder import read_run
 from racetrack.terminal import as_text
 
 WIDTH = 110
 # Columns of the reference, and the figures here. CPU was measured with top then.
-COLUMNS = {"cpu_mean_pct": "top_cpu_mean_pct", "rss_max_gib": "rss_max_gib"}
+COLUMNS = {CPU_MEAN.key: TOP_CPU.key, RSS_MAX.key: RSS_MAX.key}
 
 
 class ReferenceResult(BaseModel):
@@ -60,7 +60,7 @@ def beside_reference(article: Reference, table: Table) -> list[str]:
 def _table(article: Reference, table: Table) -> list[str]:
     own = {(row.engine, row.load.per_s): row for row in table.rows if row.load}
     grid = RichTable(
-        "pageviews/s", "engine", title=f"{article.title}, and here", title_justify="left"
+        ACHIEVED.unit, "engine", title=f"{article.title}, and here", title_justify="left"
     )
     for whose in ("2022", "here"):
         grid.add_column(f"CPU {whose}, %", justify="right")

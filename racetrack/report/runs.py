@@ -9,6 +9,7 @@ from racetrack.analysis import curves, raw
 from racetrack.analysis.table import Place, Row, Table, place_of
 from racetrack.analysis.warnings import Grade, warnings_of
 from racetrack.errors import UsageError
+from racetrack.metrics import TOP_CPU
 from racetrack.report.sheet import Note
 from racetrack.results.folder import read_run, shared_file, tag_of
 from racetrack.results.run import RunRecord
@@ -19,7 +20,7 @@ RAW_FILES = {
     "curves.csv": "lag, throughput and verdict",
     "arrivals.csv": "the achieved rate",
     "usage.csv": "CPU and memory",
-    "top_samples.log": "CPU by top",
+    "top_samples.log": TOP_CPU.title,
 }
 OF_TOP = ("top_samples.log",)  # only runs with one steady window have samples of top
 

@@ -1,11 +1,25 @@
 """Texts of the summary that a run prints at its end, and of the result of a verification."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
+from racetrack.analysis import windows
 from racetrack.analysis.warnings import NO_COST, caveats_of, measurement_warnings
 from racetrack.analysis.windows import SUPPORT
-from racetrack.metrics import significant
+from racetrack.metrics import (
+    CPU_MEAN,
+    CPU_PER_MILLION,
+    FOREIGN_CPU,
+    HARNESS_CPU,
+    LAG_MAX,
+    LAG_P50,
+    LAG_P99,
+    LIVE_HEAP,
+    METRICS,
+    RSS_MAX,
+    Metric,
+)
 from racetrack.results.base import Scalar
 from racetrack.results.figures import (
     Answers,
@@ -38,6 +52,7 @@ from racetrack.workloads.contract import run_label, workload_of
 
 SHOWN_OF_AN_ERROR = 120
 MORE = "more than"
+LAG_LINE = "lag"
 NEXT = (
     "Stop other programs (`top` shows them) and run it again. On a machine that is always shared,"
     " set NOISE_GATE=false to accept such runs."
@@ -57,7 +72,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     lines = [
         f"{engine} at {arguments.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
-        *([_lag(lag)] if (lag := results.verdict.measured) else []),
+        *([_lag(run, lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
         *([_start(results.start)] if results.start else []),
         *([_cdc(results.cdc)] if results.cdc else []),
@@ -81,22 +96,19 @@ def _line(name: str, text: str) -> str:
     return f"  {name:<11} {text}"
 
 
-def _lag(lag: Lag) -> str:
-    return _line(
-        "lag",
-        f"{_over_time(lag)}; right after an update (processing lag): median"
-        f" {_ms(lag.processing_lag_p50_ms)}",
-    )
+def _lag(run: RunRecord, lag: Lag) -> str:
+    """Return the line of the lag: all figures that the registry lists there."""
+    figures = windows.values(run)
+    listed = [of for key, of in METRICS.items() if of.line == LAG_LINE and key in figures]
+    return _line(LAG_LINE, _over_time(lag, {of: figures[of.key] for of in listed}))
 
 
-def _over_time(lag: LagOverTime) -> str:
-    """Format percentiles of a lag."""
-    median, p99, most = (
-        _lag_ms(getattr(lag, name), lag.more_than_ms.get(name))
-        for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms")
+def _over_time(lag: LagOverTime, figures: Mapping[Metric, float]) -> str:
+    """Format figures of a lag, without its name in their titles."""
+    return ", ".join(
+        f"{of.title.removeprefix(LAG_LINE).lstrip()} {_lag_ms(ms, lag.more_than_ms.get(of.key))}"
+        for of, ms in figures.items()
     )
-    at_most = "" if p99.startswith(MORE) else "at most "
-    return f"median {median}, 99 % of the time {at_most}{p99}, max {most}"
 
 
 def _lag_ms(value: float, more_than_ms: float | None) -> str:
@@ -156,7 +168,7 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
     }
     lines += [_line(name, _cost(cost)) for name, cost in others.items()]
     support = [
-        f"{name} {cost.cpu_mean_pct:.1f} % of a core, memory max {_gib(cost.rss_max)}"
+        f"{name} {CPU_MEAN.text(cost.cpu_mean_pct)}, {_memory(cost.rss_max)}"
         for name, cost in results.processes.items()
         if name in SUPPORT
     ]
@@ -165,20 +177,20 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
 
 
 def _cost(cost: Cost) -> str:
-    parts = [f"CPU {cost.cpu_mean_pct:.1f} % of a core"]
+    parts = [f"CPU {CPU_MEAN.text(cost.cpu_mean_pct)}"]
     if cost.cpu_s_per_million is not None:
-        parts[0] += f" ({significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
+        parts[0] += f" ({CPU_PER_MILLION.text(cost.cpu_s_per_million)} pageviews)"
     if cost.rss_max:
-        parts.append(f"memory max {_gib(cost.rss_max)}, {_when(cost.rss_max)}")
+        parts.append(f"{_memory(cost.rss_max)}, {_when(cost.rss_max)}")
     if cost.live_heap_gib is not None:
-        parts.append(f"live heap at the end {cost.live_heap_gib:.2f} GiB")
+        parts.append(f"{LIVE_HEAP.title} at the end {LIVE_HEAP.text(cost.live_heap_gib)}")
     if cost.throttled_pct is not None:
         parts.append(f"at its CPU limit in {cost.throttled_pct:.1f} % of periods")
     return "; ".join(parts)
 
 
-def _gib(most: MemoryMax | None) -> str:
-    return f"{most.gib:.2f} GiB" if most else "n/a"
+def _memory(most: MemoryMax | None) -> str:
+    return f"{RSS_MAX.title} {RSS_MAX.text(most.gib if most else None)}"
 
 
 def _when(most: MemoryMax) -> str:
@@ -188,9 +200,10 @@ def _when(most: MemoryMax) -> str:
 
 def _view(view: ViewLag) -> str:
     """Return a line with the lag of a view, the source of its tracer events, and its verdict."""
+    figures = {of: getattr(view, of.key) for of in (LAG_P50, LAG_P99, LAG_MAX)}
     return _line(
         "view lag",
-        f"{view.name}: {_over_time(view)}, by"
+        f"{view.name}: {_over_time(view, figures)}, by"
         f" {_number(view.tracer_events_per_s, '{:g}')} {view.source} a second; {view.kind}",
     )
 
@@ -249,8 +262,8 @@ def _noise(found: NoiseFigures | None) -> list[str]:
     return [
         _line(
             "noise",
-            f"harness {found.harness_cpu_pct:.1f} % of a core, other programs"
-            f" {_number(found.foreign_cpu_pct, '{:.1f}')} %; hypervisor took"
+            f"harness {HARNESS_CPU.text(found.harness_cpu_pct)}, other programs"
+            f" {FOREIGN_CPU.text(found.foreign_cpu_pct)}; hypervisor took"
             f" {found.steal_pct:.1f} % of the CPU time{speed}{stopped}",
         )
     ]

@@ -9,7 +9,25 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from racetrack.results.base import InfinityAsNull, StrictModel
+from racetrack.metrics import (
+    ACHIEVED,
+    AFTER_PEAK,
+    CPU_MEAN,
+    CPU_PER_MILLION,
+    FOREIGN_CPU,
+    HARNESS_CPU,
+    KERNEL_CPU,
+    LIVE_HEAP,
+    MACHINE_BUSY,
+    MAX_BACKLOG,
+    PROCESSING_LAG_P50,
+    PROCESSING_LAG_P99,
+    PSS_MAX,
+    RSS_GROWTH,
+    STEAL,
+    TMPFS_MAX,
+)
+from racetrack.results.base import InfinityAsNull, StrictModel, figure
 
 
 class Slope(StrictModel):
@@ -64,10 +82,8 @@ class Lag(LagOverTime):
 
     slope: Slope = Field(description="Growth of the processing lag.")
     lag_distribution: tuple[LagAtMost, ...] = Field(description="Points in order of `share`.")
-    processing_lag_p50_ms: InfinityAsNull = Field(description="Median processing lag.")
-    processing_lag_p99_ms: InfinityAsNull = Field(
-        description="Processing lag not exceeded in 99 % of the time."
-    )
+    processing_lag_p50_ms: InfinityAsNull = figure(PROCESSING_LAG_P50)
+    processing_lag_p99_ms: InfinityAsNull = figure(PROCESSING_LAG_P99)
     processing_lag_max_ms: InfinityAsNull = Field(description="Largest processing lag.")
     generator: LagShare
     broker: LagShare
@@ -160,41 +176,20 @@ class MemoryMax(StrictModel):
 
 
 class Cost(StrictModel):
-    """CPU and memory of a service, or of all services of the engine, from kernel counters."""
+    """CPU and memory of the engine, or of one service, from kernel counters; null if unknown."""
 
-    cpu_mean_pct: float = Field(description="Mean CPU use, percent of one core.")
+    cpu_mean_pct: float = figure(CPU_MEAN)
     cpu_s: float = Field(description="CPU seconds, user and system.")
     cpu_user_s: float = Field(description="CPU seconds in user mode.")
     cpu_system_s: float = Field(description="CPU seconds in kernel mode.")
-    cpu_s_per_million: float | None = Field(
-        default=None,
-        description="CPU seconds per million pageviews counted by the engine; null below 1,000"
-        " pageviews, where the base cost dominates.",
-    )
+    cpu_s_per_million: float | None = figure(CPU_PER_MILLION, default=None)
     rss_max: MemoryMax | None = Field(
         default=None, description="Largest value in the whole run, not only the judged window."
     )
-    rss_growth_gib_per_million: float | None = Field(
-        default=None,
-        description="Growth of resident memory, GiB per million pageviews; null in the same cases"
-        " as cpu_s_per_million.",
-    )
-    pss_max_gib: float | None = Field(
-        default=None,
-        description="Proportional set size, GiB (a shared page is divided among the processes that"
-        " share it). Read under load, after the window that was judged; null if the kernel denied"
-        " access.",
-    )
-    tmpfs_max_gib: float | None = Field(
-        default=None,
-        description="Files of the service on tmpfs, GiB, without mapped pages, which pss_max_gib"
-        " includes. Readings and null as in pss_max_gib.",
-    )
-    live_heap_gib: float | None = Field(
-        default=None,
-        description="Heap of the service's JVMs after a full garbage collection while the load is"
-        " paused, GiB; null if the service has no JVM, or if a JVM did not answer.",
-    )
+    rss_growth_gib_per_million: float | None = figure(RSS_GROWTH, default=None)
+    pss_max_gib: float | None = figure(PSS_MAX, default=None)
+    tmpfs_max_gib: float | None = figure(TMPFS_MAX, default=None)
+    live_heap_gib: float | None = figure(LIVE_HEAP, default=None)
     throttled_pct: float | None = Field(
         default=None,
         description="Share of the kernel's periods (mostly 100 ms) in which the pod used up its CPU"
@@ -237,28 +232,17 @@ class NoiseFigures(StrictModel):
     that the machine does not provide are null. See docs/noise.md."""
 
     seconds: float = Field(description="Length of the interval.")
-    foreign_cpu_pct: float | None = Field(
-        description="CPU time of programs that are neither services nor the harness, percent of"
-        " one core."
-    )
-    steal_pct: float = Field(
-        description="CPU time that the hypervisor gave to others, percent of all cores' time."
-    )
+    foreign_cpu_pct: float | None = figure(FOREIGN_CPU)
+    steal_pct: float = figure(STEAL)
     throttled_pct: float | None = Field(
         default=None,
         description="Time for which CPU quotas of control groups stopped services or the harness,"
         " percent of one core.",
     )
     busy_pct: float = Field(description="All CPU time used, percent of one core.")
-    machine_busy_pct: float = Field(description="All CPU time used, percent of all cores' time.")
-    harness_cpu_pct: float = Field(
-        description="CPU time of the harness and its samplers, percent of one core."
-    )
-    kernel_cpu_pct: float | None = Field(
-        default=None,
-        description="CPU time of the kernel that is not attributed to a program (interrupts,"
-        " wake-ups, kernel threads), percent of one core.",
-    )
+    machine_busy_pct: float = figure(MACHINE_BUSY)
+    harness_cpu_pct: float = figure(HARNESS_CPU)
+    kernel_cpu_pct: float | None = figure(KERNEL_CPU, default=None)
     load_1_min: float = Field(description="Mean of the one-minute load average.")
     mhz: float | None = Field(description="Mean frequency of the cores.")
     waited_for_cpu_pct: float | None = Field(
@@ -311,9 +295,7 @@ class FaultRecovery(StrictModel):
 class LoadEffect(StrictModel):
     """Effect of a load profile on the engine, from its start until the load was paused."""
 
-    max_backlog_events: int = Field(
-        description="Largest number of pageviews that were due but not counted by the engine."
-    )
+    max_backlog_events: int = figure(MAX_BACKLOG)
     max_backlog_before_events: int | None = Field(
         default=None,
         description="The same number in the 10 s before a spike; null without one.",
@@ -321,11 +303,7 @@ class LoadEffect(StrictModel):
     recovery: Recovery | None = Field(
         default=None, description="Recovery of the lag from a spike; null without a spike."
     )
-    after_peak_s: float | None = Field(
-        default=None,
-        description="Seconds from the end of the spike until the lag was normal again; 0 if it was"
-        " normal before the end; null without a spike, or if the lag did not recover in this run.",
-    )
+    after_peak_s: float | None = figure(AFTER_PEAK, default=None)
 
 
 class LittlesLaw(StrictModel):
@@ -442,7 +420,7 @@ class Results(StrictModel):
     """Figures over the judged window."""
 
     offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")
-    achieved_pageviews_per_s: float | None = Field(description="Handed over.")
+    achieved_pageviews_per_s: float | None = figure(ACHIEVED)
     published_pageviews: int = Field(description="Sum of the end offsets at the end of the run.")
     processed_pageviews: int | None = Field(
         description="Pageviews counted by the engine by the end of the run."

@@ -162,7 +162,7 @@ def test_what_was_measured_has_to_be_what_was_programmed(
             lag(766, 1_256, 266),
             (
                 "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms",
-                "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
+                "lag p50 765 ± 100, lag p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
             ),
         ),
         (
@@ -197,7 +197,7 @@ def test_an_injected_cpu_cost_is_the_difference_between_two_runs(
     base = write(tmp_path / "base", verdict(), cpu_s_per_million=20.0)
     costly = write(tmp_path / "costly", verdict(), cpu_s_per_million=cpu_s)
     found = calibration.cpu(costly, base, InjectedDefect(cpu_us_per_pageview=100))
-    assert found.programmed == "100 CPU-s per million pageviews"
+    assert found.programmed == "100 CPU-s/million"
     assert found.within == within
 
 

@@ -63,7 +63,7 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
 def test_its_views_are_followed_by_their_tracer_events(finished: Door) -> None:
     folder = run_folder(finished.output)
     check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
-    assert len(re.findall(r"^  view lag    \w+\.\w+: median ", finished.output, re.M)) == 3
+    assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
 
 
 def test_its_views_are_read_and_answered(finished: Door) -> None:

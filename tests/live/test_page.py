@@ -170,7 +170,7 @@ def test_a_reload_keeps_history_and_token(browser: Browser, session: PageSession
     assert box
     tab.page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + 60)
     tab.wait("#reading", "at 0:1")
-    assert legend(tab, "rate")[0] == "5,000"
+    assert legend(tab, "rate")[0] == "5,000 /s"
     assert not tab.disabled("rate")
     tab.page.close()
 
@@ -264,7 +264,7 @@ def test_a_table_has_the_figures_of_the_curves(browser: Browser, session: PageSe
     rows = tab.page.locator("#table tbody tr")
     rows.first.wait_for()
     assert rows.count() > 60
-    assert rows.first.locator("td").first.text_content() == "5,000"
+    assert rows.first.locator("td").first.text_content() == "5,000 /s"
     tab.page.close()
 
 

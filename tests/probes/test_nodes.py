@@ -11,9 +11,10 @@ from racetrack.analysis.raw import Reading
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.nodes import NodesProbe, usage_now
 from racetrack.probes.noise import COLUMNS
-from racetrack.probes.usage import BYTES_PER_GIB, Meter
+from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import NodeSample, PodUsage, ServiceClock
+from racetrack.units import BYTES_PER_GIB
 from tests.waiting import wait_until
 
 NOISE: dict[str, float | None] = {**dict.fromkeys(COLUMNS[1:], 1.0), "helpers_s": 0.25}

@@ -56,7 +56,7 @@ def titles(tmp_path: Path) -> Make:
 @pytest.mark.parametrize("engine", ["steady", "swift"])
 def test_a_session_and_its_replay_are_laid_over_each_other(titles: Make, engine: str) -> None:
     found = titles(engine, SESSION)
-    assert found[:2] == ["Lag, session and replay", "CPU of the engine, session and replay"]
+    assert found[:2] == ["Lag, session and replay", "CPU, session and replay"]
     assert "Lag" in found
 
 

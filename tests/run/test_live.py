@@ -336,7 +336,7 @@ def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
     assert values["offered_per_s"] == pytest.approx(500)
     assert values["lag_ms/second/count"] == 0
     assert values["lag_ms/fake/count"] == pytest.approx(4_000, abs=1_000)
-    assert values["backlog/fake"] == 2_000
+    assert values["backlog_events/fake"] == 2_000
     hello = at.live.hello()
     assert {"offered_per_s", "cpu_pct/other"} <= {each["id"] for each in hello["series"]}
     assert hello["history"]["values"]["offered_per_s"][-1] == pytest.approx(500)

@@ -7,9 +7,10 @@ import pytest
 
 from racetrack.live.contract import Action, Refused
 from racetrack.results.folder import RunFolder
-from racetrack.run.live.load import GIB, LiveLoad, MemoryWatch, Now, Outlook
+from racetrack.run.live.load import LiveLoad, MemoryWatch, Now, Outlook
 from racetrack.run.live.record import SessionLog
 from racetrack.run.session import Session
+from racetrack.units import BYTES_PER_GIB as GIB
 
 
 class Generator:

@@ -7,7 +7,8 @@ import pytest
 
 from racetrack.probes.heap import Heap, HeapProbe, NoLiveHeap
 from racetrack.results.folder import RunFolder
-from racetrack.run.live.load import GIB, Forecast, Outlook
+from racetrack.run.live.load import Forecast, Outlook
+from racetrack.units import BYTES_PER_GIB as GIB
 
 
 def outlook_of(used: Callable[[float], float]) -> Outlook:

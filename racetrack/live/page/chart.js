@@ -108,7 +108,7 @@ export class Chart {
   #values = [];
   #onCursor;
 
-  // `spec`: title, height, log or least (least top of the axis), isSlow, highest (draw the highest of each second), tick and value (functions to text), lines
+  // `spec`: title, means, height, log or least (least top of the axis), isSlow, highest (draw the highest of each second), tick and value (functions to text), lines
   // (id, label, colour, dash, width, isHidden).
   constructor(place, spec, history, timeline, onCursor) {
     this.#spec = spec;
@@ -161,7 +161,7 @@ export class Chart {
   }
 
   #heading() {
-    return element("h3", { title: this.#spec.meaning }, this.#spec.title, " ", element("small", {}, this.#spec.meaning));
+    return element("h3", { title: this.#spec.means }, this.#spec.title, " ", element("small", {}, this.#spec.means));
   }
 
   #legend() {

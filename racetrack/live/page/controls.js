@@ -1,6 +1,6 @@
 // Actions of the page: forms, buttons, the slider and keys. What can't be done now is grey, stays
 // reachable by keyboard, and says why.
-import { element, rate, setText, short } from "./format.js";
+import { element, formatOf, rate, setText, short } from "./format.js";
 
 const byId = (id) => document.getElementById(id);
 const STOPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
@@ -69,11 +69,10 @@ export class Controls {
     this.#show();
   }
 
-  figures(values) {
-    for (const [name, { cpu, memory }] of this.#services) {
-      const cpuPct = values[`cpu_pct/${name}`], rssGib = values[`rss_gib/${name}`];
-      setText(cpu, Number.isFinite(cpuPct) ? `${Math.round(cpuPct)} %` : "–");
-      setText(memory, Number.isFinite(rssGib) ? `${rssGib.toFixed(2)} GiB` : "–");
+  figures(series, values) {
+    for (const { id, service, group, unit } of series) {
+      const place = this.#services.get(service)?.[group];
+      if (place) setText(place, formatOf(unit)(values[id]));
     }
   }
 

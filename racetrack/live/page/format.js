@@ -19,7 +19,7 @@ const digits = (value, decimals) => value.toLocaleString("en-US", { minimumFract
 
 export const rate = (perS) => (isNumber(perS) ? digits(perS, Math.abs(perS) < 10 && perS % 1 ? 1 : 0) : "–");
 
-export const duration = (ms) => {
+const duration = (ms) => {
   if (!isNumber(ms)) return "–";
   if (ms <= 1) return "≤ 1 ms";
   if (ms < 999.5) return `${digits(ms, 0)} ms`;
@@ -27,9 +27,14 @@ export const duration = (ms) => {
   return `${digits(ms / 60_000, 1)} min`;
 };
 
-export const percent = (value) => (isNumber(value) ? `${digits(value, Math.abs(value) < 9.95 ? 1 : 0)} %` : "–");
-export const gib = (value) => (isNumber(value) ? `${digits(value, 2)} GiB` : "–");
-export const count = (value) => (isNumber(value) ? digits(value, 0) : "–");
+const percent = (value) => (isNumber(value) ? `${digits(value, Math.abs(value) < 9.95 ? 1 : 0)} %` : "–");
+const gib = (value) => (isNumber(value) ? `${digits(value, 2)} GiB` : "–");
+const count = (value) => (isNumber(value) ? digits(value, 0) : "–");
+const perSecond = (value) => (isNumber(value) ? `${rate(value)} /s` : "–");
+
+// Formats values of a unit of the registry of metrics; all other units are percentages.
+const FORMATS = { "/s": perSecond, ms: duration, GiB: gib, pageviews: count };
+export const formatOf = (unit) => FORMATS[unit] ?? percent;
 
 // Seconds of the session as 1:02 or 1:02:03.
 export const clock = (seconds) => {

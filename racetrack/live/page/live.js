@@ -2,23 +2,23 @@
 // text.
 import { Chart, GRAVE, LOOKS } from "./chart.js";
 import { Controls, listen } from "./controls.js";
-import { clock, count, duration, element, gib, percent, rate, setText, short, shortDuration } from "./format.js";
+import { clock, element, formatOf, rate, setText, short, shortDuration } from "./format.js";
 import { History } from "./history.js";
 
 const byId = (id) => document.getElementById(id);
 const DRAW_EVERY_MS = 250, SLOW_EVERY_MS = 1000, TEXT_EVERY_MS = 500, SILENT_MS = 6000, RETRY_MS = 2000, MOST_EVENTS = 300;
 const SPANS_S = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [Infinity, "all"]];
 const STEPS_S = [60, 120, 300, 600, 900], MOST_STEP_S = STEPS_S.at(-1), TABLE_ROWS = 120;
-// Groups of series, in the order on the page: a chart for each.
+// Looks of the charts, in the order on the page. Their titles and meanings, and the names, units and
+// groups of all series come from the session.
 const GROUPS = {
-  rate: { title: "Rate", meaning: "events per second: offered, published to the broker, counted by the engines", height: 140, least: 100, tick: short, value: (perS) => `${rate(perS)}` },
-  lag: { title: "Lag", meaning: "age of the oldest event that is due but not in the view: the highest of each second", height: 190, log: true, highest: true, tick: shortDuration, value: duration },
+  rate: { height: 140, least: 100, tick: short },
+  lag: { height: 190, log: true, highest: true, tick: shortDuration },
   events: { title: null, height: 34 },
-  cpu: { title: "CPU", meaning: "% of a core", height: 130, least: 10, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
-  memory: { title: "Memory", meaning: "resident", height: 130, least: 0.5, isSlow: true, tick: (value) => `${short(value)} GiB`, value: gib },
-  noise: { title: "Noise", meaning: "steal, CPU of other programs", height: 130, least: 5, isSlow: true, tick: (pct) => `${short(pct)} %`, value: percent },
+  cpu: { height: 130, least: 10, isSlow: true, tick: (pct) => `${short(pct)} %` },
+  memory: { height: 130, least: 0.5, isSlow: true, tick: (value) => `${short(value)} GiB` },
+  noise: { height: 130, least: 5, isSlow: true, tick: (pct) => `${short(pct)} %` },
 };
-const HIDDEN = new Set(["busy_pct"]); // not drawn, since it would flatten the other lines; the legend has its value
 const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "muted"] };
 
 const controls = new Controls();
@@ -182,16 +182,16 @@ function showEvent(event) {
 }
 
 const engineParts = new Map();
-const FIGURES = { lag: "Lag, worst view", counted: "Counted", backlog: "Backlog", read: "Read in", cpu: "CPU", memory: "Memory" };
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 function buildEngines() {
   engineParts.clear();
   byId("engines").replaceChildren(...session.engines.map((engine, index) => {
     const part = (tag, name) => element(tag, { class: name }, "–");
     const parts = { status: part("span", "status"), kind: part("p", "verdict"), text: part("p", "reason"), figures: {} };
-    const cells = Object.entries(FIGURES).map(([key, title]) => {
+    const cells = session.panel.map(({ key, title, means, group }) => {
       parts.figures[key] = element("dd", {}, "–");
-      return element("div", { class: key }, element("dt", {}, title), parts.figures[key]);
+      return element("div", { class: group, title: means }, element("dt", {}, capital(title)), parts.figures[key]);
     });
     engineParts.set(engine.name, parts);
     return element("article", { class: "panel engine", "data-colour": index, "aria-labelledby": `engine-${index}` },
@@ -219,27 +219,19 @@ function showEngine({ name, status, text, verdict }) {
 function showFigures() {
   for (const engine of session.engines) {
     const { figures } = engineParts.get(engine.name);
-    const sum = (prefix) => {
-      const known = engine.services.map((service) => latest[`${prefix}/${service}`]).filter(Number.isFinite);
-      return known.length ? known.reduce((one, other) => one + other) : null;
-    };
-    setText(figures.lag, duration(worstLag(engine.name)));
-    setText(figures.counted, `${rate(latest[`counted_per_s/${engine.name}`])} /s`);
-    setText(figures.backlog, count(latest[`backlog/${engine.name}`]));
-    setText(figures.read, duration(latest[`read_ms/${engine.name}`]));
-    setText(figures.cpu, percent(sum("cpu_pct")));
-    setText(figures.memory, gib(sum("rss_gib")));
+    for (const figure of session.panel) setText(figures[figure.key], figureOf(engine.name, figure));
   }
   setText(byId("elapsed"), clock(sessionS(session.now_ms)));
-  controls.figures(latest);
+  controls.figures(session.series, latest);
 }
 
-// The highest lag of all views in the last second; a single sample would not do, since lag rises
-// and falls with each update.
-function worstLag(engine) {
-  const ids = session.series.map((one) => one.id).filter((id) => id.startsWith(`lag_ms/${engine}/`));
-  const known = ids.map((id) => histories.lag.peak(id, sessionS(session.now_ms) - 1)).filter((ms) => ms !== null);
-  return known.length ? Math.max(...known) : null;
+// A figure of an engine as text: the sum over its services, or the highest of a lag in the last
+// second over all views; a single sample would not do, since lag rises and falls with each update.
+function figureOf(engine, { key, unit, group }) {
+  const own = session.series.filter((one) => one.key === key && one.engine === engine);
+  const isHighest = Boolean(GROUPS[group]?.highest);
+  const known = own.map(({ id }) => (isHighest ? histories[group].peak(id, sessionS(session.now_ms) - 1) : latest[id])).filter(Number.isFinite);
+  return formatOf(unit)(known.length ? known.reduce((one, other) => (isHighest ? Math.max(one, other) : one + other)) : null);
 }
 
 function showMemory(memory) {
@@ -258,9 +250,11 @@ function summary() {
   if (!session) return "Not connected.";
   const engines = session.engines.map(({ name, title }) => {
     const { verdict, status } = session.state.engines.find((engine) => engine.name === name) ?? { verdict: { kind: "none" }, status: "" };
-    return `${title} ${status}: lag ${duration(worstLag(name))}, counted ${rate(latest[`counted_per_s/${name}`])} per second, ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`;
+    const figures = session.panel.map((figure) => `${figure.title} ${figureOf(name, figure)}`);
+    return `${title} ${status}: ${figures.join(", ")}, ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`;
   });
-  return [`Offered ${rate(latest.offered_per_s)} per second`, ...engines, `In the way: ${byId("in-the-way").textContent}`].join(". ");
+  const references = session.series.filter((one) => one.look === "reference").map(({ id, label, unit }) => capital(`${label} ${formatOf(unit)(latest[id])}`));
+  return [...references, ...engines, `In the way: ${byId("in-the-way").textContent}`].join(". ");
 }
 
 // --- curves --------------------------------------------------------------------------------------
@@ -273,9 +267,9 @@ function buildCharts(groups) {
     place.replaceChildren();
     for (const group of groups) {
       const figure = place.appendChild(element("div", { class: `chart ${group}` }));
-      const lines = linesOf(group), { title, meaning } = GROUPS[group];
-      const label = title ? `${title}: ${meaning}. The legend has the values as text.` : "Events over time. The list of events has them as text.";
-      charts.push(new Chart(figure, { ...GROUPS[group], label, lines }, histories[group], timeline, showReading));
+      const lines = linesOf(group), chart = { ...GROUPS[group], ...session.charts[group], value: formatOf(lines[0]?.unit) };
+      const label = chart.title ? `${chart.title}: ${chart.means}. The legend has the values as text.` : "Events over time. The list of events has them as text.";
+      charts.push(new Chart(figure, { ...chart, label, lines }, histories[group], timeline, showReading));
     }
   }
 }
@@ -284,16 +278,15 @@ function buildCharts(groups) {
 // the others.
 function linesOf(group) {
   const engineIndex = (name) => session.engines.findIndex((engine) => engine.name === name);
-  const services = new Map(session.services.map((service) => [service.name, service.engine]));
   const dashes = new Map();
   let other = session.engines.length;
-  return session.series.filter((one) => one.group === group).map(({ id, label, engine }) => {
-    const owner = engineIndex(engine ?? services.get(id.split("/")[1]));
-    if (id === "offered_per_s") return { id, label, colour: null, dash: 1, width: 1.5 };
-    if (owner < 0) return { id, label, colour: other, dash: Math.floor(other++ / LOOKS), width: 1.4, isHidden: HIDDEN.has(id) };
+  return session.series.filter((one) => one.group === group).map(({ id, label, unit, engine, look }) => {
+    const owner = engineIndex(engine), line = { id, label, unit };
+    if (look === "reference") return { ...line, colour: null, dash: 1, width: 1.5 };
+    if (owner < 0) return { ...line, colour: other, dash: Math.floor(other++ / LOOKS), width: 1.4, isHidden: look === "legend" };
     const dash = dashes.get(owner) ?? 0;
     dashes.set(owner, dash + 1);
-    return { id, label, colour: owner, dash, width: dash ? 1.3 : 2 };
+    return { ...line, colour: owner, dash, width: dash ? 1.3 : 2 };
   });
 }
 
@@ -378,13 +371,13 @@ function showTable() {
   const untilS = Math.floor(timeline.untilS), step = Math.max(1, Math.ceil((timeline.untilS - timeline.fromS) / TABLE_ROWS));
   const rows = [];
   for (let timeS = untilS; timeS > timeline.fromS && rows.length < TABLE_ROWS; timeS -= step) {
-    const cells = lines.map(({ id, group }) => {
+    const cells = lines.map(({ id, unit, group }) => {
       const history = histories[group], at = history.indexAt(timeS);
-      return at >= 0 && timeS - history.times[at] < step + 2 ? GROUPS[group].value(history.column(id)[at]) : "";
+      return at >= 0 && timeS - history.times[at] < step + 2 ? formatOf(unit)(history.column(id)[at]) : "";
     });
     if (cells.some(Boolean)) rows.push(element("tr", {}, element("th", { scope: "row" }, clock(timeS)), ...cells.map((cell) => element("td", {}, cell))));
   }
-  const head = element("tr", {}, element("th", { scope: "col" }, "time"), ...lines.map(({ label, group }) => element("th", { scope: "col" }, `${GROUPS[group].title}: ${label}`)));
+  const head = element("tr", {}, element("th", { scope: "col" }, "time"), ...lines.map(({ label, group }) => element("th", { scope: "col" }, `${session.charts[group].title}: ${label}`)));
   table.replaceChildren(table.firstElementChild, element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures" },
     element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
 }

@@ -132,16 +132,23 @@ const line = (name, key, label, dash) => {
   const of = (end) => points.map((point) => point[end] ?? null);
   return { name: label, look: NAMES.indexOf(name), kind: "points", dash, x: of("x"), y: of("mean"), low: of("low"), high: of("high") };
 };
-const CHARTS = {
-  lag: (names) => ({ title: "Lag against rate", x_title: "events/s", y_title: "lag, ms", log_x: true, log_y: true, x_decimals: 0, y_decimals: 0, x_unit: "/s", y_unit: " ms",
-    lines: names.flatMap((name) => [line(name, "lag_p99_ms", `${name} p99`, []), { ...line(name, "lag_p50_ms", `${name} p50`, [2, 4]), low: null, high: null }]) }),
-  cpu: (names) => ({ title: "CPU against rate", x_title: "events/s", y_title: "% of a core", x_from_zero: true, x_decimals: 0, y_decimals: 1, x_unit: "/s", y_unit: " %",
-    lines: names.map((name) => line(name, "cpu_mean_pct", name)) }),
+const AXES = { lag: { log_x: true, log_y: true }, cpu: { x_from_zero: true } };
+// A chart of figures over the rate, with a line for each engine and figure; all but the first figure
+// are dotted and without intervals.
+const chartOf = (name, { title, unit, decimals, keys }, names) => {
+  const lineOf = (engine, key, index) => {
+    if (keys.length === 1) return line(engine, key, engine);
+    const drawn = line(engine, key, `${engine} ${METRICS[key].title}`, index ? [2, 4] : []);
+    return index ? { ...drawn, low: null, high: null } : drawn;
+  };
+  return { title: `${title[0].toUpperCase()}${title.slice(1)} against rate`, x_title: "events/s", x_unit: "/s", x_decimals: 0,
+    y_title: `${title}, ${unit}`, y_unit: ` ${unit}`, y_decimals: decimals, ...AXES[name],
+    lines: names.flatMap((engine) => keys.map((key, index) => lineOf(engine, key, index))) };
 };
 const showCharts = () => {
   const names = standing().results.map((result) => result.name).filter(isShown);
-  for (const [name, make] of Object.entries(CHARTS)) {
-    const chart = make(names), figure = byId(`chart-${name}`);
+  for (const [name, of] of Object.entries(DATA.charts)) {
+    const chart = chartOf(name, of, names), figure = byId(`chart-${name}`);
     figure.hidden = !chart.lines.some((each) => each.x.length);
     figure.querySelector("h3").textContent = chart.title;
     drawChart(figure.querySelector(".plot"), chart);
@@ -166,9 +173,9 @@ const show = () => {
   const machines = STANDINGS.filter((one) => one.workload === state.workload);
   state.machine = pick(state.machine, machines.map((one) => one.machine), machines[0].machine);
   const keys = Object.keys(METRICS).filter(isMeasured);
-  state.metric = pick(state.metric, keys, keys.includes("lag_p99_ms") ? "lag_p99_ms" : keys[0]);
-  const ofLag = keys.includes("lag_p99_ms") ? "lag_p99_ms" : keys[0];
-  state.load = pick(state.load, standing().loads.map((load) => load.id), defaultLoad(ofLag));
+  const first = pick(DATA.default, keys, keys[0]);
+  state.metric = pick(state.metric, keys, first);
+  state.load = pick(state.load, standing().loads.map((load) => load.id), defaultLoad(first));
   fill(byId("workload"), workloads, String, state.workload);
   fill(byId("machine"), machines.map((one) => one.machine), (name) => machines.find((one) => one.machine === name).place, state.machine);
   fill(byId("load"), standing().loads.map((load) => load.id), String, state.load);

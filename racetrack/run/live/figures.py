@@ -14,6 +14,22 @@ from racetrack.analysis import noise, raw, views
 from racetrack.analysis.curves import RecentCurves, deleted_unread
 from racetrack.analysis.verdict import judge, look, looks_ms
 from racetrack.config import Settings
+from racetrack.live.series import COUNT, series_id
+from racetrack.metrics import (
+    BACKLOG,
+    BROWSER_CPU,
+    COUNTED,
+    CPU,
+    FOREIGN_CPU,
+    HARNESS_CPU,
+    LAG,
+    MACHINE_BUSY,
+    OFFERED,
+    PUBLISHED,
+    READ_TIME,
+    RSS,
+    STEAL,
+)
 from racetrack.probes.noise import NoiseProbe
 from racetrack.probes.usage import Listed, Usage, UsageProbe, cpu_s_of
 from racetrack.probes.views import ViewsProbe
@@ -59,7 +75,7 @@ class BrowserMeter:
 
 
 class Figures:
-    """Measures the figures of a session. The live page uses the same ids for their series."""
+    """Measures the figures of a session, by the ids of their series."""
 
     def __init__(self, session: Session, recent: RecentCurves, settings: Settings) -> None:
         self._session, self._recent = session, recent
@@ -74,14 +90,14 @@ class Figures:
         """Return the figures that change several times a second: rates, lag and backlog."""
         recent = self._recent
         found: Values = {
-            "offered_per_s": recent.rate_per_s("due"),
-            "published_per_s": recent.rate_per_s("published"),
+            OFFERED.key: recent.rate_per_s("due"),
+            PUBLISHED.key: recent.rate_per_s("published"),
         }
         for run in self._session.runs:
             name = run.engine.name
-            found[f"counted_per_s/{name}"] = recent.rate_per_s("processed", name)
-            found[f"lag_ms/{name}/count"] = recent.lag_ms(name, now_ms)
-            found[f"backlog/{name}"] = recent.backlog(name)
+            found[series_id(COUNTED, name)] = recent.rate_per_s("processed", name)
+            found[series_id(LAG, name, COUNT)] = recent.lag_ms(name, now_ms)
+            found[series_id(BACKLOG, name)] = recent.backlog(name)
             if not recent.has_deleted_unread(name):
                 found |= self._view_lags(run, now_ms)
         return found
@@ -103,7 +119,7 @@ class Figures:
             times = [ms for reader in run.readers for ms in reader.new_answer_times()]
             if times or not any(reader.per_s for reader in run.readers):
                 median_ms = statistics.median(times) if times else None
-                found[f"read_ms/{run.engine.name}"] = median_ms
+                found[series_id(READ_TIME, run.engine.name)] = median_ms
         return found
 
     def _view_lags(self, run: EngineRun, now_ms: int) -> Values:
@@ -114,7 +130,7 @@ class Figures:
             return {}
         values = probe.newest.copy()
         return {
-            f"lag_ms/{run.engine.name}/{view.name}": max(
+            series_id(LAG, run.engine.name, view.name): max(
                 0.0, now_ms - oldest_missing_ms(view, values, tracer, self._partitions)
             )
             for view in self._traced
@@ -127,12 +143,12 @@ class Figures:
             return {}
         (before_ms, before), (now_ms, now) = self._used, probe.newest
         self._used = probe.newest
-        found: Values = {f"rss_gib/{name}": used.rss_gib for name, used in now.items()}
+        found: Values = {series_id(RSS, name): used.rss_gib for name, used in now.items()}
         for name, used in now.items():
             if name in before:
                 grown_s = used.cpu_s - before[name].cpu_s
                 pct = 100_000 * grown_s / (now_ms - before_ms)
-                found[f"cpu_pct/{name}"] = round(max(0.0, pct), 1)
+                found[series_id(CPU, name)] = round(max(0.0, pct), 1)
         return found
 
     def _noise_figures(self) -> Values:
@@ -150,11 +166,11 @@ class Figures:
         if foreign_pct is not None:
             foreign_pct = max(0.0, foreign_pct - (browser_pct or 0.0))
         return {
-            "steal_pct": figures.steal_pct,
-            "foreign_cpu_pct": foreign_pct,
-            "browser_cpu_pct": browser_pct,
-            "harness_cpu_pct": figures.harness_cpu_pct,
-            "busy_pct": figures.machine_busy_pct,
+            STEAL.key: figures.steal_pct,
+            FOREIGN_CPU.key: foreign_pct,
+            BROWSER_CPU.key: browser_pct,
+            HARNESS_CPU.key: figures.harness_cpu_pct,
+            MACHINE_BUSY.key: figures.machine_busy_pct,
         }
 
 

@@ -17,10 +17,10 @@ from racetrack.run.live.figures import Values, VerdictWatch
 from racetrack.run.live.record import BY_SESSION, SessionLog
 from racetrack.run.session import PAGEVIEWS, Session
 from racetrack.stack.contract import DataFolder, Say, Stack
+from racetrack.units import BYTES_PER_GIB
 from racetrack.workloads import load_profile
 from racetrack.workloads.load_profile import NEVER_S, LoadProfile
 
-GIB = 1024**3
 WARN_S = 300.0
 # The load stops if the memory would last less than this. The margin allows for the seconds that a
 # reading or a garbage collection takes.
@@ -57,7 +57,7 @@ class Outlook:
 
     def as_text(self) -> str:
         """Return the forecast as text."""
-        used = f"{self.used / GIB:.2f} of {self.limit / GIB:.2f} GiB used"
+        used = f"{self.used / BYTES_PER_GIB:.2f} of {self.limit / BYTES_PER_GIB:.2f} GiB used"
         if self.left_s is None:
             return f"{self.what}: {used}, not growing"
         minutes = self.left_s / 60

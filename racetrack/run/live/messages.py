@@ -5,14 +5,17 @@ from collections.abc import Mapping, Sequence
 from racetrack import host
 from racetrack.clock import now_ms
 from racetrack.live.contract import Message
+from racetrack.live.series import definition, expected, layout
+from racetrack.metrics import MACHINE_BUSY
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, shown
 from racetrack.run.live.figures import NONE, CurrentVerdict, VerdictWatch
-from racetrack.run.live.load import GIB, NOT_EVENTS, RUNNING, Now, Outlook, counts_of
+from racetrack.run.live.load import NOT_EVENTS, RUNNING, Now, Outlook, counts_of
 from racetrack.run.live.record import SessionLog
 from racetrack.run.live.services import NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
+from racetrack.units import BYTES_PER_GIB
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import TracedView, find_workload
 from racetrack.workloads.load_profile import PROFILES
@@ -20,28 +23,6 @@ from racetrack.workloads.load_profile import PROFILES
 BUSY_PCT = 90.0
 OTHER_KINDS_MOST_PER_S = 10_000
 READS = "reads"  # reads of views; their rate is controlled like that of a kind of events
-UNITS = {
-    "offered_per_s": ("rate", "1/s"),
-    "published_per_s": ("rate", "1/s"),
-    "counted_per_s": ("rate", "1/s"),
-    "lag_ms": ("lag", "ms"),
-    "backlog": ("backlog", "events"),
-    "read_ms": ("reads", "ms"),
-    "cpu_pct": ("cpu", "%"),
-    "rss_gib": ("memory", "GiB"),
-}
-LABELS = {
-    "offered_per_s": "offered",
-    "published_per_s": "published",
-    "counted_per_s": "counted",
-    "backlog": "backlog",
-    "read_ms": "read answered in",
-    "steal_pct": "steal",
-    "foreign_cpu_pct": "other programs",
-    "browser_cpu_pct": "browsers",
-    "harness_cpu_pct": "harness",
-    "busy_pct": "all cores busy",
-}
 
 
 class Messages:
@@ -80,6 +61,7 @@ class Messages:
             ],
             "services": self._service_list(),
             "series": self._series(history["values"]),
+            **layout(),
             "kinds": [
                 {"name": name, "per_s": of["rate"], "most_per_s": OTHER_KINDS_MOST_PER_S}
                 for name, of in counts.items()
@@ -112,7 +94,7 @@ class Messages:
             "segment": {"number": segment.number, "from_ms": segment.from_ms, "why": segment.why},
             "in_the_way": bottleneck(
                 {name: verdict.now for name, verdict in self._verdicts.items()},
-                self.now.figures.get("busy_pct"),
+                self.now.figures.get(MACHINE_BUSY.key),
             ),
             "engines": [
                 self._engine_state(run.engine.name, judged_s) for run in self._session.runs
@@ -131,24 +113,20 @@ class Messages:
         }
 
     def _service_list(self) -> list[Message]:
-        owner = {name: run.engine.name for run in self._session.runs for name in run.services}
-        return [{"name": name, "engine": owner.get(name)} for name in self._session.services]
+        owners = self._owners
+        return [{"name": name, "engine": owners.get(name)} for name in self._session.services]
+
+    @property
+    def _owners(self) -> dict[str, str]:
+        """Engines by service."""
+        return {name: run.engine.name for run in self._session.runs for name in run.services}
 
     def _series(self, known: Mapping[str, object]) -> list[Message]:
         """Return the definition of each series that has been or will be measured."""
-        names = [run.engine.name for run in self._session.runs]
-        expected = [
-            *("offered_per_s", "published_per_s"),
-            *(f"counted_per_s/{name}" for name in names),
-            *(f"lag_ms/{name}/count" for name in names),
-            *(f"lag_ms/{name}/{view.name}" for name in names for view in self._traced_views()),
-            *(f"backlog/{name}" for name in names),
-            *(f"read_ms/{name}" for name in names),
-            *(f"cpu_pct/{name}" for name in self._session.services),
-            *(f"rss_gib/{name}" for name in self._session.services),
-            *("steal_pct", "foreign_cpu_pct", "browser_cpu_pct", "harness_cpu_pct", "busy_pct"),
-        ]
-        return [_definition(series, names) for series in dict.fromkeys([*expected, *known])]
+        views = [view.name for view in self._traced_views()]
+        by_engine = {run.engine.name: views for run in self._session.runs}
+        series = [*expected(by_engine, self._session.services), *known]
+        return [definition(one, self._owners) for one in dict.fromkeys(series)]
 
     def _traced_views(self) -> Sequence[TracedView]:
         settings = self._stack.settings
@@ -213,21 +191,12 @@ def bottleneck(verdicts: Mapping[str, CurrentVerdict], busy_pct: float | None) -
     return {"what": "nothing", "text": ""}
 
 
-def _definition(series: str, engines: Sequence[str]) -> Message:
-    """Return the definition of a series for the page."""
-    of, *parts = series.split("/", 2)
-    group, unit = UNITS.get(of, ("noise", "%"))
-    label = " ".join(filter(None, (LABELS.get(of, ""), *parts)))
-    engine = parts[0] if parts and parts[0] in engines else None
-    return {"id": series, "label": label, "unit": unit, "group": group, "engine": engine}
-
-
 def _memory(outlook: Outlook) -> Message:
     return {
         "what": outlook.what,
         "left_s": None if outlook.left_s is None else round(outlook.left_s),
-        "used_gib": round(outlook.used / GIB, 3),
-        "limit_gib": round(outlook.limit / GIB, 3),
+        "used_gib": round(outlook.used / BYTES_PER_GIB, 3),
+        "limit_gib": round(outlook.limit / BYTES_PER_GIB, 3),
         "warn": outlook.warns,
         "text": outlook.as_text(),
     }

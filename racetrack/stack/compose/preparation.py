@@ -9,11 +9,11 @@ from docker.errors import APIError, DockerException, ImageNotFound
 
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Say
+from racetrack.units import BYTES_PER_GIB
 
 REPORT_EVERY_S = 10.0
 MB = 1_000_000
-GIB = 1 << 30
-UNITS = {"m": 1 << 20, "g": GIB}
+UNITS = {"m": 1 << 20, "g": BYTES_PER_GIB}
 
 
 def is_present(client: docker.DockerClient, image: str) -> bool:
@@ -95,11 +95,12 @@ def require_memory(
         here = "are what Docker's virtual machine has. Give it more"
     if sum(sizes.values()) > available_bytes:
         by_size = sorted(sizes.items(), key=lambda item: -item[1])
-        largest = ", ".join(f"{name} {size / GIB:.1f}" for name, size in by_size)
+        largest = ", ".join(f"{name} {size / BYTES_PER_GIB:.1f}" for name, size in by_size)
+        all_gib = sum(sizes.values()) / BYTES_PER_GIB
+        available_gib = available_bytes / BYTES_PER_GIB
         raise SetupError(
-            f"Not enough memory: the services may use {sum(sizes.values()) / GIB:.1f} GiB"
-            f" ({largest}), and {available_bytes / GIB:.1f} GiB {here}, or lower their heaps,"
-            " memory and tmpfs in .env."
+            f"Not enough memory: the services may use {all_gib:.1f} GiB ({largest}), and"
+            f" {available_gib:.1f} GiB {here}, or lower their heaps, memory and tmpfs in .env."
         )
 
 

@@ -1,0 +1,141 @@
+"""Tests that keys, titles and units of figures are spelled in `racetrack/metrics.py` only.
+
+The rule, for the code of the harness in Python, JavaScript and templates:
+
+- A literal that equals a key, a title or a unit is a violation; so is one that equals a title with
+  its unit (`lag, ms`), or begins with a key and a slash, as the id of a live series does. In
+  JavaScript and templates a key is one anywhere, also as an attribute.
+- A title or a unit of one plain word (`memory`, `ms`) has many other uses. It is a violation only
+  if both stand side by side, as in `("memory", "GiB")`.
+- Code that needs a certain figure uses the name of its entry (`LAG_P99.key`). Fields of records,
+  such as `Lag.lag_p99_ms`, are attributes and no literals: the figures are computed there.
+
+Sentences that contain such words are no violation.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from racetrack.config import REPO
+from racetrack.metrics import CORE_SPEED, FOREIGN_CPU, LIVE, METRICS, QUESTIONS, STEAL, Metric
+
+ALL = [*METRICS.values(), *(metric for metric, _ in LIVE.values())]
+KEYS = {metric.key for metric in ALL}
+TITLES, UNITS = {metric.title for metric in ALL}, {metric.unit for metric in ALL}
+PLAIN = re.compile(r"/?\w+")
+SPELLED = KEYS | {text for text in TITLES | UNITS if not PLAIN.fullmatch(text)}
+SPELLED |= {f"{metric.title}, {metric.unit}" for metric in ALL}
+# The runner of plans replaces these modules.
+REPLACED = {"run/calibration.py", "run/compared_run.py", "run/repeats.py"}
+HARNESS = REPO / "racetrack"
+FILES = [
+    path
+    for suffix in ("py", "js", "html", "j2")
+    for path in sorted(HARNESS.rglob(f"*.{suffix}"))
+    if not {"tests", "uplot"}.intersection(path.parts) and path != HARNESS / "metrics.py"
+]
+JS_LITERAL = re.compile(r""""([^"\n]*)"|'([^'\n]*)'|`([^`]*)`|>([^<>{}]+)(?=<)""")
+JS_COMMENT = re.compile(r"^\s*//.*$|\{#.*?#\}", re.MULTILINE)
+
+
+def in_python(code: str) -> Iterator[str]:
+    """Yield the literals in Python code that spell a figure."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(text := node.value, str):
+            yield from {text, text.partition("/")[0]} & SPELLED
+        beside: list[ast.expr | None] = []
+        if isinstance(node, ast.Tuple | ast.List):
+            beside = list(node.elts)
+        elif isinstance(node, ast.Call):
+            beside = [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Dict):
+            beside = [part for item in zip(node.keys, node.values, strict=True) for part in item]
+        values = [of.value if isinstance(of, ast.Constant) else None for of in beside]
+        yield from (f"{one}, {other}" for one, other in pairwise(values) if is_pair(one, other))
+
+
+def in_page(code: str) -> Iterator[str]:
+    """Yield the texts in JavaScript or a template that spell a figure."""
+    code = JS_COMMENT.sub("", code)
+    yield from KEYS.intersection(re.findall(r"\w+", code))
+    texts = ["".join(match).strip() for match in JS_LITERAL.findall(code)]
+    yield from (text for text in texts if text in SPELLED)
+    yield from (f"{one}, {other}" for one, other in pairwise(texts) if is_pair(one, other))
+
+
+def is_pair(one: object, other: object) -> bool:
+    return (one in TITLES and other in UNITS) or (one in UNITS and other in TITLES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=str(name := path.relative_to(HARNESS)),
+            marks=[pytest.mark.xfail(strict=True)] if str(name) in REPLACED else [],
+        )
+        for path in FILES
+    ],
+)
+def test_figures_are_spelled_in_the_registry_only(path: Path) -> None:
+    code = path.read_text()
+    assert list(in_python(code) if path.suffix == ".py" else in_page(code)) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "violations"),
+    [
+        ('row.values["lag_p99_ms"]', ["lag_p99_ms"]),
+        ('f"lag_ms/{engine}"', ["lag_ms"]),
+        ('heading = ("lag p99", "p99")', ["lag p99"]),
+        ('axis(title="lag, ms")', ["lag, ms"]),
+        ('series = ("memory", "GiB")', ["memory, GiB"]),
+        ('{"cost": "CPU-s/million"}', ["CPU-s/million", "cost, CPU-s/million"]),
+        ('limits = {"memory": 3}; wait(5, "ms")', []),
+        ("verdict.measured.lag_p99_ms", []),
+        ('say("lag p99 is high")', []),
+    ],
+)
+def test_a_spelled_figure_in_python_is_found(code: str, violations: list[str]) -> None:
+    assert sorted(in_python(code)) == sorted(violations)
+
+
+@pytest.mark.parametrize(
+    ("code", "violations"),
+    [
+        ("latest.offered_per_s", ["offered_per_s"]),
+        ("values[`cpu_pct/${name}`]", ["cpu_pct"]),
+        ('{ title: "lag p99" }', ["lag p99"]),
+        ("<th>lag p50<br><small>ms</small></th>", ["lag p50", "lag p50, ms"]),
+        ('const places = { memory: "memory", unit: "GiB" };', ["memory, GiB"]),
+        ("// the lag_p99_ms of a run\nbegin();", []),
+        ('say("lag p99 is high");', []),
+    ],
+)
+def test_a_spelled_figure_on_a_page_is_found(code: str, violations: list[str]) -> None:
+    assert sorted(in_page(code)) == sorted(violations)
+
+
+def test_every_figure_has_a_key_of_its_own_that_ends_with_its_unit() -> None:
+    assert len(METRICS) == len({metric.title for metric in METRICS.values()})
+    endings = r"_(pct|gib|ms|s|events|per_s|per_million)$"
+    assert [key for key in KEYS if not re.search(endings, key)] == []
+
+
+def test_the_page_on_comparisons_names_the_questions_and_what_is_resolved() -> None:
+    page = (REPO / "docs" / "compare.md").read_text()
+    for metric in QUESTIONS:
+        resolves = f"{100 * metric.within:g} %" if metric.within else metric.text(metric.within_abs)
+        assert f"| {metric.best} | {metric.title}, {metric.unit} | {resolves} |" in page
+
+
+@pytest.mark.parametrize("metric", [FOREIGN_CPU, STEAL, CORE_SPEED], ids=lambda of: of.key)
+def test_the_page_on_noise_quotes_the_meanings(metric: Metric) -> None:
+    page = (REPO / "docs" / "noise.md").read_text()
+    assert f"| {metric.title}, {metric.unit} | {metric.means} |" in page
