@@ -30,8 +30,6 @@ TITLES, UNITS = {metric.title for metric in ALL}, {metric.unit for metric in ALL
 PLAIN = re.compile(r"/?\w+")
 SPELLED = KEYS | {text for text in TITLES | UNITS if not PLAIN.fullmatch(text)}
 SPELLED |= {f"{metric.title}, {metric.unit}" for metric in ALL}
-# The runner of plans replaces these modules.
-REPLACED = {"run/calibration.py", "run/compared_run.py", "run/repeats.py"}
 HARNESS = REPO / "racetrack"
 FILES = [
     path
@@ -72,17 +70,7 @@ def is_pair(one: object, other: object) -> bool:
     return (one in TITLES and other in UNITS) or (one in UNITS and other in TITLES)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(
-            path,
-            id=str(name := path.relative_to(HARNESS)),
-            marks=[pytest.mark.xfail(strict=True)] if str(name) in REPLACED else [],
-        )
-        for path in FILES
-    ],
-)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HARNESS)))
 def test_figures_are_spelled_in_the_registry_only(path: Path) -> None:
     code = path.read_text()
     assert list(in_python(code) if path.suffix == ".py" else in_page(code)) == []

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # A Job gets the text of a plan's file in this variable, since it can't read files of this machine.
 PLAN_OF_JOB = "RACETRACK_PLAN"
-# Figures in the line that is printed on a window that was just measured.
-OF_LINE = ("capacity_per_s", "lag_p50_ms", "lag_p99_ms", "cpu_s_per_million")
 
 
 def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,15 +148,15 @@ def for_job(name: str | None) -> dict[str, str]:
 
 def line_of(row: "Row") -> str:
     """Return a line on a window that was just measured."""
-    from racetrack.metrics import METRICS
+    from racetrack.metrics import CAPACITY, CPU_PER_MILLION, LAG_P50, LAG_P99
 
     if row.outcome != "ok":
         return f"{row.window}: {row.outcome}"
     values = [
-        f"{METRICS[key].title} {'at least ' if key in row.at_least else ''}"
-        f"{METRICS[key].text(row.values[key])}"
-        for key in OF_LINE
-        if key in row.values
+        f"{metric.title} {'at least ' if metric.key in row.at_least else ''}"
+        f"{metric.text(row.values[metric.key])}"
+        for metric in (CAPACITY, LAG_P50, LAG_P99, CPU_PER_MILLION)
+        if metric.key in row.values
     ]
     verdict = row.verdict if row.verdict != "none" else ""
     return f"{row.window}: {'; '.join(filter(None, [', '.join(values), verdict, row.remark]))}"

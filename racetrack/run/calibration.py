@@ -10,6 +10,7 @@ from rich.table import Table
 
 from racetrack.analysis import calibration as check
 from racetrack.analysis.calibration import Finding
+from racetrack.metrics import FOREIGN_CPU
 from racetrack.plan.resolve import ResolvedPlan
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.experiment import ExperimentRecord
@@ -59,7 +60,7 @@ def _findings(
         failed = _failed(below) or _failed(above)
         yield "verdict", failed or check.capacity(below, above, _defect(below))
     if DISTURBED in made:
-        yield "foreign CPU", _foreign(folder, record, *made[DISTURBED])
+        yield FOREIGN_CPU.title, _foreign(folder, record, *made[DISTURBED])
 
 
 def _folders(folder: Path, record: ExperimentRecord) -> dict[str, list[Path]]:

@@ -18,7 +18,14 @@ from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
-from racetrack.metrics import CAPACITY, LAG_P99, VIEW_LAG_P99, sustained
+from racetrack.metrics import (
+    CAPACITY,
+    IDLE_SHARE,
+    LAG_P99,
+    SATURATED_COST,
+    VIEW_LAG_P99,
+    sustained,
+)
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
@@ -352,9 +359,8 @@ class PhaseRun:
         cpu_s = self._load.cpu_s_per_million(within, work)
         known = {
             CAPACITY.key: work.work.per_s,
-            "saturated_cpu_s_per_million": sum(cpu_s.get(of, 0.0) for of in record.engine_services)
-            or None,
-            "idle_share_pct": 100 * work.work.idle_share,
+            SATURATED_COST.key: sum(cpu_s.get(of, 0.0) for of in record.engine_services) or None,
+            IDLE_SHARE.key: 100 * work.work.idle_share,
         }
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
