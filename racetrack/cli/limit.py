@@ -104,7 +104,7 @@ def limit(
     from racetrack.analysis import table
     from racetrack.cli.plans import read_named
     from racetrack.plan.resolve import Options, resolve
-    from racetrack.run.phases import SEARCH
+    from racetrack.results.run import SEARCH
 
     planned = None
     if names:
@@ -129,7 +129,7 @@ def _results(rows: "Sequence[Row]") -> Iterator[str]:
     """Yield lines with the result of each search: the capacity with an interval from its batches,
     and the rates."""
     from racetrack.analysis import capacity
-    from racetrack.run.phases import SATURATION, SEARCH
+    from racetrack.results.run import SATURATION, SEARCH
 
     for row in rows:
         if row.window != SEARCH:

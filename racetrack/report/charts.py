@@ -25,6 +25,7 @@ from racetrack.metrics import (
 from racetrack.report.chart_data import Chart, Floats, Line, Mark, thinned
 from racetrack.report.runs import RunFolder
 from racetrack.results.folder import shared_file
+from racetrack.results.run import SEARCH, RunRecord, WindowRecord
 
 # The axis is logarithmic if the highest value is more than this many times the lowest.
 LOG_FROM = 20
@@ -137,11 +138,9 @@ def run_charts(run: RunFolder) -> tuple[list[Chart], list[str]]:
     """Return the charts of a run over time, and the reasons why others are missing."""
     made: list[Chart] = []
     missing: list[str] = []
-    if run.record.measured is None:
-        return made, ["No charts over time: the run ended before its sampling window."]
-    results = run.record.results
-    window = window_of(results.verdict) if results else run.record.measured.window
-    start_ms, end_ms = float(window.start_ms), float(window.end_ms)
+    if not (window := _window_of(run.record)):
+        return made, ["No charts over time: the run ended before its first window."]
+    start_ms, end_ms = window
     try:
         curves = curve_files.trusted(curve_files.read(run.path))
         made += [*_lag(run, curves, start_ms, end_ms), _counts(run, curves, start_ms, end_ms)]
@@ -152,6 +151,24 @@ def run_charts(run: RunFolder) -> tuple[list[Chart], list[str]]:
     else:
         missing.append("No CPU and memory over time: usage.csv is missing.")
     return made, missing
+
+
+def _window_of(record: RunRecord) -> tuple[float, float] | None:
+    """Return start and end of the window of a run, or of its first and last window, epoch
+    milliseconds; None if it has none."""
+    if record.windows:
+        spans = [span for window in record.windows if (span := _span(window))]
+        return (min(spans)[0], max(end for _, end in spans)) if spans else None
+    if not record.measured:
+        return None
+    window = window_of(record.results.verdict) if record.results else record.measured.window
+    return float(window.start_ms), float(window.end_ms)
+
+
+def _span(window: WindowRecord) -> tuple[float, float] | None:
+    if window.start_ms is None or window.end_ms is None:
+        return None
+    return float(window.start_ms), float(window.end_ms)
 
 
 def replayed_session(run: RunFolder, runs: Sequence[RunFolder]) -> RunFolder | None:
@@ -264,11 +281,21 @@ def _time_chart(run: RunFolder, window: tuple[float, float], **more: object) -> 
         x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
         marks=(
+            *_window_marks(run, start_ms),
             *_fault_marks(run, start_ms),
             *_spike_mark(run, start_ms),
             *_action_marks(run, start_ms),
         ),
         **more,  # type: ignore[arg-type]
+    )
+
+
+def _window_marks(run: RunFolder, start_ms: float) -> tuple[Mark, ...]:
+    """Return the windows of a run that has several."""
+    return tuple(
+        Mark(window.name, (span[0] - start_ms) / 1000, (span[1] - start_ms) / 1000)
+        for window in run.record.windows
+        if (span := _span(window)) and window.name != SEARCH
     )
 
 

@@ -286,6 +286,10 @@ class EngineResult(StrictModel):
     results: Results | None = Field(description="As in the engine's own `run.json`.")
 
 
+# Names of the windows that have no load of their own: at saturation, and a whole search.
+SATURATION, SEARCH = "saturation", "search"
+
+
 class WindowRecord(StrictModel):
     """A measured window of a run that has several windows, or one at saturation."""
 

@@ -31,7 +31,14 @@ from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_o
 from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.results.run import Measured, RunArguments, WindowRecord, is_void
+from racetrack.results.run import (
+    SATURATION,
+    SEARCH,
+    Measured,
+    RunArguments,
+    WindowRecord,
+    is_void,
+)
 from racetrack.results.run import Window as Interval
 from racetrack.run.descent import (
     QUANTILE,
@@ -45,7 +52,6 @@ from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Load, Saturation, drain
 from racetrack.terminal import Screen
 
-SATURATION, SEARCH = "saturation", "search"
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
 # at that rate.
 BACKLOG_S = 5.0

@@ -25,14 +25,20 @@ from racetrack.results.experiment import (
     write_experiment,
 )
 from racetrack.results.folder import RunFolder, engine_folders, named_folder, read_run, run_beside
-from racetrack.results.run import PartOf, RunArguments, WindowRecord, is_void, runtime_label
+from racetrack.results.run import (
+    SATURATION,
+    PartOf,
+    RunArguments,
+    WindowRecord,
+    is_void,
+    runtime_label,
+)
 from racetrack.run import experiment
 from racetrack.run.burner import burning
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.experiment import run_once
 from racetrack.run.lifecycle import OpenSession, prepared, run_until_not_void, started_session
 from racetrack.run.phases import (
-    SATURATION,
     Known,
     OnRow,
     PhaseRun,

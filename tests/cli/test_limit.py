@@ -6,8 +6,7 @@ import pytest
 
 from racetrack.plan.model import Search, WarmUp
 from racetrack.plan.resolve import Cell
-from racetrack.results.run import WindowRecord
-from racetrack.run.phases import SATURATION, SEARCH
+from racetrack.results.run import SATURATION, SEARCH, WindowRecord
 from tests.cli.conftest import MakesRuns, invoke
 from tests.some_engines import EXAMPLE, TWO
 

@@ -10,7 +10,7 @@ import pytest
 from racetrack import terminal
 from racetrack.analysis.table import Row, read
 from racetrack.plan.model import PLANS
-from racetrack.run.phases import SATURATION, SEARCH
+from racetrack.results.run import SATURATION, SEARCH
 from tests.run.fluid_session import FluidSession
 from tests.run.test_runner import CAPACITY, SWIFT, Fakes
 
