@@ -193,11 +193,12 @@ class _Samples:
     def __init__(self, rows: Sequence[Row]) -> None:
         ok = [row for row in rows if row.outcome == "ok"]
         self.variants = tuple(dict.fromkeys(row.variant for row in ok))
+        self._held = self._held_in_all(ok)
         self.by_key: dict[Key, _Sample] = {}
         for row in [*ok, *whole_runs(ok)]:
             for key, value in row.values.items():
                 self._add(row, key, value)
-        self.common = self._common(ok)
+        self.common = self._common()
 
     def _add(self, row: Row, key: str, value: float) -> None:
         load = row.load.asked if row.load else None
@@ -212,15 +213,22 @@ class _Samples:
             sample.repeats.append(repeat)
         sample.interval = row.intervals.get(key, sample.interval)
         sample.at_least |= key in row.at_least
-        sample.held &= row.load is None or row.held
+        sample.held = load is None or self._held[row.variant][load]
 
-    def _common(self, rows: Sequence[Row]) -> list[Load]:
+    def _held_in_all(self, rows: Sequence[Row]) -> dict[str, dict[Load, bool]]:
+        """Return whether each variant held each load in all runs, those without a lag included."""
         held: dict[str, dict[Load, bool]] = {name: {} for name in self.variants}
         for row in rows:
-            if row.load and not row.load.profile:
+            if row.load:
                 of = held[row.variant]
                 of[row.load.asked] = of.get(row.load.asked, True) and row.held
-        loads = [{load for load, all_held in of.items() if all_held} for of in held.values()]
+        return held
+
+    def _common(self) -> list[Load]:
+        loads = [
+            {load for load, all_held in of.items() if all_held and not load.profile}
+            for of in self._held.values()
+        ]
         shared = set.intersection(*loads) if loads else set()
         rates = [load for load in shared if load.share is None]
         shares = [load for load in shared if load.share is not None]
@@ -451,8 +459,8 @@ def _p_value(t: float, freedom: float) -> float:
 
 
 def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
-    """Return the rows of each place, in the order of the rows."""
+    """Return the rows of each place, in the order of the rows, without the trials of searches."""
     places: dict[Place, list[Row]] = {}
-    for row in rows:
+    for row in (each for each in rows if not each.is_trial):
         places.setdefault(row.place, []).append(row)
     return places

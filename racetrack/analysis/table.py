@@ -34,7 +34,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
-from racetrack.results.run import RunRecord, WindowRecord
+from racetrack.results.run import TRIAL, RunRecord, WindowRecord
 from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
@@ -158,6 +158,12 @@ class Row:
         return self.load.share if self.load else None
 
     @property
+    def is_trial(self) -> bool:
+        """Whether a search chose the rate, which shows how far an engine gets, but is not one at
+        which engines are compared."""
+        return self.window.startswith(TRIAL)
+
+    @property
     def is_offered(self) -> bool:
         """Whether generator and broker delivered the load to the engine."""
         is_rate = self.load is not None and not self.load.profile
@@ -211,12 +217,15 @@ def read(paths: Iterable[Path]) -> Table:
     reader = _Reader()
     for path in map(Path.resolve, paths):
         reader.take(path)
-    if not (reader.rows or reader.folders or reader.missing):
+    elsewhere = {folder.name for folder in reader.folders}
+    gone = [text for tag, text in reader.gone.items() if tag not in elsewhere]
+    missing = (*gone, *reader.missing)
+    if not (reader.rows or reader.folders or missing):
         reasons = " ".join(reader.left_out)
         raise UsageError(reasons or "There are no folders to read. Name run folders or results.")
     rows, meanings = _labelled(reader.rows)
     return Table(
-        rows, tuple(reader.missing), tuple(reader.left_out), tuple(reader.folders), meanings
+        rows, missing, tuple(dict.fromkeys(reader.left_out)), tuple(reader.folders), meanings
     )
 
 
@@ -224,6 +233,7 @@ def read(paths: Iterable[Path]) -> Table:
 class _Reader:
     rows: list[Row] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    gone: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     folders: dict[Path, None] = field(default_factory=dict)
     run_ids: dict[str, Path] = field(default_factory=dict)
@@ -266,9 +276,10 @@ class _Reader:
             path = run_beside(folder, planned.tag) if planned.tag else None
             if path:
                 self._of(path, self._take_run)
+            elif planned.tag:
+                self.gone[Path(planned.tag).name] = f"{planned}: {planned.tag} is gone"
             else:
-                why = f"{planned.tag} is gone" if planned.tag else "not run"
-                self.missing.append(f"{planned}: {why}")
+                self.missing.append(f"{planned}: {planned.outcome or 'not run'}")
 
     def _take_run(self, folder: Path) -> None:
         run = read_run(folder)
@@ -305,10 +316,12 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
         return []
     settings = config_of(run)
     part = run.part_of
+    # The label of several engines on one input is that of all of them.
+    label = part.variant if part and not run.beside else run.engine
     common = Row(
         engine=run.engine,
-        variant=part.variant if part else run.engine,
-        label=part.variant if part else run.engine,
+        variant=label,
+        label=label,
         place=place_of(run),
         load=None,
         window="",
@@ -622,7 +635,12 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
     """
     if not isinstance(record, dict) or not isinstance(record.get("engine"), str):
         raise UsageError(f"{file}: a record has no engine, so it is no record of a run.")
-    per_s, share = record.get("requested_pageviews_per_s"), record.get("share_of_capacity")
+    numbers = ("requested_pageviews_per_s", "share_of_capacity", "repeat")
+    for key in numbers:
+        value = record.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise UsageError(f"{file}: {key} of a record is {value!r}, which is no number.")
+    per_s, share, repeat = map(record.get, numbers)
     beside = tuple(str(record.get("beside") or "").split())
     place = Place(
         workload=str(record.get("workload") or ""),
@@ -636,7 +654,7 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
         engine=record["engine"],
         variant=str(record.get("variant") or record["engine"]),
         place=place,
-        load=Load(int(per_s), share, record.get("load") or "") if per_s is not None else None,
+        load=Load(int(per_s), share, str(record.get("load") or "")) if per_s is not None else None,
         window=str(record.get("window") or ""),
         values={
             key: float(value)
@@ -647,7 +665,7 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
         tag=str(record.get("tag") or ""),
         run_id=str(record.get("run_id") or ""),
         beside=beside,
-        repeat=int(record.get("repeat") or 1),
+        repeat=int(repeat or 1),
         verdict=str(record.get("verdict") or "none"),
         outcome=str(record.get("outcome") or "ok"),
         at_least=frozenset(str(record.get("at_least") or "").split()),

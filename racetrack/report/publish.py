@@ -122,7 +122,7 @@ def gather(found: Table) -> list[Material]:
     materials: dict[tuple[str, ...], Material] = {}
     records = {row.folder: read_run(row.folder) for row in found.rows if row.folder}
     for row in found.rows:
-        if not row.folder:
+        if not row.folder or row.is_trial:
             continue
         # Runs of one variant with other settings or versions are refused later.
         material = materials.setdefault((str(row.place), row.label), Material())
@@ -324,7 +324,7 @@ def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, 
 def _command_of(folder: Path, settings: Mapping[str, Scalar]) -> str:
     """Return the command of an experiment, with the settings that its plan does not give."""
     record = read_experiment(folder)
-    of_plan = {name for cell in record.plan["cells"] for name in cell["settings"]}
+    of_plan = {name for cell in record.plan.get("cells", ()) for name in cell["settings"]}
     given = {name: value for name, value in settings.items() if name.upper() not in of_plan}
     return _prefix(given) + record.command
 

@@ -4,7 +4,7 @@ each. It contains no figures; these are in the run folders, which are next to it
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from racetrack.errors import UsageError
 from racetrack.results.base import StrictModel
@@ -56,6 +56,15 @@ class ExperimentRecord(StrictModel):
     minutes: float = Field(default=0.0, description="Time spent so far.")
     schema_version: Literal[1] = 1
     kind: Literal["experiment"] = "experiment"
+
+    @field_validator("plan")
+    @classmethod
+    def _has_cells(cls, plan: dict[str, Any]) -> dict[str, Any]:
+        cells = plan.get("cells", [])
+        for cell in cells if isinstance(cells, list) else [None]:
+            if not isinstance(cell, dict) or not isinstance(cell.get("settings"), dict):
+                raise ValueError("it has no list `cells` of runs with `settings`")
+        return plan
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:

@@ -286,14 +286,18 @@ class EngineResult(StrictModel):
     results: Results | None = Field(description="As in the engine's own `run.json`.")
 
 
-# Names of the windows that have no load of their own: at saturation, and a whole search.
-SATURATION, SEARCH = "saturation", "search"
+# Names of the windows that have no load of their own: at saturation, and a whole search; and the
+# beginning of the names of windows whose rate a search chose.
+SATURATION, SEARCH, TRIAL = "saturation", "search", "trial at "
 
 
 class WindowRecord(StrictModel):
     """A measured window of a run that has several windows, or one at saturation."""
 
-    name: str = Field(description="Name of the window, unique in the run: `5,000/s`, `saturation`.")
+    name: str = Field(
+        description="Name of the window, unique in the run: `5,000/s`, `50 % of capacity`,"
+        " `saturation`; of a search `search`, and `trial at 50 % of capacity` for each rate tried."
+    )
     per_s: int | None = Field(
         default=None, ge=0, description="Requested rate, events per second; null at saturation."
     )

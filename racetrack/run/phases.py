@@ -34,6 +34,7 @@ from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import (
     SATURATION,
     SEARCH,
+    TRIAL,
     Measured,
     RunArguments,
     WindowRecord,
@@ -73,6 +74,7 @@ class PlannedWindow:
     phase: Window | Saturate | Search
     load: PlannedLoad | None = None
     per_s: int | None = None
+    is_trial: bool = False
 
     @property
     def share(self) -> float | None:
@@ -84,7 +86,7 @@ class PlannedWindow:
         """Name, unique in the run."""
         if self.load is None:
             return SATURATION if isinstance(self.phase, Saturate) else SEARCH
-        return str(TableLoad(self.per_s or 0, self.share))
+        return f"{TRIAL if self.is_trial else ''}{TableLoad(self.per_s or 0, self.share)}"
 
 
 @dataclass(frozen=True)
@@ -452,7 +454,7 @@ def _required(per_s: float | None, window: PlannedWindow) -> float:
 def _trial_window(trial: Trial, phase: Search, capacity_per_s: float) -> PlannedWindow:
     at = Window(window=phase.trial_s, settle=phase.settle_s)
     load = load_of(f"{100 * trial.share:g}%")
-    return PlannedWindow(at, load, share_of(capacity_per_s, trial.share))
+    return PlannedWindow(at, load, share_of(capacity_per_s, trial.share), is_trial=True)
 
 
 def _describe(found: Sustained, capacity_per_s: float, interval_ms: float) -> str:

@@ -307,3 +307,13 @@ def test_with_a_baseline_variants_are_only_compared_with_it() -> None:
 def test_tied_variants_are_in_alphabetical_order() -> None:
     rows = [*of_values("b", CAPACITY.key, 100, 101), *of_values("a", CAPACITY.key, 100, 101)]
     assert claim(rows, CAPACITY).order == ("a", "b")
+
+
+def test_a_load_that_was_not_held_in_one_run_is_not_compared_by_the_lag_of_the_others() -> None:
+    of_run = {"lag_p99_ms": 500.0, "cpu_s_per_million": 80.0}
+    rows = [
+        row(variant, of_run, Load(1_000), repeat=repeat) for variant in "ab" for repeat in (1, 2)
+    ]
+    stopped = replace(rows[-1], values={"cpu_s_per_million": 80.0})
+    assert ratios(rows, "a") and {each.load for each in claims(rows)} == {Load(1_000)}
+    assert not ratios([*rows[:-1], stopped], "a") and not claims([*rows[:-1], stopped])

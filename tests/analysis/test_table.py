@@ -1,16 +1,21 @@
 """Tests of the table of measured windows: rows survive their files, copies count once, and a load
 is held only if it was offered and all lags stayed low."""
 
+import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from racetrack.analysis import table
+from racetrack.analysis.claims import by_place
 from racetrack.analysis.table import Load, Place, Row
 from racetrack.errors import UsageError
 from tests.report import folders
-from tests.report.folders import RunSpec
+from tests.report.folders import PlannedRun, RunSpec, edit, experiment, search, window_at
 
 SHORT = RunSpec(window_s=10.0)
 
@@ -57,3 +62,154 @@ def test_a_load_is_held_if_it_was_offered_and_all_lags_stayed_low(
     values: dict[str, float], held: bool
 ) -> None:
     assert row(**values).held is held
+
+
+def compared(logs: Path) -> Path:
+    """Write an experiment with two variants and two repeats, each with a rate and saturation."""
+    runs = [
+        PlannedRun(
+            replace(SHORT, engine=engine),
+            (
+                window_at(1_000, figures={"lag_p99_ms": 900.0, "cpu_s_per_million": cost}),
+                window_at(None, figures={"capacity_per_s": 50_000.0}),
+            ),
+            repeat,
+        )
+        for repeat in (1, 2)
+        for engine, cost in (("steady", 80.0), ("swift", 40.0))
+    ]
+    return experiment(logs, "quick", runs)
+
+
+def pairs(found: table.Table) -> set[tuple[str, str, int, str]]:
+    return {(row.experiment, row.variant, row.repeat, row.window) for row in found.rows}
+
+
+def test_an_experiment_has_a_row_for_each_window(tmp_path: Path) -> None:
+    folder = compared(tmp_path)
+    found = table.read([folder])
+    assert not found.missing and not found.left_out and len(found.rows) == 8
+    assert pairs(found) == {
+        (folder.name, engine, repeat, window)
+        for engine in ("steady", "swift")
+        for repeat in (1, 2)
+        for window in ("1,000/s", "saturation")
+    }
+    assert pairs(table.read([tmp_path, folder])) == pairs(found)
+
+
+def test_moved_runs_still_pair_with_and_without_their_experiment(tmp_path: Path) -> None:
+    folder = compared(tmp_path / "logs")
+    whole = pairs(table.read([folder]))
+    (tmp_path / "logs").rename(tmp_path / "moved")
+    moved = tmp_path / "moved" / folder.name
+    assert pairs(table.read([moved])) == whole
+    apart = moved.rename(tmp_path / folder.name)
+    assert pairs(table.read([tmp_path / "moved"])) == whole
+    assert len(table.read([apart]).missing) == 4
+    both = table.read([apart, tmp_path / "moved"])
+    assert pairs(both) == whole and not both.missing
+
+
+def test_a_run_that_was_not_made_is_missing_with_the_reason(tmp_path: Path) -> None:
+    found = table.read([search(tmp_path, "steady", 1_000, "its heap is full")])
+    assert [row.outcome for row in found.rows] == ["its heap is full"]
+    assert len(found.missing) == 1 and "its capacity is unknown" in found.missing[0]
+
+
+def test_a_copied_run_of_an_experiment_counts_once(tmp_path: Path) -> None:
+    folder = compared(tmp_path)
+    first = next(tmp_path.glob("*_run"))
+    shutil.copytree(first, tmp_path / "z_copy")
+    found = table.read([tmp_path])
+    assert pairs(found) == pairs(table.read([folder])) and len(found.rows) == 8
+    assert len(found.left_out) == 1 and "z_copy" in found.left_out[0]
+
+
+def test_a_scout_has_no_row(tmp_path: Path) -> None:
+    folder = compared(tmp_path)
+    scout = folders.run(tmp_path, SHORT, "2026.03.22.04.00.00_UTC_steady_scout")
+    part = {"experiment": folder.name, "variant": "steady", "repeat": 1}
+    edit(scout, part_of=part)
+    record = json.loads((scout / "run.json").read_text())
+    del record["results"], record["measured"]
+    (scout / "run.json").write_text(json.dumps(record))
+    found = table.read([tmp_path])
+    assert len(found.rows) == 8 and not found.left_out and not found.missing
+
+
+def test_engines_on_one_input_are_variants_of_their_own(tmp_path: Path) -> None:
+    part = {"experiment": "e", "variant": "steady+swift", "repeat": 1}
+    for engine, other in (("steady", "swift"), ("swift", "steady")):
+        path = folders.run(tmp_path, replace(SHORT, engine=engine), engine)
+        edit(path, part_of=part, beside=[other])
+    assert {row.variant for row in table.read([tmp_path]).rows} == {"steady", "swift"}
+
+
+def test_trials_of_a_search_are_rows_that_are_not_compared(tmp_path: Path) -> None:
+    found = table.read([search(tmp_path, "steady", 50_000)])
+    assert [row.share for row in found.rows if row.is_trial] == [0.9, 0.95]
+    ((_, compared_rows),) = by_place(found.rows).items()
+    assert [row.window for row in compared_rows] == ["saturation", "search", "saturation"]
+
+
+@pytest.mark.parametrize("name", table.OF_EARLIER)
+def test_a_record_of_several_runs_by_an_earlier_version_gives_one_line(
+    tmp_path: Path, name: str
+) -> None:
+    folders.run(tmp_path, SHORT, "a_run")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / name).write_text('{"schema_version": 1}')
+    found = table.read([tmp_path])
+    assert len(found.rows) == 1
+    assert len(found.left_out) == 1 and name in found.left_out[0]
+    with pytest.raises(UsageError, match=name):
+        table.read([tmp_path / "old"])
+
+
+def test_a_run_of_an_earlier_day_has_its_row(tmp_path: Path) -> None:
+    path = folders.run(tmp_path, SHORT, "a_run")
+    record = json.loads((path / "run.json").read_text())
+    kept = ("schema_version", "run_id", "tag", "engine", "arguments", "outcome", "results")
+    (path / "run.json").write_text(json.dumps({key: record[key] for key in kept}))
+    (row_of_run,) = table.read([path]).rows
+    assert row_of_run.values["lag_p99_ms"] > 0
+
+
+@pytest.mark.parametrize("name", ["run.json", "experiment.json"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda _: "[]",
+        lambda _: '{"schema_version": 1, "kind": "other"}',
+        lambda text: text.replace('"schema_version": ', '"schema_version": 9'),
+    ],
+    ids=["truncated", "no object", "foreign", "version"],
+)
+def test_a_damaged_file_gives_one_line_and_the_rest_is_read(
+    tmp_path: Path, name: str, damage: Callable[[str], str]
+) -> None:
+    compared(tmp_path)
+    file = sorted(tmp_path.glob(f"*/{name}"))[0]
+    file.write_text(damage(file.read_text()))
+    found = table.read([tmp_path])
+    assert len(found.rows) == (6 if name == "run.json" else 8)
+    (line,) = found.left_out
+    assert str(file) in line and not found.missing
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"engine": 1},
+        {"engine": "dh", "requested_pageviews_per_s": "many"},
+        {"engine": "dh", "repeat": []},
+        {"engine": "dh", "requested_pageviews_per_s": 1, "share_of_capacity": "half"},
+    ],
+)
+def test_a_foreign_record_is_named_with_its_file(tmp_path: Path, record: dict[str, Any]) -> None:
+    file = tmp_path / "foreign.json"
+    file.write_text(json.dumps({"records": [record]}))
+    with pytest.raises(UsageError, match=r"foreign\.json"):
+        table.read([file])

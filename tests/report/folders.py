@@ -2,7 +2,7 @@
 synthetic curves instead of running an engine. So tests always read the current format."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -12,8 +12,12 @@ from rich.console import Console
 
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine
+from racetrack.plan.model import Phase, Saturate, Search, Top
+from racetrack.plan.model import Window as WindowPhase
+from racetrack.plan.resolve import Cell, ResolvedPlan
 from racetrack.probes.noise import COLUMNS
 from racetrack.results import folder as runfolder
+from racetrack.results.experiment import ExperimentRecord, ExperimentRun, write_experiment
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import (
     Counts,
@@ -22,16 +26,10 @@ from racetrack.results.run import (
     FaultLog,
     LoadLog,
     Measured,
+    PartOf,
     RunArguments,
     Window,
-)
-from racetrack.results.search import (
-    Capacity,
-    LimitRecord,
-    LimitRun,
-    SaturationWindow,
-    SearchArguments,
-    SustainableRate,
+    WindowRecord,
 )
 from racetrack.results.verification import Verified
 from racetrack.run.experiment import Experiment
@@ -359,48 +357,145 @@ def edit(path: Path, **changes: Any) -> None:
     (path / "run.json").write_text(json.dumps({**record, **changes}))
 
 
-def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
-    """Write the folder of a capacity search under `logs`, and the folders of its two runs. The rate
-    that is sustainable within a lag of 2 s is 0.9 of the capacity; `changes` replace values of the
-    record."""
-    window = Window(start_ms=int(synthetic.START_MS), end_ms=int(synthetic.START_MS) + 150_000)
-    tags = []
-    for _ in range(2):
-        path = run(logs, RunSpec(engine=engine, window_s=5.0))
-        tags.append(path.name)
-        described = runfolder.read_run(path)
-        run_record = json.loads((path / "run.json").read_text())
-        del run_record["results"]
-        (path / "run.json").write_text(json.dumps(run_record))
-    saturation = SaturationWindow(
-        window=window,
-        counted_before=20_000_000,
-        batches_per_s=(0.98 * per_s, 1.02 * per_s),
-        backlog_min_s=9,
-        backlog_max_s=21,
-        idle_share=0,
-        handed_over_per_s=1.01 * per_s,
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of an experiment. Without `windows` it has just the one that its results describe. If
+    it has not begun, it has no folder; `outcome` may be why. Runs of a variant and repeat on
+    several stacks have rising numbers `leg`."""
+
+    spec: RunSpec
+    windows: tuple[WindowRecord, ...] = ()
+    repeat: int = 1
+    leg: int = 1
+    variant: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    outcome: str | None = "ok"
+    begun: bool = True
+
+    @property
+    def label(self) -> str:
+        """Label of the variant."""
+        return self.variant or self.spec.engine
+
+
+def experiment(
+    logs: Path, plan: str, runs: Sequence[PlannedRun], command: str = "./race compare"
+) -> Path:
+    """Write the folder of an experiment under `logs`, and the folders of its runs beside it, as the
+    runner does."""
+    made = len(list(logs.glob("*_UTC_*"))) if logs.is_dir() else 0
+    folder = logs / f"2026.03.22.{4 + made // 60:02}.{made % 60:02}.00_UTC_{plan}"
+    folder.mkdir(parents=True)
+    cells = [_cell(run) for run in runs]
+    resolved = ResolvedPlan(
+        name=plan,
+        variants=tuple(dict.fromkeys(run.label for run in runs)),
+        cells=tuple(cells),
+        repeats=max(run.repeat for run in runs),
+        seed=1,
     )
-    record = LimitRecord(
-        engine=engine,
-        runtime=described.runtime,
-        machine=described.machine,
-        settings=described.settings,
-        outcome="ok",
-        arguments=SearchArguments(
-            start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(2_000, 5_000)
-        ),
-        capacity=Capacity(per_s=per_s, low=0.95 * per_s, high=1.05 * per_s),
-        sustainable=(
-            SustainableRate(
-                bound_ms=2_000, sustained_per_s=round(0.9 * per_s), failed_per_s=round(0.95 * per_s)
-            ),
-            SustainableRate(bound_ms=5_000, sustained_per_s=round(0.95 * per_s), failed_per_s=None),
-        ),
-        runs=tuple(LimitRun(tag=tag, saturation=(saturation,)) for tag in tags),
+    entries = [
+        ExperimentRun(
+            variant=cell.variant,
+            repeat=cell.repeat,
+            loads=cell.loads,
+            cell=number,
+            tag=_run_of(logs, folder.name, planned).name if planned.begun else None,
+            outcome=planned.outcome,
+        )
+        for number, (planned, cell) in enumerate(zip(runs, cells, strict=True))
+    ]
+    record = ExperimentRecord(
+        name=plan,
+        command=command,
+        seed=1,
+        plan=resolved.model_dump(mode="json", by_alias=True),
+        runs=tuple(entries),
         minutes=12.5,
-    ).model_copy(update=changes)
-    folder = logs / f"{tags[0]}_limit"
-    folder.mkdir()
-    (folder / "limit.json").write_text(record.model_dump_json(indent=2))
+    )
+    write_experiment(folder, record)
     return folder
+
+
+def _cell(planned: PlannedRun) -> Cell:
+    """Return the cell of a plan that measures such windows."""
+    names = [window.name for window in planned.windows]
+    loads = tuple(str(window.per_s) for window in planned.windows if window.per_s)
+    top = Top(samples=int(planned.spec.window_s), every=1.0)
+    phases: list[Phase] = []
+    if not names:
+        loads = (str(planned.spec.rate),)
+        phases.append(WindowPhase(window=planned.spec.window_s, settle=5.0, top=top, loads=loads))
+    elif loads:
+        phases.append(WindowPhase(window=10.0, settle=3.0, loads=loads))
+    if "search" in names:
+        phases = [Search(search=(2.0, 5.0))]
+    if "saturation" in names:
+        phases.append(Saturate(saturate=20.0))
+    return Cell(
+        variant=planned.label,
+        engine=planned.spec.engine,
+        repeat=planned.repeat,
+        settings=planned.settings,
+        phases=tuple(phases),
+        leg=planned.leg,
+    )
+
+
+def _run_of(logs: Path, experiment: str, planned: PlannedRun) -> Path:
+    """Write the folder of a run of an experiment."""
+    path = run(logs, planned.spec)
+    part = PartOf(experiment=experiment, variant=planned.label, repeat=planned.repeat)
+    record: dict[str, Any] = {**read_run(path), "part_of": part.model_dump()}
+    if planned.windows:
+        del record["results"], record["measured"]
+        windows = [window.model_dump(mode="json") for window in planned.windows]
+        record |= {"windows": windows, "outcome": planned.outcome or "unfinished"}
+    (path / "run.json").write_text(json.dumps(record, indent=2))
+    return path
+
+
+def window_at(
+    per_s: int | None, *, share: float | None = None, name: str = "", **values: Any
+) -> WindowRecord:
+    """Return a window of a run, 5 s long; at saturation if there is no rate."""
+    start_ms = int(synthetic.START_MS)
+    load = f"{100 * share:g} % of capacity" if share else f"{per_s:,}/s" if per_s else "saturation"
+    defaults: dict[str, Any] = {
+        "start_ms": start_ms,
+        "end_ms": start_ms + 5_000,
+        "verdict": "kept up" if per_s else "none",
+    }
+    return WindowRecord(name=name or load, per_s=per_s, share=share, **{**defaults, **values})
+
+
+def search(logs: Path, engine: str, per_s: float, why: str = "") -> Path:
+    """Write an experiment that searches for sustained rates, and the folders of its two runs. The
+    rate that is sustained within a lag of 2 s is 0.9 of the capacity. `why` is the outcome of a
+    first run that failed, after which there is no second one."""
+    spec = RunSpec(engine=engine, window_s=5.0)
+    saturation = window_at(None, figures={"capacity_per_s": per_s, "idle_share_pct": 0.0})
+    if why:
+        failed = saturation.model_copy(update={"outcome": why, "figures": {}})
+        unknown = "its capacity is unknown: it was not measured"
+        first = PlannedRun(spec, (failed,), outcome=why)
+        return experiment(
+            logs, "limit", [first, PlannedRun(spec, leg=2, outcome=unknown, begun=False)]
+        )
+    trials = [
+        window_at(
+            round(share * per_s),
+            share=share,
+            name=f"trial at {100 * share:g} % of capacity",
+            figures={"lag_p99_ms": lag_ms, "achieved_pageviews_per_s": share * per_s},
+        )
+        for share, lag_ms in ((0.9, 1_500.0), (0.95, 3_500.0))
+    ]
+    sustained = {
+        "sustained_2s_per_s": round(0.9 * per_s),
+        "sustained_5s_per_s": round(0.95 * per_s),
+    }
+    within = window_at(None, name="search", figures=sustained, at_least=("sustained_5s_per_s",))
+    second = (*trials, within, saturation)
+    runs = [PlannedRun(spec, (saturation,)), PlannedRun(spec, second, leg=2)]
+    return experiment(logs, "limit", runs, f"./race limit {engine}")

@@ -7,19 +7,17 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import table
-from racetrack.report.reference import beside_reference
-from racetrack.results.sweep import Article
+from racetrack.errors import UsageError
+from racetrack.plan.model import PLANS, find_plan, load_of, read_plan_file
+from racetrack.plan.resolve import resolve
+from racetrack.report.reference import Reference, beside_reference, read_reference
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 
-ARTICLE = Article.model_validate(
+ARTICLE = Reference.model_validate(
     {
         "title": "A race",
         "machine": "sixteen cores",
-        "wait_s": 20,
-        "samples": 10,
-        "delay_s": 1.0,
-        "settings": {},
         "notes": ["Each run was made once."],
         "results": [
             {"engine": engine, "pageviews_per_s": rate, "cpu_mean_pct": cpu, "rss_max_gib": 2.5}
@@ -70,3 +68,20 @@ def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
     line = row(lines, "90,000", "steady")
     assert "240.0" in line and "not offered" in line
     assert not re.search(r" (39|40)\.\d", line)
+
+
+def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
+    file = find_plan("as-published")
+    plan = resolve(read_plan_file(file), file.stem, environment=())
+    assert file.parent == PLANS and plan.repeats == 1
+    reference = read_reference(plan.reference)
+    offered = [(cell.engine, load_of(load).per_s) for cell in plan.cells for load in cell.loads]
+    published = [(result.engine, result.pageviews_per_s) for result in reference.results]
+    assert sorted(offered) == sorted(published)
+
+
+def test_a_reference_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "reference.json").write_text('{"title": "A race"}')
+    for name in ("reference.json", "none.json"):
+        with pytest.raises(UsageError, match=name):
+            read_reference(str(tmp_path / name))

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
+from racetrack import cli
 from racetrack.analysis import table
 from racetrack.errors import RacetrackError
 from racetrack.report.html import write
@@ -17,11 +19,9 @@ from racetrack.report.publish import EngineName, publish
 from racetrack.report.render import document, show
 from racetrack.report.runs import notes_of, read_runs, readable
 from racetrack.report.sheet import sheet
-from racetrack.results.repeats import Piece, ScaleRecord
-from tests.cli.conftest import invoke
 from tests.records import verified
 from tests.report import folders
-from tests.report.folders import RIGHT, WRONG, RunSpec
+from tests.report.folders import RIGHT, WRONG, PlannedRun, RunSpec, window_at
 from tests.report.test_publish import compared
 from tests.run_json import read_run
 
@@ -40,34 +40,24 @@ def folders_of_all_kinds(logs: Path) -> None:
     spec = RunSpec(**SHORT, view_delay_ms=300, read_ms=20, verified=check, foreign_pct=1.0)
     folders.run(logs, spec, "a_run")
     folders.run(logs, RunSpec(**SHORT, arguments={"faults": ("kill:debezium@10s+5s",)}), "a_fault")
-    plan: dict[str, Any] = {"schema_version": 1, "kind": "sweep", "vary": "UPDATES_PER_SECOND"}
-    runs = []
-    for value in ("500", "1000"):
-        swept = RunSpec(**SHORT, settings={"UPDATES_PER_SECOND": value})
-        tag = folders.run(logs, swept, f"swept_{value}").name
-        planned = {"engine": "steady", "pageviews_per_s": 4_000, "repeat": 1}
-        runs.append({**planned, "value": value, "tag": tag})
-    (logs / "a_sweep").mkdir()
-    (logs / "a_sweep" / "sweep.json").write_text(json.dumps({**plan, "runs": runs}))
+    swept = [
+        PlannedRun(RunSpec(**SHORT, settings=of), variant=f"steady[{of}]", settings=of)
+        for of in ({"UPDATES_PER_SECOND": "500"}, {"UPDATES_PER_SECOND": "1000"})
+    ]
+    folders.experiment(logs, "swept", swept)
     folders.search(logs, "steady", 50_000)
     compared(logs)
-    (logs / "a_scale").mkdir()
-    pieces = tuple(
-        Piece(
-            engine="steady",
-            replicas=count,
-            repeat=repeat,
-            pageviews_per_s=None,
-            tag="",
-            figures={"capacity_per_s": 10_000.0 * count + repeat},
+    scaled = [
+        PlannedRun(
+            RunSpec(**SHORT, settings={"ENGINE_REPLICAS": str(count)}),
+            (window_at(None, figures={"capacity_per_s": 10_000.0 * count + repeat}),),
+            repeat,
+            variant=f"steady[ENGINE_REPLICAS={count}]",
         )
         for count in (1, 2)
         for repeat in (1, 2)
-    )
-    scaled = ScaleRecord(
-        engine="steady", replicas=(1, 2), partitions=6, repeats=2, seed=1, pieces=pieces
-    )
-    (logs / "a_scale" / "scale.json").write_text(scaled.model_dump_json())
+    ]
+    folders.experiment(logs, "scaled", scaled)
     for tag, of in ((SESSION, None), ("2026.03.22.06.00.00_UTC_steady_live", SESSION)):
         path = folders.run(logs, RunSpec(**SHORT), tag)
         from_ms = read_run(path)["measured"]["window"]["start_ms"]
@@ -215,10 +205,10 @@ def test_a_damaged_folder_is_left_out_with_file_and_line_and_the_rest_is_shown(
     file.write_text(damage(file.read_text()), encoding="latin-1", errors="replace")
     for named in ("logs", "logs/intact logs/damaged"):
         paths = " ".join(str(tmp_path / part) for part in named.split())
-        result = invoke(f"report {paths} --out {tmp_path / 'out'}")
+        result = CliRunner().invoke(cli.race, f"report {paths} --out {tmp_path / 'out'}")
         assert result.exit_code == 0, result.output
         where = f"{file}, line {line}:" if line else f"{file}:"
         assert f"left out: {where}" in result.output.replace("\n", "")
         assert "intact" in (tmp_path / "out" / "report.csv").read_text()
-    alone = invoke(f"report {file.parent} --out {tmp_path / 'out'}")
+    alone = CliRunner().invoke(cli.race, f"report {file.parent} --out {tmp_path / 'out'}")
     assert alone.exit_code == 2 and where in alone.output.replace("\n", "")

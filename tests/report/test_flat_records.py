@@ -15,9 +15,7 @@ from racetrack.report.render import finding_record, view_records
 from racetrack.results.verification import Verified
 from tests.records import verified
 from tests.report.folders import RIGHT, WRONG, RunSpec, run, search
-from tests.run.test_comparison import Fakes, fakes
-
-__all__ = ["fakes"]  # a fixture
+from tests.report.test_publish import compared
 
 
 def documented_keys() -> set[str]:
@@ -37,14 +35,13 @@ def exported_keys(folder: Path, *typed: object) -> set[str]:
     return {key for record in json.loads(file.read_text())["records"] for key in record}
 
 
-def test_the_page_describes_every_key_that_is_no_figure(fakes: Fakes, tmp_path: Path) -> None:
+def test_the_page_describes_every_key_that_is_no_figure(tmp_path: Path) -> None:
     logs, out = tmp_path / "logs", tmp_path / "report"
     run(logs, RunSpec())
     search(logs, RunSpec().engine, 100_000)
-    compared = fakes.begin()
-    fakes.carry_out(compared)
+    folder = compared(tmp_path / "compared")
     keys = exported_keys(tmp_path, "report", logs, "--out", out)
-    keys |= exported_keys(tmp_path, "compare", compared, compared)
+    keys |= exported_keys(tmp_path, "compare", folder, folder)
     keys |= set(finding_record(Finding("", "", "", within=True), ""))
     (view,) = view_records(Verified.model_validate(verified(users=RIGHT)), {})
     keys |= set(view)

@@ -19,10 +19,20 @@ from racetrack.report.publish import EngineName, gather, publish
 from racetrack.report.ranking import ranking_page, read_results, results_page, standings
 from racetrack.results import folder as runfolder
 from racetrack.results.published import MOST_BYTES, schema
-from racetrack.results.repeats import ComparisonRecord, Piece
-from racetrack.results.run import Window
+from racetrack.results.run import WindowRecord
 from tests.records import verified
-from tests.report.folders import ABSENT, RIGHT, WRONG, RunSpec, edit, run, search
+from tests.report.folders import (
+    ABSENT,
+    RIGHT,
+    WRONG,
+    PlannedRun,
+    RunSpec,
+    edit,
+    experiment,
+    run,
+    search,
+    window_at,
+)
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
@@ -33,6 +43,7 @@ ENGINES = {
     "steady": EngineName("Steady Stream", "racetrack"),
     "swift": EngineName("Swift", "racetrack"),
 }
+COMMAND = "./race compare steady --plan my.toml"
 MACHINE = {
     "cpu_model": "AMD EPYC(TM) Processor",
     "cpu_numbers": "family 26, model 2",
@@ -57,10 +68,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         search(folder, "steady", 50_000 + 1_000 * seed)
     run(folder, RunSpec(lost=1, cpu_pct=500))
     for path in folder.iterdir():
-        for name in ("run.json", "limit.json"):
-            if (path / name).is_file():
-                record = json.loads((path / name).read_text())
-                (path / name).write_text(json.dumps({**record, "machine": MACHINE}))
+        if (path / "run.json").is_file():
+            edit(path, machine=MACHINE)
     return folder
 
 
@@ -113,10 +122,16 @@ def test_windows_are_those_of_the_runs(logs: Path, result: dict[str, Any]) -> No
         assert "memory_gib" in window["figures"] and window["verdict"] == "kept up"
 
 
-def test_searches_are_windows_without_a_rate(result: dict[str, Any]) -> None:
-    searches = [window for window in result["windows"] if "per_s" not in window]
-    assert [window["figures"]["capacity_per_s"] for window in searches] == [51_000, 52_000]
-    assert searches[0]["figures"]["sustained_2s_per_s"] == 0.9 * 51_000
+def test_searches_have_windows_at_saturation_but_none_of_their_trials(
+    result: dict[str, Any],
+) -> None:
+    windows = [window for window in result["windows"] if window["experiment"]]
+    capacities = [window["figures"].get("capacity_per_s") for window in windows]
+    assert [per_s for per_s in capacities if per_s] == [51_000, 51_000, 52_000, 52_000]
+    assert not any("per_s" in window for window in windows)
+    found = [window for window in windows if "sustained_2s_per_s" in window["figures"]]
+    assert [window["figures"]["sustained_2s_per_s"] for window in found] == [45_900, 46_800]
+    assert all(window["at_least"] == ["sustained_5s_per_s"] for window in found)
 
 
 def test_what_does_not_count_is_named(logs: Path, result: dict[str, Any]) -> None:
@@ -146,7 +161,7 @@ def test_the_hash_is_that_of_the_shells_sha256sum(logs: Path, result: dict[str, 
         for folder in result["raw"]["folders"]
         for path in (logs / folder).iterdir()
         if path.suffix == ".csv"
-        or path.name in ("run.json", "limit.json", "top_samples.log")
+        or path.name in ("run.json", "experiment.json", "top_samples.log")
         or path.name.endswith("_sample_dt.log")
     )
     listed = subprocess.run(["sha256sum", *names], cwd=logs, capture_output=True, check=True)
@@ -190,44 +205,22 @@ def test_the_retention_that_a_search_derives_is_no_difference(tmp_path: Path) ->
     assert len(result["windows"]) == 2
 
 
-def compared(logs: Path, engine: str = "steady", **of_pieces: Any) -> Path:
-    """Write a comparison of one engine at two rates and at saturation, twice. `of_pieces` are
-    values of the pieces in the second repeat."""
-    logs.mkdir(exist_ok=True)
-    pieces = []
+def compared(logs: Path, of_plan: dict[str, str] | None = None, **of_windows: Any) -> Path:
+    """Write a comparison of an engine at two rates and at saturation, twice. `of_plan` are settings
+    of its plan; `of_windows` are values of the windows of the second repeat."""
+    spec = RunSpec(window_s=5.0)
+    figures = values(runfolder.read_run(run(logs / "single", spec)))
+    runs = []
     for repeat in (1, 2):
-        path = run(logs, RunSpec(engine=engine, window_s=5.0))
-        run_record = read_run(path)
-        window = Window.model_validate(run_record["measured"]["window"])
-        figures: dict[str, float | None] = {**values(runfolder.read_run(path))}
-        del run_record["results"]
-        (path / "run.json").write_text(json.dumps(run_record))
-        for rate in (1_000, 4_000, None):
-            pieces.append(
-                Piece(
-                    engine=engine,
-                    repeat=repeat,
-                    pageviews_per_s=rate,
-                    tag=path.name,
-                    window=window,
-                    verdict="kept up" if rate else "none",
-                    figures=figures if rate else {"capacity_per_s": 50_000.0 + repeat},
-                    **(of_pieces if repeat == 2 else {}),
-                )
-            )
-    record = ComparisonRecord(
-        engines=(engine, "swift"),
-        rates=(1_000, 4_000),
-        repeats=2,
-        is_quick=True,
-        reads_per_s=2,
-        seed=1,
-        pieces=tuple(pieces),
-    )
-    folder = logs / "2026.03.22.08.00.00_UTC_compare"
-    folder.mkdir()
-    (folder / "comparison.json").write_text(record.model_dump_json())
-    return folder
+        changes = of_windows if repeat == 2 else {}
+        at_rates = [window_at(rate, figures=figures, **changes) for rate in (1_000, 4_000)]
+        capacity = {"capacity_per_s": 50_000.0 + repeat}
+        windows: tuple[WindowRecord, ...] = (
+            *at_rates,
+            window_at(None, figures=capacity, **changes),
+        )
+        runs.append(PlannedRun(spec, windows, repeat, settings=of_plan or {}))
+    return experiment(logs, "my", runs, COMMAND)
 
 
 @pytest.mark.parametrize("is_folder_of_all", [False, True])
@@ -243,29 +236,22 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
     (standing,) = standings(read_results(tmp_path / "results"))
     capacity = standing.estimates["Steady Stream", "capacity_per_s", None]
     assert capacity.mean == pytest.approx(math.sqrt(50_001 * 50_002)) and capacity.n == 2
-    assert result["commands"] == [
-        "./race compare steady swift --quick --rates 1000,4000 --repeats 2"
-    ]
+    assert result["commands"] == [COMMAND]
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
 
 
-def test_settings_that_a_comparison_makes_itself_are_not_in_its_command(tmp_path: Path) -> None:
-    folder = compared(tmp_path / "logs")
+def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
+    folder = compared(tmp_path / "logs", {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"})
     for path in (tmp_path / "logs").glob("*_run"):
         changed = {"kafka_heap": "8g", "connect_heap": "1g", "workload": "ads"}
         edit(path, settings={**read_run(path)["settings"], **changed})
-    record = json.loads((folder / "comparison.json").read_text())
-    record |= {"workload": "ads", "settings": {"steady": {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"}}}
-    (folder / "comparison.json").write_text(json.dumps(record))
     publish([folder], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
     assert result["settings"] == changed
-    (command,) = result["commands"]
-    assert command.startswith("CONNECT_HEAP=1g ./race compare steady swift")
-    assert command.endswith("--workload ads")
+    assert result["commands"] == [f"CONNECT_HEAP=1g {COMMAND}"]
 
 
-def test_void_pieces_do_not_count(tmp_path: Path) -> None:
+def test_void_windows_do_not_count(tmp_path: Path) -> None:
     void = compared(tmp_path / "void", outcome="Void: a backup ran")
     publish([void], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
@@ -274,7 +260,7 @@ def test_void_pieces_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_capacity_is_a_lower_bound_if_that_of_any_repeat_is(tmp_path: Path) -> None:
-    at_least = compared(tmp_path / "logs", is_lower_bound=True)
+    at_least = compared(tmp_path / "logs", at_least=("capacity_per_s",))
     publish([at_least], tmp_path / "results", ENGINES)
     found = standings(read_results(tmp_path / "results"))
     assert found[0].estimates["Steady Stream", "capacity_per_s", None].at_least

@@ -225,9 +225,10 @@ def with_capacity(root: Path, engine: str, per_s: float, *, bound: bool) -> dict
     """Return the windows of an engine with other capacities."""
     (file,) = root.rglob(f"{engine}@*.json")
     windows = json.loads(file.read_text())["windows"]
-    capacities = [window for window in windows if "per_s" not in window]
-    for number, window in enumerate(capacities):
-        window["figures"]["capacity_per_s"] = per_s * (1 + number / 1_000)
+    capacities = [window for window in windows if "capacity_per_s" in window["figures"]]
+    for window in capacities:
+        change = 0.001 * (window["experiment"] == capacities[-1]["experiment"])
+        window["figures"]["capacity_per_s"] = per_s * (1 + change)
         window["at_least"] = ["capacity_per_s"] if bound else []
     return {"windows": windows}
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from racetrack.report.html import MOST_INLINE, write
 from racetrack.report.render import show
 from racetrack.report.runs import notes_of, read_runs, warnings_by_grade
 from racetrack.report.sheet import Sheet, sheet
-from tests.report.folders import RunSpec, edit, run, search
+from tests.report.folders import PlannedRun, RunSpec, edit, experiment, run, search
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
@@ -281,49 +281,41 @@ def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
         assert text in report.html
 
 
-def test_a_sweep_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) -> None:
-    sweep = tmp_path / "s_UTC_sweep"
-    sweep.mkdir()
-    tags = {
-        value: run(tmp_path, RunSpec(settings={"UPDATES_PER_SECOND": value})).name
+def test_an_experiment_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) -> None:
+    runs = [
+        PlannedRun(RunSpec(settings=of), variant=f"steady[{value}]", settings=of)
         for value in ("500", "1000")
-    }
-    planned = {"engine": "steady", "pageviews_per_s": 4_000, "repeat": 1}
-    runs = [{**planned, "value": value, "tag": tag} for value, tag in tags.items()]
-    runs += [{**planned, "value": "9", "tag": tag} for tag in (None, "../../etc")]
-    plan = {"schema_version": 1, "kind": "sweep", "vary": "UPDATES_PER_SECOND", "values": []}
-    (sweep / "sweep.json").write_text(json.dumps({**plan, "runs": runs}))
-    report = report_on([sweep, tmp_path / tags["500"]], tmp_path / "out")
-    assert {row.tag for row in report.table.rows} == set(tags.values())
-    assert {row.experiment for row in report.table.rows} == {sweep.name}
-    assert len(report.table.missing) == 2
+        for of in ({"UPDATES_PER_SECOND": value},)
+    ]
+    gone = PlannedRun(RunSpec(), variant="steady[9]")
+    not_begun = replace(gone, begun=False, repeat=2, outcome=None)
+    folder = experiment(tmp_path, "vary", [*runs, gone, not_begun])
+    *made, last = sorted(tmp_path.glob("*_run"))
+    shutil.rmtree(last)
+    report = report_on([folder, made[0]], tmp_path / "out")
+    assert {row.folder for row in report.table.rows} == set(made)
+    assert {row.experiment for row in report.table.rows} == {folder.name}
+    assert [line.rpartition(": ")[2] for line in report.table.missing] == [
+        f"{last.name} is gone",
+        "not run",
+    ]
     for title in ("CPU mean against updates_per_second", "Lag p99 against updates_per_second"):
         assert title in report.html
 
 
-def test_searches_are_rows_with_their_capacity_and_sustained_rates(tmp_path: Path) -> None:
+def test_searches_have_rows_with_their_capacity_and_sustained_rates(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     for engine, of in {"steady": (41_000, 46_000), "swift": (118_000, 121_000)}.items():
         for per_s in of:
             search(logs, engine, per_s)
-        search(logs, engine, 1_000, capacity=None, sustainable=(), outcome="its heap is full")
+        search(logs, engine, 1_000, "its heap is full")
     report = report_on(sorted(logs.glob("*_limit")), tmp_path / "out")
-    (first, *_) = (row for row in report.table.rows if row.engine == "steady")
-    assert first.values["sustained_2s_per_s"] == 36_900
+    found = [row for row in report.table.rows if row.engine == "steady" and row.window == "search"]
+    assert [row.values["sustained_2s_per_s"] for row in found] == [36_900, 41_400]
     assert any(line.startswith("`swift` gets furthest") for line in report.answers)
     assert "its heap is full" in report.printed
-    # The runs of a search are its raw data, not runs of their own.
-    assert {row.window for row in table.read([logs]).rows} == {"search"}
-
-
-def test_a_record_of_another_schema_version_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "old_limit").mkdir()
-    (tmp_path / "old_limit" / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
-    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads \d+\."):
-        table.read([tmp_path / "old_limit"])
-    run(tmp_path, RunSpec())
-    read = table.read([tmp_path])
-    assert len(read.rows) == 1 and "schema version 1" in read.left_out[0]
+    assert "its capacity is unknown" in report.printed
+    assert len(table.read([logs]).rows) == len(report.table.rows)
 
 
 def test_runs_in_a_folder_are_collected_without_copies_and_other_schema_versions(
