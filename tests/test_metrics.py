@@ -54,7 +54,7 @@ def in_python(code: str) -> Iterator[str]:
         elif isinstance(node, ast.Dict):
             beside = [part for item in zip(node.keys, node.values, strict=True) for part in item]
         values = [of.value if isinstance(of, ast.Constant) else None for of in beside]
-        yield from (f"{one}, {other}" for one, other in pairwise(values) if is_pair(one, other))
+        yield from (f"{one!s}, {other!s}" for one, other in pairwise(values) if is_pair(one, other))
 
 
 def in_page(code: str) -> Iterator[str]:

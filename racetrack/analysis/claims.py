@@ -204,7 +204,7 @@ class _Samples:
         load = row.load.asked if row.load else None
         sample = self.by_key.setdefault((row.variant, key, load), _Sample())
         repeat = (row.experiment, row.repeat) if row.experiment else None
-        if repeat and repeat in sample.repeats:
+        if repeat and row.tag and repeat in sample.repeats:
             # On another stack of the same repeat, as in a search: the mean of both counts once.
             at = sample.repeats.index(repeat)
             sample.values[at] = (sample.values[at] + value) / 2

@@ -438,6 +438,8 @@ def _conditions(run: RunRecord) -> dict[str, str]:
     """Return the window with the wait before it, and the faults, as text. The window matters, since
     memory grows and lag settles over time."""
     arguments = run.arguments
+    if run.part_of and run.part_of.phases:
+        return {SETTLED: f"phases {run.part_of.phases}", "faults": "none"}
     if not arguments:
         return {}
     warm_up = f" and {arguments.warm_up_s:g} s of warm-up" if arguments.warm_up_s else ""

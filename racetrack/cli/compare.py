@@ -139,7 +139,7 @@ def carry_out(
     from rich.console import Console
 
     from racetrack.plan.describe import describe
-    from racetrack.plan.resolve import ResolvedPlan
+    from racetrack.plan.resolve import recorded
     from racetrack.report.summary import describe_run
     from racetrack.results.experiment import read_experiment
     from racetrack.results.folder import shown
@@ -152,7 +152,7 @@ def carry_out(
     screen = output.screen()
     if not planned:
         assert resume  # noqa: S101
-        planned = ResolvedPlan.model_validate(read_experiment(resume).plan)
+        planned = recorded(read_experiment(resume))
     runtime = runner.require_possible(planned)
     gate.require_comparable((planned.workload, runtime))
     for line in describe(planned):
@@ -182,12 +182,12 @@ def show(folder: Path, record: "ExperimentRecord", output: Output, gate: Gate) -
     of the conditions."""
     from racetrack.analysis import table
     from racetrack.plan.describe import conditions
-    from racetrack.plan.resolve import ResolvedPlan
+    from racetrack.plan.resolve import recorded
     from racetrack.report.reference import beside_reference, read_reference
     from racetrack.report.sheet import sheet
     from racetrack.results.folder import shown
 
-    plan = ResolvedPlan.model_validate(record.plan)
+    plan = recorded(record)
     screen, made = output.screen(), table.read([folder])
     whole, lines = made, conditions(plan)
     if gate.baseline:

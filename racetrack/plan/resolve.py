@@ -10,6 +10,7 @@ from itertools import chain
 
 import psutil
 from dotenv import dotenv_values
+from pydantic import ValidationError
 
 from racetrack import config, plugins
 from racetrack.errors import UsageError
@@ -29,6 +30,7 @@ from racetrack.plan.model import (
     Window,
     load_of,
 )
+from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
 from racetrack.stack import applicability
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
@@ -159,6 +161,23 @@ class ResolvedPlan(PlanModel):
         """Estimated duration in seconds, unless other programs disturb it."""
         scouts = len(self.variants) * (START_AND_STOP_S + SCOUT_S) if self.scout else 0.0
         return scouts + sum(cell.estimated_s for cell in self.cells)
+
+
+def recorded(record: ExperimentRecord) -> ResolvedPlan:
+    """Return the plan of an experiment.
+
+    Raises:
+        UsageError: it is no plan that this version of Racetrack can read.
+    """
+    try:
+        return ResolvedPlan.model_validate(record.plan)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"The plan in {EXPERIMENT_FILE} can't be carried on: {where}: {first['msg']}. Another"
+            " version of Racetrack wrote it, or it was changed."
+        ) from error
 
 
 @dataclass

@@ -73,12 +73,11 @@ def read_experiment(folder: Path) -> ExperimentRecord:
     Raises:
         UsageError: there is none, or it can't be read.
     """
-    try:
-        return read_record(folder / EXPERIMENT_FILE, ExperimentRecord)
-    except FileNotFoundError:
+    if not (folder / EXPERIMENT_FILE).is_file():
         raise UsageError(
             f"{folder} has no {EXPERIMENT_FILE}: it is not the folder of an experiment."
-        ) from None
+        )
+    return read_record(folder / EXPERIMENT_FILE, ExperimentRecord)
 
 
 def write_experiment(folder: Path, record: ExperimentRecord) -> None:

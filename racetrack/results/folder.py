@@ -272,19 +272,6 @@ def finite_number(text: str) -> float:
     return number
 
 
-def read_plan(folder: Path, model: type[Record]) -> Record:
-    """Read the plan of a folder, such as `sweep.json`, with the measurements made so far.
-
-    Raises:
-        UsageError: the folder has no such plan, or it can't be read.
-    """
-    kind = model.model_fields["kind"].default
-    file = folder / f"{kind}.json"
-    if not file.is_file():
-        raise UsageError(f"{folder} has no {kind}.json: it is not the folder of a {kind}.")
-    return read_record(file, model)
-
-
 def write_record(file: Path, record: BaseModel) -> None:
     """Write a record as JSON, atomically."""
     write_json(file, record.model_dump(mode="json"))

@@ -333,6 +333,11 @@ class PartOf(StrictModel):
     experiment: str = Field(description="Name of the experiment's folder when it was made.")
     variant: str = Field(description="Label of the engine with its settings: `dh[CYCLE_MS=100]`.")
     repeat: int = Field(ge=1, description="Number of the repeat.")
+    phases: str = Field(
+        default="",
+        description="Hash of the plan's phases without loads; figures of windows are only compared"
+        " if it is equal.",
+    )
 
 
 class RunRecord(StrictModel):

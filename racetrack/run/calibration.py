@@ -11,7 +11,7 @@ from rich.table import Table
 from racetrack.analysis import calibration as check
 from racetrack.analysis.calibration import Finding
 from racetrack.metrics import FOREIGN_CPU
-from racetrack.plan.resolve import ResolvedPlan
+from racetrack.plan.resolve import recorded
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.experiment import ExperimentRecord
 from racetrack.results.folder import read_run, run_beside
@@ -87,7 +87,7 @@ def _foreign(folder: Path, record: ExperimentRecord, path: Path) -> Finding:
     recorded."""
     (number,) = (run.cell for run in record.runs if run.tag == path.name)
     if not (measured := read_run(path).measured):
-        cell = ResolvedPlan.model_validate(record.plan).cells[number]
+        cell = recorded(record).cells[number]
         return check.foreign(path, 100 * cell.disturb)
     window = measured.window
     burnt = burnt_pct(folder / burnt_file(number), window.start_ms, window.end_ms)

@@ -4,9 +4,11 @@ A run whose only window has samples of top is one experiment (`run/experiment.py
 folder; any other has its windows in `run.json`.
 """
 
+import hashlib
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from math import ceil
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.plan.model import Verify, WarmUp, Window, load_of
-from racetrack.plan.resolve import Cell, ResolvedPlan
+from racetrack.plan.model import Phase, Verify, WarmUp, Window, load_of
+from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
     ExperimentRecord,
     ExperimentRun,
@@ -122,6 +124,12 @@ def arguments_of(cell: Cell) -> RunArguments:
     )
 
 
+def hash_of(phases: Iterable[Phase]) -> str:
+    """Return a hash of phases without their loads."""
+    texts = [phase.model_dump_json(exclude={"loads", "order"}) for phase in phases]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:8]
+
+
 def burnt_file(number: int) -> str:
     """Return the file, in the folder of an experiment, with the CPU time of the program that
     disturbed a run."""
@@ -167,7 +175,7 @@ class Runner:
         """Create a runner of the experiment in a folder. What its runs print goes to `runs_on`, by
         default `screen`. See `PhaseRun` for `on_row`, and `run_once` for `describe`."""
         self.folder, self.record = folder, read_experiment(folder)
-        self.plan = ResolvedPlan.model_validate(self.record.plan)
+        self.plan = recorded(self.record)
         self._screen, self._guard, self._clock = screen, guard, clock
         self._runs_on = runs_on or screen
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
@@ -303,7 +311,17 @@ class Runner:
         return load({**cell.settings, **here})
 
     def _part_of(self, cell: Cell) -> PartOf:
-        return PartOf(experiment=self.folder.name, variant=cell.variant, repeat=cell.repeat)
+        stacks = [
+            other.phases
+            for other in self.plan.cells
+            if (other.variant, other.repeat) == (cell.variant, cell.repeat)
+        ]
+        return PartOf(
+            experiment=self.folder.name,
+            variant=cell.variant,
+            repeat=cell.repeat,
+            phases="" if cell.is_single else hash_of(chain.from_iterable(stacks)),
+        )
 
     def _make_single(self, number: int, cell: Cell) -> None:
         """Make a run with one window, and repeat it while it is void."""

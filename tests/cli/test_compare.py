@@ -6,17 +6,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 from racetrack import cli
-from racetrack.analysis import table
-from racetrack.cli.compare import carry_out
-from racetrack.cli.outputs import Gate
-from racetrack.errors import UsageError
+from racetrack.config import REPO
 from racetrack.report.publish import EngineName, publish
-from racetrack.run.comparison import ComparisonArguments, planned
-from racetrack.terminal import Screen
-from tests.report.folders import RunSpec, edit, run, search
+from tests.report.folders import RunSpec, edit, run
 from tests.report.test_publish import compared
 from tests.run_json import read_run
 from tests.some_engines import TWO
@@ -43,24 +37,25 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("typed", "says"),
     [
         ([], "Name engines or folders"),
-        ([ONE, "nosuch"], "'nosuch' is not an engine"),
-        ([ONE, ONE], "named twice"),
-        (["nowhere", "nothing"], "nowhere is neither an engine"),
-        ([ONE, "--rates", "many"], "--rates"),
-        ([ONE, OTHER, "--resume", "nowhere"], "--resume"),
+        ([ONE, "nosuch"], "There is no engine 'nosuch'"),
+        ([ONE, ONE], "twice"),
+        (["nowhere", "nothing"], "There is no engine 'nowhere'"),
+        ([ONE, REPO], "Name either engines or folders"),
+        ([ONE, "--load", "many"], "many"),
+        ([ONE, OTHER, "--resume", REPO], "Name nothing else"),
         ([ONE, "--fail-if", "nothing>3"], "there is no figure 'nothing'"),
     ],
 )
-def test_what_can_not_be_compared_is_reported(typed: list[str], says: str) -> None:
+def test_what_can_not_be_compared_is_reported(typed: list[object], says: str) -> None:
     result = compare(*typed)
     assert result.exit_code == 2, result.output
     assert says in result.output
 
 
-def test_a_folder_that_is_no_comparison_can_not_be_resumed(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_experiment_can_not_be_resumed(tmp_path: Path) -> None:
     result = compare("--resume", tmp_path)
     assert result.exit_code == 2
-    assert "it is not the folder of a comparison" in result.output
+    assert "it is not the folder of an experiment" in result.output
 
 
 def test_two_sets_of_runs_of_an_engine_are_compared(logs: Path) -> None:
@@ -126,18 +121,14 @@ def test_a_baseline_of_another_workload_is_refused_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RUNTIME", "native")
-    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
+    logs = tmp_path / "logs"
+    monkeypatch.setenv("LOGS_FOLDER", str(logs))
+    monkeypatch.setenv("MACHINE_LOCK", str(tmp_path / "lock"))
     other = at_saturation(tmp_path / "other.json", [1_000], workload="ads")
-    plan = planned(ComparisonArguments(engines=(ONE,), repeats=1, seed=1, rates=(1_000,)))
-    with pytest.raises(UsageError, match="more than one workload"):
-        carry_out(
-            plan,
-            None,
-            Screen(Console(quiet=True)),
-            Gate(baseline=table.read([other])),
-            lambda _: pytest.fail("it was planned"),
-            lambda _: pytest.fail("it was measured"),
-        )
+    result = compare(ONE, "--quick", "--against", other)
+    assert result.exit_code == 2, result.output
+    assert "more than one workload" in result.output
+    assert not logs.exists()
 
 
 def test_versions_and_settings_that_differ_are_printed(logs: Path, tmp_path: Path) -> None:
@@ -190,18 +181,6 @@ def test_a_recorded_lower_bound_never_loses_for_certain(tmp_path: Path, bound: b
     assert ("`steady (A)` gets furthest: capacity 90,100/s" in result.output) != bound
     assert ("Capacity: not decided" in result.output) == bound
     assert ("≥ 50," in result.output) == bound
-
-
-def test_a_search_that_did_not_finish_its_runs_gives_a_lower_bound(tmp_path: Path) -> None:
-    whole, partial = tmp_path / "whole", tmp_path / "partial"
-    for seed in (1, 2, 3):
-        search(whole, "steady", 90_000 + seed)
-        unfinished = search(partial, "steady", 50_000 + seed)
-        record = json.loads((unfinished / "limit.json").read_text())
-        record["runs"][0]["saturation"] = []
-        (unfinished / "limit.json").write_text(json.dumps(record))
-    result = compare(whole, partial)
-    assert "Capacity: not decided" in result.output and "lower bound" in result.output
 
 
 def test_a_recorded_lower_bound_wins_if_it_is_above_the_other(tmp_path: Path) -> None:

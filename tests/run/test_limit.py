@@ -146,3 +146,23 @@ def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
     (search,) = found(folder, SEARCH)
     assert search.outcome == "ok" and search.at_least
     assert "no time for more trials within 9 min" in search.remark
+
+
+STACKS = """
+phase = [
+    { warm_up = "20s", at = "saturation" },
+    { saturate = "20s", hold = "20s", batch = "10s" },
+    { window = "10s", settle = "3s", loads = ["50%"] },
+    { warm_up = "20s", at = "saturation", fresh = true },
+    { saturate = "20s", hold = "20s", batch = "10s" },
+]
+"""
+
+
+def test_stacks_of_one_run_are_one_variant_and_other_durations_another(fakes: Fakes) -> None:
+    folder = fakes.begin(STACKS, (SWIFT,))
+    fakes.carry_out(folder)
+    assert {row.variant for row in read([folder]).rows} == {SWIFT}
+    longer = fakes.begin(STACKS.replace('"10s"', '"20s"'), (SWIFT,))
+    fakes.carry_out(longer)
+    assert len({row.variant for row in read([folder, longer]).rows}) == 2
