@@ -112,7 +112,8 @@ def estimates(rows: Sequence[Row]) -> dict[Key, Estimate]:
 def _shares_of_ideal(rows: Sequence[Row], samples: "_Samples") -> dict[Key, Estimate]:
     """Return, for variants that differ in their number of replicas, the growth of capacity since
     the fewest replicas in percent of the growth of replicas."""
-    replicas = {row.variant: int(row.config.get(REPLICAS) or 1) for row in rows if row.config}
+    texts = {row.variant: row.config.get(REPLICAS, "") for row in rows if row.config}
+    replicas = {name: int(text) for name, text in texts.items() if text.isdecimal()}
     if len(set(replicas.values())) < 2:
         return {}
     fewest = min(replicas, key=lambda name: replicas[name])

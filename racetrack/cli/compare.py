@@ -1,5 +1,6 @@
 """`./race compare`: compares engines by a plan, or recorded runs, with intervals."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -126,10 +127,12 @@ def carry_out(
     gate: Gate,
     guard: terminal.Guard,
     *,
+    wanted: str = "",
     quiet: bool = False,
 ) -> "tuple[Path, ExperimentRecord]":
-    """Make the runs of a plan; return the folder of the experiment and its record. With `quiet`,
-    only their progress is printed.
+    """Make the runs of a plan; return the folder of the experiment and its record. The folder
+    `resume` must be of the plan `wanted`, if one is named. With `quiet`, only the progress of the
+    runs is printed.
 
     Raises:
         RacetrackError: the plan is not possible, the baseline is not comparable, or a cause other
@@ -138,6 +141,7 @@ def carry_out(
     """
     from rich.console import Console
 
+    from racetrack.errors import UsageError
     from racetrack.plan.describe import describe
     from racetrack.plan.resolve import recorded
     from racetrack.report.summary import describe_run
@@ -152,7 +156,10 @@ def carry_out(
     screen = output.screen()
     if not planned:
         assert resume  # noqa: S101
-        planned = recorded(read_experiment(resume))
+        record = read_experiment(resume)
+        if wanted and record.name != wanted:
+            raise UsageError(f"{resume} is of the plan {record.name}, not of {wanted}.")
+        planned = recorded(record)
     runtime = runner.require_possible(planned)
     gate.require_comparable((planned.workload, runtime))
     for line in describe(planned):
@@ -160,7 +167,7 @@ def carry_out(
     with machine_lock():
         folder = resume or runner.begin(planned, ["./race", *sys.argv[1:]])
         command = click.get_current_context().info_name
-        go_on = f"./race {command} --resume {shown(folder)}"
+        go_on = f"./race {command} --resume {shlex.quote(shown(folder))}"
         screen.say(f"  into {shown(folder)}; after an interruption: {go_on}")
         try:
             made = runner.Runner(

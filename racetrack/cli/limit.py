@@ -116,7 +116,7 @@ def limit(
     screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
-        folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard)
+        folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard, wanted=PLAN)
         failed = show(folder, record, output, gate)
         rows = table.read([folder]).rows
         for line in _results(rows):

@@ -15,6 +15,7 @@ from racetrack.cli.parameters import (
     Command,
     complete_engines,
     errors_to_exit_codes,
+    load_settings,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from racetrack.plan.resolve import Options, ResolvedPlan
 
 # A Job gets the text of a plan's file in this variable, since it can't read files of this machine.
-PLAN_OF_JOB = "RACETRACK_PLAN"
+PLAN_OF_JOB = "RACETRACK_PLAN_OF_JOB"
 
 
 def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,8 +48,8 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--no-reads",
         is_flag=True,
-        help="Don't read the views. An engine that computes views only when they are read then has"
-        " no work.",
+        help="Don't read the views, and add no tracer events, whose rows are read, too. An engine"
+        " that computes views only when they are read then has no work.",
     )
     @WORKLOAD_OPTION
     @click.option(
@@ -68,11 +69,16 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from racetrack.plan.resolve import Options
 
-        split = [part for text in loads for part in ([text] if " " in text else text.split(","))]
+        split = [part.strip() for text in loads for part in _loads_in(text)]
         options = Options((), tuple(split), repeats, seed, workload, not no_reads)
         return command(*args, options=options, **given)
 
     return with_options
+
+
+def _loads_in(text: str) -> list[str]:
+    """Return the loads in an option: one profile, which begins with its name, or several others."""
+    return [text] if text[:1].isalpha() else text.split(",")
 
 
 def complete_plans(
@@ -89,7 +95,8 @@ def complete_plans(
 @click.argument("engines", metavar="[ENGINE]...", nargs=-1, shell_complete=complete_engines)
 @plan_options
 def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
-    """Print what a plan measures and how long that takes. Nothing is started.
+    """Print what a plan measures and how long that takes, and whether it can run here. Nothing is
+    started.
 
     PLAN is the name of a file in plans/, or a file. ENGINEs are the variants of a plan that has
     none of its own; otherwise only those are measured.
@@ -101,10 +108,14 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
         ./race plan as-published dh
     """
     from racetrack.plan.describe import describe
+    from racetrack.run.runner import require_possible
 
     with errors_to_exit_codes():
-        for line in describe(resolved(name, replace(options, variants=engines))):
+        load_settings()
+        planned = resolved(name, replace(options, variants=engines))
+        for line in describe(planned):
             click.echo(line)
+        require_possible(planned)
 
 
 def resolved(name: str, options: "Options") -> "ResolvedPlan":

@@ -194,7 +194,7 @@ def _run(
         require_possible(planned)
         with machine_lock():
             make_run = make_run or partial(run_once, describe=describe_run)
-            arguments, settings = arguments_of(cell), settings_with(cell.settings)
+            arguments, settings = arguments_of(cell), settings_with(planned.settings_of(cell))
             folder = make_run(cell.engine, arguments, settings, screen, guard)
         if print_samples and (summary := folder / TOP_SUMMARY).is_file():
             click.echo(summary.read_text(), nl=False)

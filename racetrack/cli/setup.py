@@ -130,7 +130,8 @@ def calibrate(resume: Path | None, output: Output, make_runs: MakeRuns | None = 
         load_settings()
         planned = None if resume else resolved(calibration.PLAN, Options(seed=0))
         make_runs = make_runs or carry_out
-        folder, record = make_runs(planned, resume, output, Gate(), guard, quiet=True)
+        plan = calibration.PLAN
+        folder, record = make_runs(planned, resume, output, Gate(), guard, wanted=plan, quiet=True)
         found, machine = calibration.findings(folder, record), str(host.describe())
         screen.say(calibration.table(found))
         screen.say(
@@ -144,7 +145,7 @@ def calibrate(resume: Path | None, output: Output, make_runs: MakeRuns | None = 
             )
         records = [finding_record(each, machine) for each in found]
         output.write(Document("calibration", records, columns=OF_FINDINGS))
-    sys.exit(0 if all(finding.within for finding in found) else 1)
+    sys.exit(0 if found and all(finding.within for finding in found) else 1)
 
 
 @click.command(cls=Command)

@@ -28,13 +28,14 @@ def describe(plan: ResolvedPlan) -> list[str]:
         lines += [f"    {line}" for line in phases]
     order = [str(cell) for cell in plan.cells]
     shown = "; ".join(order[:12]) + (f"; and {runs - 12} more" if runs > 12 else "")
-    return [*lines, f"  order: {shown}", *(f"  {remark}" for remark in plan.remarks)]
+    more = filter(None, [*plan.remarks, plan.note])
+    return [*lines, f"  order: {shown}", *(f"  {text}" for text in more)]
 
 
 def conditions(plan: ResolvedPlan) -> list[str]:
     """Return lines on the conditions under which the figures of a plan were measured."""
     repeats = f"{plan.repeats} repeats" if plan.repeats > 1 else "one run"
-    how = f"{repeats} of each {plan.fresh} on fresh stacks"
+    how = f"{repeats} of each {plan.fresh}, on fresh stacks"
     lines = [f"Plan {plan.name}: {how}; order by seed {plan.seed}."]
     return [*lines, *filter(None, [plan.note]), *(f"{remark}." for remark in plan.remarks)]
 
@@ -69,7 +70,7 @@ def _phase_text(phase: Phase, loads: Sequence[str]) -> str:
             more = f", until decided for {phase.decide_within_s:g} s at most"
             order = " in random order" if phase.order == "random" and len(loads) > 1 else ""
             faults = f", with {', '.join(phase.faults)}" if phase.faults else ""
-            at = ", ".join(sorted(loads, key=rank))
+            at = ", ".join(sorted(loads, key=rank) if phase.order == "random" else loads)
             return (
                 f"{at}{order}: settle {phase.settle_s:g} s, measure"
                 f" {phase.for_s:g} s{more if phase.decide_within_s else ''}{faults}"
@@ -86,4 +87,6 @@ def _phase_text(phase: Phase, loads: Sequence[str]) -> str:
 
 def _duration(seconds: float) -> str:
     minutes = math.ceil(seconds / 60)
-    return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+    if minutes >= 120:
+        return f"{minutes / 60:.1f} hours"
+    return f"{minutes} minute{'s' * (minutes != 1)}"

@@ -4,6 +4,7 @@ A plan is a closed set of values, without conditions or expressions. Errors name
 path, counted from 1 (`phase[2].loads[1]`), and what is allowed there.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from racetrack.workloads import load_profile
 PLANS = plugins.REPO / "plans"
 SLOWEST = "of slowest"
 START_AND_STOP_S = 45.0
+MOST_S = 7 * 86_400.0  # longest duration
 # A shorter window has no lag, since the verdict first looks after this time.
 LEAST_WINDOW_S = 10.0
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%( of slowest)?")
@@ -100,8 +102,8 @@ def _settings(value: object) -> object:
     }
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
-Positive = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=MOST_S)]
+Positive = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=MOST_S)]
 LoadText = Annotated[str, BeforeValidator(_load_text)]
 RateText = Annotated[int, BeforeValidator(_rate)]
 VariantText = Annotated[str, BeforeValidator(_of_variants)]
@@ -111,7 +113,7 @@ SettingsByName = Annotated[dict[str, str], BeforeValidator(_settings)]
 class PlanModel(BaseModel):
     """Base of the parts of a plan: rejects unknown keys, and can't be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Top(PlanModel):
@@ -151,7 +153,7 @@ class Window(PhaseModel):
 
     @model_validator(mode="after")
     def _samples_cover_it(self) -> "Window":
-        if self.top and self.top.samples * self.top.every_s != self.for_s:
+        if self.top and not math.isclose(self.top.samples * self.top.every_s, self.for_s):
             raise ValueError(
                 f"top: {self.top.samples} samples {self.top.every_s:g} s apart do not cover the"
                 f" window of {self.for_s:g} s"
@@ -270,14 +272,16 @@ def find_plan(name: str) -> Path:
     Raises:
         UsageError: there is no such plan.
     """
-    path = Path(name)
-    if path.suffix == ".toml" or path.is_file():
+    path = Path(name).expanduser()
+    if path.suffix == ".toml" or len(path.parts) > 1:
         if not path.is_file():
             raise UsageError(f"There is no file {name}. Name the file of a plan.")
         return path
     if not (file := PLANS / f"{path.name}.toml").is_file():
         names = ", ".join(sorted(each.stem for each in PLANS.glob("*.toml")))
-        raise UsageError(f"There is no plan {name!r}. Plans: {names}; or name a file.toml.")
+        raise UsageError(
+            f"There is no plan {name!r}. Plans: {names}; or name a file, ./{name}.toml."
+        )
     return file
 
 
@@ -288,7 +292,7 @@ def read_plan_file(file: Path) -> Plan:
         UsageError: it can't be read; the message names the file and the key path.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} can't be read: {error}.") from error
     return parse_plan(text, str(file))
@@ -303,8 +307,8 @@ def parse_plan(text: str, file: str) -> Plan:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        end = f"line {len(text.splitlines())}, the end"  # TOML's parser names no line there
-        why = str(error).replace("end of document", end)
+        end = f"at line {len(text.splitlines())}, the end"  # TOML's parser names no line there
+        why = str(error).replace("at end of document", end)
         raise UsageError(f"{file} is not TOML: {why}.") from error
     try:
         return Plan.model_validate(content)

@@ -7,15 +7,17 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 import psutil
 from dotenv import dotenv_values
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from racetrack import config, plugins
 from racetrack.errors import UsageError
 from racetrack.plan import variants as grammar
 from racetrack.plan.model import (
+    PLANS,
     SLOWEST,
     START_AND_STOP_S,
     Load,
@@ -43,8 +45,10 @@ REPLICAS, PARTITIONS, RETENTION = (
 )
 # Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
 # folders, and what counts as noise.
-OF_PLACE = ("RUNTIME", "AIRGAP", "NOISE_GATE", "BIND_ADDRESS", "STACK_NAME", "CORE_SPEED_MIN_PCT")
+OF_RUNTIME = ("RUNTIME", "AIRGAP")
+OF_PLACE = (*OF_RUNTIME, "NOISE_GATE", "BIND_ADDRESS", "STACK_NAME", "CORE_SPEED_MIN_PCT")
 ENDS_OF_PLACE = ("_PORT", "_FOLDER", "_MAX_PCT")
+MASKED = "**********"  # a secret in a record
 # More windows than this take days, so they are a mistake.
 MOST_WINDOWS = 2_000
 # Steps of the size of heaps, and the fraction of memory that the broker may use for the main topic.
@@ -70,7 +74,8 @@ class Options:
     @property
     def settings(self) -> dict[str, str]:
         """Settings that follow from the options."""
-        return {"WORKLOAD": self.workload} if self.workload else {}
+        workload = {"WORKLOAD": self.workload} if self.workload else {}
+        return workload | ({} if self.reads else {READS: "0", TRACERS: "0"})
 
 
 class Cell(PlanModel):
@@ -83,7 +88,7 @@ class Cell(PlanModel):
     repeat: int
     settings: dict[str, str]
     own: tuple[str, ...] = ()
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...] = Field(min_length=1)
     leg: int = 1
     disturb: float = 0.0
     start_and_stop_s: float = START_AND_STOP_S
@@ -141,11 +146,13 @@ class Cell(PlanModel):
 
 
 class ResolvedPlan(PlanModel):
-    """A plan whose runs are fixed, in order. Rates that a scout finds are still shares."""
+    """A plan whose runs are fixed, in order. Rates that a scout finds are still shares.
+    `environment` are the settings that the environment gave, without secrets and places."""
 
     name: str
     variants: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = Field(min_length=1)
+    environment: dict[str, str] = Field(default_factory=dict)
     repeats: int
     seed: int
     scout: bool = False
@@ -155,6 +162,11 @@ class ResolvedPlan(PlanModel):
     workload: str = ""
     note: str = ""
     remarks: tuple[str, ...] = ()
+
+    def settings_of(self, cell: Cell) -> dict[str, str]:
+        """Return the settings of a run that override those of `.env`. They are the same when the
+        plan is resumed in another environment."""
+        return {**self.environment, **cell.settings}
 
     @property
     def estimated_s(self) -> float:
@@ -170,14 +182,24 @@ def recorded(record: ExperimentRecord) -> ResolvedPlan:
         UsageError: it is no plan that this version of Racetrack can read.
     """
     try:
-        return ResolvedPlan.model_validate(record.plan)
+        plan, why = ResolvedPlan.model_validate(record.plan), ""
+        if {run.cell for run in record.runs} != set(range(len(plan.cells))):
+            why = "its runs are not those of the plan"
+        elif set(plan.variants) != {cell.variant for cell in plan.cells}:
+            why = "its variants are not those of its runs"
+        for load in chain.from_iterable(cell.loads for cell in plan.cells):
+            load_of(load)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except ValueError as error:
+        why = str(error)
+    if why:
         raise UsageError(
-            f"The plan in {EXPERIMENT_FILE} can't be carried on: {where}: {first['msg']}. Another"
-            " version of Racetrack wrote it, or it was changed."
-        ) from error
+            f"The plan in {EXPERIMENT_FILE} can't be carried on: {why}. Another version of"
+            " Racetrack wrote it, or it was changed."
+        )
+    return plan
 
 
 @dataclass
@@ -188,6 +210,7 @@ class _Variant:
     engine: str
     planned: PlannedVariant
     own: dict[str, str]
+    text: str
     settings: dict[str, str] = field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
 
@@ -197,18 +220,17 @@ def resolve(
     name: str,
     options: Options = Options(),
     *,
-    environment: Collection[str] | None = None,
+    environment: Mapping[str, str] | None = None,
     memory_bytes: int | None = None,
 ) -> ResolvedPlan:
-    """Resolve a plan. `environment` are the names of the variables that the user has set.
+    """Resolve a plan. `environment` are the variables that the user has set.
 
     Raises:
         UsageError: the plan is not possible; nothing was started.
     """
-    given = frozenset(os.environ if environment is None else environment)
+    environment = _settings_in(os.environ if environment is None else environment)
     memory_bytes = memory_bytes or psutil.virtual_memory().total
     variants = _variants(plan, name, options)
-    remarks = _give_settings(variants, plan, options, given, memory_bytes)
     for variant in variants:
         variant.phases = _phases(variant, plan, name, options)
     repeats = options.repeats or plan.repeats
@@ -220,6 +242,7 @@ def resolve(
         )
     if not windows:
         raise UsageError(f"{name} measures nothing: add loads, or a phase with `saturate`.")
+    remarks = _give_settings(variants, plan, options, frozenset(environment), memory_bytes)
     seed = next(
         (each for each in (options.seed, plan.seed) if each is not None),
         random.randrange(10_000),  # noqa: S311
@@ -229,16 +252,48 @@ def resolve(
         name=name,
         variants=tuple(variant.label for variant in variants),
         cells=tuple(cells),
+        environment=_lasting(environment),
         repeats=repeats,
         seed=seed,
         scout=plan.scout and any(map(_has_share, variants)),
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,
-        reference=plan.reference,
+        reference=_reference(plan.reference, name),
         workload=config.load(variants[0].settings).workload,
         note=plan.note,
         remarks=tuple(remarks),
     )
+
+
+def _settings_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings in an environment, by their names in `.env`."""
+    known = {name.upper() for name in config.every_setting()}
+    return {name.upper(): value for name, value in environment.items() if name.upper() in known}
+
+
+def _lasting(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings without secrets and, except for the runtime, without those of a place."""
+    masked = config.for_record(config.load())
+    return {
+        name: value
+        for name, value in settings.items()
+        if (name in OF_RUNTIME or not _is_of_place(name))
+        and masked.get(name.lower()) not in (None, MASKED)
+    }
+
+
+def _reference(reference: str, name: str) -> str:
+    """Return the file of a reference, which is beside the plan; "" if there is none.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if not reference:
+        return ""
+    folder = Path(name).parent if name.endswith(".toml") else PLANS
+    if not (folder / reference).is_file():
+        raise UsageError(f"{name}: reference: there is no file {folder / reference}.")
+    return reference if folder == PLANS else str((folder / reference).absolute())
 
 
 def phase_s(phase: Phase, is_saturated: bool = False) -> float:
@@ -292,14 +347,17 @@ def _variants(plan: Plan, name: str, options: Options) -> list[_Variant]:
         raise UsageError(f"{name} has no variants: name engines, such as {engines}.")
     else:
         variants = _expanded(_planned(text) for text in options.variants)
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     for variant in variants:
-        kind = f"{variant.engine} {sorted(variant.own.items())} {variant.planned.loads}"
-        if kind in seen or variant.label in seen.values():
+        own = variant.planned.model_copy(update={"of": "", "label": "", "settings": {}})
+        kind = f"{variant.engine} {sorted(variant.own.items())} {own.model_dump_json()}"
+        if kind in seen:
             raise UsageError(
                 f"{variant.label} is in {name} twice. Its repeats already show how it varies."
             )
-        seen[kind] = variant.label
+        if variant.label in seen:
+            raise UsageError(f"{name} has two variants {variant.label}. Give each a label.")
+        seen |= {kind, variant.label}
     return variants
 
 
@@ -312,7 +370,11 @@ def _planned(text: str) -> PlannedVariant:
 
 
 def _matching(variants: Sequence[_Variant], text: str) -> list[_Variant]:
-    return [each for each in variants if text in (each.label, each.engine)]
+    """Return the variants with this label, of this engine, or that this text stands for."""
+    if labelled := [each for each in variants if each.label == text]:
+        return labelled
+    meant = {str(each) for each in grammar.parse(text)} if "[" in text else {text}
+    return [each for each in variants if meant & {each.engine, each.text}]
 
 
 def _expanded(planned: Iterable[PlannedVariant]) -> list[_Variant]:
@@ -326,8 +388,22 @@ def _expanded(planned: Iterable[PlannedVariant]) -> list[_Variant]:
         for variant in parsed:
             own = dict(chain.from_iterable(map(_of_member, variant.members)))
             label = each.label or str(variant)
-            found.append(_Variant(label, variant.engine, each, {**own, **each.settings}))
+            _require_equal(label, own, each.settings)
+            found.append(
+                _Variant(label, variant.engine, each, {**own, **each.settings}, str(variant))
+            )
     return found
+
+
+def _require_equal(label: str, own: Mapping[str, str], others: Mapping[str, str]) -> None:
+    """Check that what overrides the settings of a variant does not contradict its label.
+
+    Raises:
+        UsageError: it does.
+    """
+    for name, value in others.items():
+        if own.get(name, value) != value:
+            raise UsageError(f"{label} has {name}={own[name]} and {name}={value}. Leave one out.")
 
 
 def _of_member(member: grammar.Member) -> list[tuple[str, str]]:
@@ -360,9 +436,10 @@ def _give_settings(
     remarks: list[str] = []
     heaps: dict[str, str] = {}
     for variant in variants:
+        _require_equal(variant.label, variant.own, options.settings)
         own = {**variant.own, **options.settings}
         workload = _load(variant, {**_not_given(plan.settings, plan, given), **own}).workload
-        of_plan = _applicable(_not_given(plan.settings, plan, given), workload, options)
+        of_plan = _applicable(_not_given(plan.settings, plan, given), workload)
         sized = _heaps(variant.engine, plan.heap_share, memory_bytes)
         sized = {
             name: value for name, value in sized.items() if name not in given and name not in own
@@ -377,7 +454,7 @@ def _give_settings(
     reads = {_load(each, each.settings).reads_per_second for each in variants} - {0}
     if reads and plan.settings.get(READS, "0") != "0":
         remarks.append(
-            f"A client read the views {' or '.join(map(str, sorted(reads)))} times a second, since"
+            f"A client reads the views {' or '.join(map(str, sorted(reads)))} times a second, since"
             " an engine that computes only on reads would do nothing otherwise; --no-reads turns"
             " that off"
         )
@@ -430,15 +507,12 @@ def _is_of_place(name: str) -> bool:
     return name in OF_PLACE or name.endswith(ENDS_OF_PLACE) or name.startswith("KUBERNETES_")
 
 
-def _applicable(
-    settings: Mapping[str, str], workload_name: str, options: Options
-) -> dict[str, str]:
-    """Return the settings without reads and tracer events if the workload has none, or the user
-    wants none."""
+def _applicable(settings: Mapping[str, str], workload_name: str) -> dict[str, str]:
+    """Return the settings without reads and tracer events if the workload has none."""
     workload, left_out = find_workload(workload_name), set[str]()
-    if not (options.reads and workload.queries):
+    if not workload.queries:
         left_out.add(READS)
-    if not (options.reads and TRACERS.lower() in workload.rates):
+    if TRACERS.lower() not in workload.rates:
         left_out.add(TRACERS)
     return {name: value for name, value in settings.items() if name not in left_out}
 
@@ -486,29 +560,93 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
     phases: list[Phase] = []
     has_capacity = plan.scout
     for number, phase in enumerate(variant.planned.phases or plan.phases, start=1):
+        where = (
+            f"{name}: {'' if not variant.planned.phases else variant.label + ': '}phase[{number}]"
+        )
         has_capacity = has_capacity or isinstance(phase, Saturate)
-        if isinstance(phase, Search) and not any(isinstance(each, Saturate) for each in phases):
-            raise UsageError(f"{name}: phase[{number}].search needs a phase `saturate` before it.")
+        if isinstance(phase, Search) and not has_capacity:
+            raise UsageError(f"{where}.search needs `scout = true`, or `saturate` before it.")
         if not isinstance(phase, Window):
             phases.append(phase)
             continue
-        loads = tuple(_text(text) for text in options.loads or variant.planned.loads or phase.loads)
+        texts = options.loads or variant.planned.loads or phase.loads
+        loads = tuple(_text(text) for text in texts)
         for place, text in enumerate(loads, start=1):
-            where = f"{name}: phase[{number}].loads[{place}]: {text!r}"
-            load = load_of(text)
-            if load.is_common and not plan.scout:
-                raise UsageError(f"{where} needs `scout = true`.")
-            if load.share and not load.is_common and not has_capacity:
-                raise UsageError(f"{where} needs `scout = true`, or a phase `saturate` before it.")
-            if load.profile and not phase.top:
-                raise UsageError(f"{where}: a profile needs `top`.")
-        if len(set(loads)) < len(loads):
-            raise UsageError(f"{name}: phase[{number}].loads has a load twice.")
+            _require_load_possible(
+                load_of(text), f"{where}.loads[{place}]: {text!r}", phase, plan, has_capacity
+            )
+        if len(set(map(_kind_of, loads))) < len(loads):
+            raise UsageError(f"{where}.loads has a load twice.")
         if loads:
             phases.append(phase.model_copy(update={"loads": loads}))
-    if plan.fresh == "load" and len([p for p in phases if not isinstance(p, Verify)]) > 1:
-        raise UsageError(f'{name}: with `fresh = "load"`, the only phase is one window.')
+    _require_phases_possible(phases, variant, plan, name)
     return tuple(phases)
+
+
+def _require_load_possible(
+    load: Load, where: str, phase: Window, plan: Plan, has_capacity: bool
+) -> None:
+    if load.is_common and not plan.scout:
+        raise UsageError(f"{where} needs `scout = true`.")
+    if load.share and not load.is_common and not has_capacity:
+        raise UsageError(f"{where} needs `scout = true`, or a phase `saturate` before it.")
+    if load.share and load.share > 1:
+        raise UsageError(f"{where} is above the capacity, so it would not be offered.")
+    if load.profile and not phase.top:
+        raise UsageError(f"{where}: a profile needs `top`.")
+
+
+def _require_phases_possible(
+    phases: Sequence[Phase], variant: _Variant, plan: Plan, name: str
+) -> None:
+    """Check that the phases of a run go together.
+
+    Raises:
+        UsageError: they do not.
+    """
+    alone = [phase for phase in phases if not isinstance(phase, Verify)]
+    is_alone = len(alone) == 1 and isinstance(alone[0], Window)
+    if plan.fresh == "load" and not is_alone and alone:
+        raise UsageError(f'{name}: with `fresh = "load"`, the only phase is one window.')
+    needs_top = plugins.JOIN in variant.engine or len(alone) < len(phases)
+    has_top = any(isinstance(phase, Window) and phase.top for phase in phases)
+    if has_top and plan.fresh != "load" and _count_loads(phases) > 1:
+        raise UsageError(f'{name}: `top` needs a run of its own for each load: `fresh = "load"`.')
+    if needs_top and alone and not (has_top and is_alone):
+        what = "`verify`" if len(alone) < len(phases) else f"{variant.label} (on one input)"
+        raise UsageError(f'{name}: {what} needs `fresh = "load"`, and one window with `top`.')
+    for stack in _stacks(phases):
+        _require_stack_possible(stack, plan, name)
+
+
+def _require_stack_possible(phases: Sequence[Phase], plan: Plan, name: str) -> None:
+    """Check that windows on one stack have names of their own, and that warm-ups have a rate."""
+    texts = [text for each in phases if isinstance(each, Window) for text in each.loads]
+    loads = [load_of(text) for text in texts]
+    kinds = [type(phase) for phase in phases if isinstance(phase, Saturate | Search)]
+    if len(set(map(_kind_of, texts))) < len(texts):
+        raise UsageError(f"{name} has a load twice on one stack.")
+    if len(set(kinds)) < len(kinds):
+        raise UsageError(f"{name} has two phases `saturate` or `search` on one stack.")
+    is_known = any(load.share is None or plan.scout for load in loads)
+    if (
+        any(isinstance(each, WarmUp) and each.at != "saturation" for each in phases)
+        and not is_known
+    ):
+        raise UsageError(
+            f"{name}: a warm-up at the lowest or highest load needs a load whose rate is known"
+            ' before; use at = "saturation".'
+        )
+
+
+def _kind_of(text: str) -> tuple[object, ...]:
+    """Return what two equal loads have in common, such as `5k` and `5000`."""
+    load = load_of(text)
+    return load.per_s, load.share, load.is_common, load.profile
+
+
+def _count_loads(phases: Sequence[Phase]) -> int:
+    return sum(len(phase.loads) for phase in phases if isinstance(phase, Window))
 
 
 def _text(text: str) -> str:
@@ -538,12 +676,19 @@ def _cells(variants: Sequence[_Variant], plan: Plan, repeats: int, seed: int) ->
 
 def _legs(cell: Cell) -> list[Cell]:
     """Return a run as one run for each fresh stack."""
-    starts = [n for n, phase in enumerate(cell.phases) if n == 0 or phase.fresh]
-    ends = [*starts[1:], len(cell.phases)]
     return [
-        cell.model_copy(update={"phases": cell.phases[start:end], "leg": leg})
-        for leg, (start, end) in enumerate(zip(starts, ends, strict=True), start=1)
+        cell.model_copy(update={"phases": phases, "leg": leg})
+        for leg, phases in enumerate(_stacks(cell.phases), start=1)
     ]
+
+
+def _stacks(phases: Sequence[Phase]) -> list[tuple[Phase, ...]]:
+    """Return the phases on each fresh stack."""
+    if not phases:
+        return []
+    starts = [n for n, phase in enumerate(phases) if n == 0 or phase.fresh]
+    ends = [*starts[1:], len(phases)]
+    return [tuple(phases[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _fresh_for(variant: _Variant, plan: Plan) -> tuple[str | None, ...]:

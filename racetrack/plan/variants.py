@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from racetrack import plugins
 
 FORM = "write flink, flink@tuned, flink[SETTING=1|2 OTHER=3] or flink+pg; quote |, +, ] and spaces"
-MOST = 200
+MOST = 50
 _MEMBER = re.compile(r"(?P<engine>[a-z][a-z0-9_]*)(@(?P<file>[a-z][a-z0-9_-]*))?(\[(?P<own>.*)\])?")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN = re.compile(r"""[^\s|+\]\["']+""")
@@ -56,6 +56,7 @@ def parse(text: str) -> list[Variant]:
         ValueError: the text is not of this form; the message contains the reason.
     """
     members = [_members(part) for part in _split(text.strip(), plugins.JOIN)]
+    _require_few(text, math.prod(map(len, members)))
     variants = [Variant(combined) for combined in itertools.product(*members)]
     for variant in variants:
         engines = [member.engine for member in variant.members]
@@ -83,12 +84,16 @@ def _members(text: str) -> list[Member]:
         values[name] = [_unquoted(each) for each in _split(value, "|", keep_empty=True)]
         if len(set(values[name])) < len(values[name]):
             raise ValueError(f"{text!r} names a value of {name} twice")
-    if (count := math.prod(map(len, values.values()))) > MOST:
-        raise ValueError(f"{text!r} stands for {count:,} variants; {MOST} are possible")
+    _require_few(text, math.prod(map(len, values.values())))
     return [
         Member(parts["engine"], parts["file"] or "", dict(zip(values, chosen, strict=True)))
         for chosen in itertools.product(*values.values())
     ]
+
+
+def _require_few(text: str, count: int) -> None:
+    if count > MOST:
+        raise ValueError(f"{text!r} stands for {count:,} variants; {MOST} are possible")
 
 
 def _split(text: str, at: str, *, keep_empty: bool = False) -> list[str]:

@@ -3,6 +3,7 @@ for sustained rates. Each window is written into `run.json` as soon as it was me
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -60,6 +61,7 @@ BACKLOG_S = 5.0
 LOW_S = 10.0
 # A scout measures the throughput of its last SCOUT_S, after at most SCOUT_MOST_S.
 SCOUT_S, SCOUT_MOST_S, SCOUT_LOW_S = 10.0, 40.0, 2.0
+NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
 
@@ -281,8 +283,8 @@ class PhaseRun:
     ) -> WindowRecord:
         """Measure a window at a rate. It ends early if the lag has exceeded a bound for so long
         that its p99 can no longer be within the bound."""
-        if self._load.sample().waiting > BACKLOG_S * per_s:
-            drain(self._load, per_s)
+        if self._load.sample().waiting > BACKLOG_S * per_s and not drain(self._load, per_s):
+            return _not_reached(window, outcome=NOT_DRAINED)
         rate_set_ms = self._clock.now_ms()
         self._load.set_rate(per_s)
         self._session.watch(phase.settle_s, "settling")
@@ -347,8 +349,11 @@ class PhaseRun:
             within = self._saturate_from(max(self._rates())).measure(phase.for_s, phase.hold_s)
         except RacetrackError as error:
             within_s = min(phase.for_s, (self._clock.now_ms() - began_ms) / 1000)
-            work = self._work_of_last(within_s, phase.batch_s)
-            self._keep(self._capacity(window, self._last(within_s), work, f"it ended: {error}"))
+            with suppress(RacetrackError):  # too few updates; the failure itself is raised below
+                work = self._work_of_last(within_s, phase.batch_s)
+                if work.work.per_s > 0:
+                    why = f"it ended: {error}"
+                    self._keep(self._capacity(window, self._last(within_s), work, why))
             raise
         work = self._load.work(within, phase.batch_s)
         idle = (
@@ -403,10 +408,13 @@ class PhaseRun:
                 drain(self._load, window.per_s or 1)
                 within_ms = effective_bound_ms(trial.bound_ms, interval_ms)
                 made = self._repeated(partial(self._try, window, within_ms))
-                voids += [made.outcome] if is_void(made.outcome) else []
+                if is_void(made.outcome):
+                    voids.append(made.outcome)
+                    break
             descent.take(trial.share, _result(made, interval_ms))
         found = [descent.sustained(bound_ms) for bound_ms in sorted(bounds_ms)]
         over = f"no time for more trials within {phase.within_s / 60:g} min"
+        is_over = not voids and descent.wanted() is not None
         texts = [_describe(each, capacity_per_s, interval_ms) for each in found]
         self._keep(
             WindowRecord(
@@ -420,7 +428,7 @@ class PhaseRun:
                     if each.share
                 },
                 at_least=tuple(sustained(each.bound_ms).key for each in found if not each.is_final),
-                remark="; ".join([*texts, *([over] if descent.wanted() else [])]),
+                remark="; ".join([*texts, *([over] if is_over else [])]),
             )
         )
 

@@ -6,13 +6,13 @@ folder; any other has its windows in `run.json`.
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from racetrack import engines, plugins, terminal
+from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
@@ -68,38 +68,22 @@ def require_possible(plan: ResolvedPlan) -> str:
         UsageError, SetupError: a variant can't run.
     """
     runtimes = [
-        _require_possible(cell, plan)
+        _require_possible(cell, plan.settings_of(cell))
         for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values()
     ]
     return runtimes[0]
 
 
-def _require_possible(cell: Cell, plan: ResolvedPlan) -> str:
-    settings, engine = load(cell.settings), engines.find_engine(cell.engine)
+def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> str:
+    settings, engine = load(overrides), engines.find_engine(cell.engine)
     stack = open_stack(settings, services_of(engine, settings), lambda _: None)
     for name in cell.own:
         applicability.require_applicable(name, stack.runtime, airgap=settings.airgap)
     if cell.is_single:
         experiment.require_possible(cell.engine, arguments_of(cell), settings)
     else:
-        _require_windows_possible(cell, plan)
         require_usable(engine, stack)
     return runtime_label(stack.runtime, for_record(settings))
-
-
-def _require_windows_possible(cell: Cell, plan: ResolvedPlan) -> None:
-    """Check that a run of several windows has nothing for which it needs a run of its own."""
-    alone = [phase for phase in cell.phases if isinstance(phase, Window) and phase.top]
-    if alone or any(isinstance(phase, Verify) for phase in cell.phases):
-        raise UsageError(
-            f"{plan.name}: `top` and `verify` need a run of their own for each load: set"
-            ' fresh = "load", with one window as the only other phase.'
-        )
-    if plugins.JOIN in cell.engine:
-        raise UsageError(
-            f"{cell.variant}: several engines on one input need a run for each load: set"
-            ' fresh = "load" in the plan.'
-        )
 
 
 def arguments_of(cell: Cell) -> RunArguments:
@@ -259,6 +243,8 @@ class Runner:
         """Return whether a run has ended without a void window, so that it need not be resumed. A
         failure is a result."""
         last = self._runs_of(number)[-1]
+        if not last.tag:
+            return False  # it has not begun, perhaps because an earlier stack was void
         if self.plan.cells[number].disturb:
             return last.outcome is not None  # it is void on purpose
         if last.outcome != "ok" or self.plan.cells[number].is_single:
@@ -308,7 +294,7 @@ class Runner:
 
     def _settings(self, cell: Cell) -> Settings:
         here = {"LOGS_FOLDER": str(self.folder.parent.resolve())}
-        return load({**cell.settings, **here})
+        return load({**self.plan.settings_of(cell), **here})
 
     def _part_of(self, cell: Cell) -> PartOf:
         stacks = [
@@ -350,7 +336,7 @@ class Runner:
     def _make(self, number: int, cell: Cell) -> None:
         """Make a run with several windows, without those that its earlier folders contain."""
         known, planned = self._known(number), self._planned(cell)
-        if why := self._why_capacity_unknown(cell, known):
+        if why := self._why_capacity_unknown(number, known):
             self._note(number, outcome=why)
             self._screen.say(f"  {cell}: {why}")
             return
@@ -384,15 +370,19 @@ class Runner:
                 self._note(number, took_s=took_s - void_s)
         self._note(number, outcome=outcome)
 
-    def _why_capacity_unknown(self, cell: Cell, known: Known) -> str:
-        """Return why a run can't begin: the capacity to which its phases refer is unknown."""
+    def _why_capacity_unknown(self, number: int, known: Known) -> str:
+        """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
+        because an earlier stack was void, this run is void, too."""
+        cell = self.plan.cells[number]
         if self.plan.scout or not cell.needs_capacity:
             return ""
-        if not known.capacity:
-            return "its capacity is unknown: it was not measured"
-        return (
-            f"its capacity is unknown: {known.capacity.remark}" if known.capacity.at_least else ""
-        )
+        if known.capacity:
+            why = known.capacity.remark if known.capacity.at_least else ""
+            return f"its capacity is unknown: {why}" if why else ""
+        earlier = [at for at, other in enumerate(self.plan.cells) if cell.follows(other)]
+        outcomes = [str(self._runs_of(at)[-1].outcome) for at in earlier]
+        void = next(filter(is_void, outcomes), "")
+        return void or f"its capacity is unknown: {outcomes[-1]}"
 
     def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
         settings = self._settings(cell)

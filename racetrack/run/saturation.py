@@ -289,12 +289,12 @@ def drain(load: Load, per_s: int) -> bool:
     """
 
     def is_drained() -> bool:
-        return load.sample().waiting <= DRAINED_S * per_s
+        return load.sample().waiting <= DRAINED_S * max(1, per_s)
 
     if is_drained():
         return True
     for share in (DRAIN_SHARE, TRICKLE_SHARE):
-        load.offer(max(1, round(share * per_s)))
+        load.offer(round(share * per_s))
         if load.session.wait_until(is_drained, DRAINED_WITHIN_S, "draining the backlog"):
             return True
     return False

@@ -17,7 +17,7 @@ WINDOW = '[[phase]]\nwindow = "10s"\n'
 
 def resolved(text: str, *names: str, **options: object) -> ResolvedPlan:
     plan = parse_plan(text, "my.toml")
-    return resolve(plan, "my.toml", Options(variants=names, **options), environment=())  # type: ignore[arg-type]
+    return resolve(plan, "my.toml", Options(variants=names, **options), environment={})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_settings_follow_the_order_of_precedence() -> None:
         "settings = { LOADGEN_SEED = 1, BROKER_REPLICAS = 1, ENGINE_REPLICAS = 1 }\n"
         f'{LOADED}\n[[variant]]\nof = "{FIRST}[ENGINE_REPLICAS=2]"\n'
     )
-    given = ("LOADGEN_SEED", "ENGINE_REPLICAS")
+    given = {"LOADGEN_SEED": "9", "ENGINE_REPLICAS": "9"}
 
     def settings(text: str, **options: str) -> dict[str, str]:
         plan = parse_plan(text, "my.toml")
@@ -180,7 +180,7 @@ def test_the_environment_gives_a_fixed_plan_only_its_place() -> None:
         f'variants = ["{FIRST}"]\n{LOADED}'
     )
     plan = parse_plan(text, "my.toml")
-    given = ("NOISE_GATE", "KAFKA_PORT", "LOADGEN_SEED")
+    given = {"NOISE_GATE": "false", "KAFKA_PORT": "2", "LOADGEN_SEED": "2"}
     (cell,) = resolve(plan, "my.toml", environment=given).cells
     assert cell.settings == {"LOADGEN_SEED": "1"}
 

@@ -53,7 +53,7 @@ def resolved(name: str, case: dict[str, Any]) -> ResolvedPlan:
         read_plan_file(find_plan(name)),
         name,
         options,
-        environment=(),
+        environment={},
         memory_bytes=MEMORY_BYTES,
     )
 
@@ -116,12 +116,14 @@ def test_a_resolved_plan_survives_json() -> None:
     assert ResolvedPlan.model_validate_json(text) == plan
 
 
-def test_reads_need_a_workload_with_queries() -> None:
+def test_without_reads_the_environment_gives_none_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("READS_PER_SECOND", "2")
     assert find_workload("shop").queries
     plan = resolve(
         read_plan_file(find_plan("quick")),
         "quick",
         Options(variants=("dh",), reads=False),
-        environment=(),
     )
-    assert "READS_PER_SECOND" not in plan.cells[0].settings
+    settings = config.load(plan.settings_of(plan.cells[0]))
+    assert settings.reads_per_second == 0
+    assert not any("client reads" in remark for remark in plan.remarks)

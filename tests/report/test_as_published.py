@@ -72,7 +72,7 @@ def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
 
 def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
     file = find_plan("as-published")
-    plan = resolve(read_plan_file(file), file.stem, environment=())
+    plan = resolve(read_plan_file(file), file.stem, environment={})
     assert file.parent == PLANS and plan.repeats == 1
     reference = read_reference(plan.reference)
     offered = [(cell.engine, load_of(load).per_s) for cell in plan.cells for load in cell.loads]

@@ -61,7 +61,7 @@ class Fakes(FluidRuns):
         return self.open(fluid, folder, engine.name)
 
     def begin(self, text: str = QUICK, variants: tuple[str, ...] = TWO) -> Path:
-        plan = resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment=())
+        plan = resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment={})
         return begin(plan, ("./race", "compare"))
 
     def carry_out(self, folder: Path) -> ExperimentRecord:
