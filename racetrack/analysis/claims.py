@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
 from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
-from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric
+from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric, is_registered
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -199,7 +199,8 @@ class Samples:
         self.by_key: dict[Key, _Sample] = {}
         for row in [*ok, *whole_runs(ok)]:
             for key, value in row.values.items():
-                self._add(row, key, value)
+                if is_registered(key):
+                    self._add(row, key, value)
         self.common = self._common(ok)
 
     @classmethod

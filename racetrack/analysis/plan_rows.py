@@ -27,10 +27,10 @@ def read(folder: Path) -> tuple[list[Row], set[str]]:
     """
     if (folder / "limit.json").is_file():
         search = read_plan(folder, LimitRecord)
-        return list(rows_of_search(search, folder)), {run.tag for run in search.runs}
+        return list(rows_of_search(search, folder)), {run.tag for run in search.runs} - {""}
     model = ComparisonRecord if (folder / COMPARISON_FILE).is_file() else ScaleRecord
     record: RepeatedRuns = read_plan(folder, model)
-    return list(rows_of_pieces(record, folder)), {piece.tag for piece in record.pieces}
+    return list(rows_of_pieces(record, folder)), {piece.tag for piece in record.pieces} - {""}
 
 
 def rows_of_pieces(record: RepeatedRuns, folder: Path) -> Iterator[Row]:

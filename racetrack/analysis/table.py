@@ -278,6 +278,15 @@ class _Reader:
                     self.missing.append(f"{at}, repeat {planned.repeat}: {why}")
         else:
             rows, tags = plan_rows.read(folder)
+            if shared := tags & self.tags:
+                raise UsageError(
+                    f"{folder} is a copy: another plan has the figures of {min(shared)} already."
+                )
+            if moved := sorted(tag for tag in tags if not run_beside(folder, tag)):
+                self.left_out.append(
+                    f"{len(moved)} runs are not beside {folder}, such as {moved[0]}: its figures"
+                    " are shown without their settings, versions and charts."
+                )
             self.rows += rows
             self.tags |= tags
 

@@ -110,7 +110,7 @@ def section(
     samples = Samples(rows)
     made = claims(samples, baseline=baseline)
     known = estimates(samples)
-    variants = tuple(dict.fromkeys(variant for variant, _, _ in known))
+    variants = samples.variants
     grids = [_at_rates(rows, known, variants), _overall(known, variants)]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
