@@ -61,7 +61,7 @@ def wait_for_rates(tab: Tab, per_s: int) -> None:
     tab.until(
         """(perS) => {
           const shown = [...document.querySelectorAll(".chart.rate .legend .value")]
-            .map((one) => Number(one.textContent.replaceAll(",", "")));
+            .map((one) => Number.parseFloat(one.textContent.replaceAll(",", "")));
           return shown.length === 4 && shown.every((one) => Math.abs(one - perS) < 0.4 * perS);
         }""",
         per_s,
