@@ -592,7 +592,12 @@ OVERALL = (
 )
 # Figures that decide which engine is better, in the order of the answers.
 QUESTIONS = (CPU_PER_MILLION, LAG_P99, READ_TIME_P99, CAPACITY, MEMORY, BASE_CPU)
-_SUSTAINED = re.compile(r"sustained_(.+)s_per_s")
+_SUSTAINED = re.compile(r"sustained_(\d+(?:\.\d+)?)s_per_s")
+
+
+def is_registered(key: str) -> bool:
+    """Return whether there is a figure with this key; another version may have had others."""
+    return key in METRICS or _SUSTAINED.fullmatch(key) is not None
 
 
 def metric_of(key: str) -> Metric:

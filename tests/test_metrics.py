@@ -53,8 +53,11 @@ def in_python(code: str) -> Iterator[str]:
             beside = [*node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, ast.Dict):
             beside = [part for item in zip(node.keys, node.values, strict=True) for part in item]
-        values = [of.value if isinstance(of, ast.Constant) else None for of in beside]
-        yield from (f"{one!s}, {other!s}" for one, other in pairwise(values) if is_pair(one, other))
+        values = [
+            of.value if isinstance(of, ast.Constant) and isinstance(of.value, str) else ""
+            for of in beside
+        ]
+        yield from (f"{one}, {other}" for one, other in pairwise(values) if is_pair(one, other))
 
 
 def in_page(code: str) -> Iterator[str]:
@@ -66,7 +69,7 @@ def in_page(code: str) -> Iterator[str]:
     yield from (f"{one}, {other}" for one, other in pairwise(texts) if is_pair(one, other))
 
 
-def is_pair(one: object, other: object) -> bool:
+def is_pair(one: str, other: str) -> bool:
     return (one in TITLES and other in UNITS) or (one in UNITS and other in TITLES)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
 from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
-from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric
+from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric, is_registered
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -102,17 +102,17 @@ class Claim:
         return len(self.leaders) < len(self.order)
 
 
-def estimates(rows: Sequence[Row]) -> dict[Key, Estimate]:
+def estimates(rows: "Rows") -> dict[Key, Estimate]:
     """Return the estimates of all figures of rows of one place."""
-    samples = _Samples(rows)
+    samples = Samples.of(rows)
     known = {key: samples.estimate(key) for key in samples.by_key}
-    return known | _shares_of_ideal(rows, samples)
+    return known | _shares_of_ideal(samples)
 
 
-def _shares_of_ideal(rows: Sequence[Row], samples: "_Samples") -> dict[Key, Estimate]:
+def _shares_of_ideal(samples: "Samples") -> dict[Key, Estimate]:
     """Return, for variants that differ in their number of replicas, the growth of capacity since
     the fewest replicas in percent of the growth of replicas."""
-    texts = {row.variant: row.config.get(REPLICAS, "") for row in rows if row.config}
+    texts = {row.variant: row.config.get(REPLICAS) or "1" for row in samples.rows if row.config}
     replicas = {name: int(text) for name, text in texts.items() if text.isdecimal()}
     if len(set(replicas.values())) < 2:
         return {}
@@ -131,10 +131,10 @@ def _shares_of_ideal(rows: Sequence[Row], samples: "_Samples") -> dict[Key, Esti
     return found
 
 
-def ratios(rows: Sequence[Row], to: str) -> dict[Key, Pair]:
+def ratios(rows: "Rows", to: str) -> dict[Key, Pair]:
     """Return the ratio of each figure to that of the variant `to`, at all loads that both held.
     None of these is a claim."""
-    samples = _Samples(rows)
+    samples = Samples.of(rows)
     return {
         (of, key, load): pair
         for of, key, load in samples.by_key
@@ -143,7 +143,7 @@ def ratios(rows: Sequence[Row], to: str) -> dict[Key, Pair]:
 
 
 def claims(
-    rows: Sequence[Row], questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
+    rows: "Rows", questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
 ) -> list[Claim]:
     """Compare the variants of one place by each question for which at least two have figures. A
     figure of a window is compared at the highest rate, and at the highest share of capacity, that
@@ -151,7 +151,7 @@ def claims(
 
     One call is one family of Holm's procedure.
     """
-    samples = _Samples(rows)
+    samples = Samples.of(rows)
     found = [
         claim
         for metric in questions
@@ -188,18 +188,26 @@ class _LogMean(NamedTuple):
     is_pooled: bool = False
 
 
-class _Samples:
-    """The figures of rows of one place, by variant, metric and load."""
+class Samples:
+    """The figures of rows of one place, by variant, metric and load. It is made
+    once for all of `claims`, `estimates` and `ratios`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
         ok = [row for row in rows if row.outcome == "ok"]
         self.variants = tuple(dict.fromkeys(row.variant for row in ok))
         self._held = self._held_in_all(ok)
         self.by_key: dict[Key, _Sample] = {}
         for row in [*ok, *whole_runs(ok)]:
             for key, value in row.values.items():
-                self._add(row, key, value)
+                if is_registered(key):
+                    self._add(row, key, value)
         self.common = self._common()
+
+    @classmethod
+    def of(cls, rows: "Rows") -> "Samples":
+        """Return the samples of rows, unless they are samples already."""
+        return rows if isinstance(rows, Samples) else cls(rows)
 
     def _add(self, row: Row, key: str, value: float) -> None:
         load = row.load.asked if row.load else None
@@ -370,6 +378,9 @@ class _Samples:
         values = np.array([[of[repeat] for repeat in common] for of in of_variants], np.float64)
         logarithms: NDArray[np.float64] = np.log(values.reshape(len(variants), len(common)))
         return logarithms
+
+
+Rows = Sequence[Row] | Samples
 
 
 def is_resolved(ratio: Ratio) -> bool:

@@ -58,7 +58,9 @@ def parse(text: str) -> Condition:
     if not (metric := METRICS.get(key)):
         near = difflib.get_close_matches(key, [*METRICS, *STATES], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise ValueError(f"there is no figure {key!r}.{hint} docs/run-folder.md describes them")
+        raise ValueError(
+            f"there is no figure {key!r}.{hint} `definitions` in the output of --json has all"
+        )
     if bool(sign) != bool(percent):
         raise ValueError(
             f"{text!r}: write a change with sign and percent, such as {key}{compares}+10%, and a"

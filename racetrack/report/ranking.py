@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from racetrack import metrics
-from racetrack.analysis.claims import Claim, Estimate, Key, claims, estimates, ratios
+from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates, ratios
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
@@ -63,9 +63,14 @@ class Standing:
     Variants are the names of results."""
 
     results: tuple[EngineResult, ...]
-    rows: tuple[Row, ...]
+    samples: Samples
     estimates: Mapping[Key, Estimate]
     claims: tuple[Claim, ...]
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Rows of all results."""
+        return self.samples.rows
 
     @property
     def loads(self) -> list[Load]:
@@ -128,7 +133,8 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
             for result in mine
             for row in rows_of_result(result)
         )
-        found.append(Standing(mine, rows, estimates(rows), tuple(claims(rows))))
+        samples = Samples(rows)
+        found.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
     return found
 
 
@@ -248,7 +254,7 @@ def _factor(of: Standing, metric: Metric, load: Load | None, name: str, best: st
     pair = claim.pairs.get((name, best)) if claim else None
     if pair:
         return f"{format_ratio(pair.ratio)} ×{'' if pair.claimed else f', {pair.why_not}'}"
-    unclaimed = ratios(of.rows, best).get((name, metric.key, load))
+    unclaimed = ratios(of.samples, best).get((name, metric.key, load))
     return f"{format_ratio(unclaimed.ratio)} ×, not claimed" if unclaimed else "no ratio"
 
 

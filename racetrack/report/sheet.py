@@ -14,6 +14,7 @@ from racetrack.analysis.claims import (
     Estimate,
     Key,
     Pair,
+    Samples,
     by_place,
     claims,
     estimates,
@@ -106,12 +107,13 @@ def section(
     rows: Sequence[Row], notes: Sequence[Note] = (), *, baseline: str | None = None
 ) -> Section:
     """Return the section about rows of one place."""
-    made = claims(rows, baseline=baseline)
-    known = estimates(rows)
-    variants = tuple(dict.fromkeys(variant for variant, _, _ in known))
+    samples = Samples(rows)
+    made = claims(samples, baseline=baseline)
+    known = estimates(samples)
+    variants = samples.variants
     grids = [_at_rates(rows, known, variants), _overall(known, variants)]
     if len(variants) > 1:
-        grids.append(_ratios(rows, variants, made, baseline or variants[0]))
+        grids.append(_ratios(samples, variants, made, baseline or variants[0]))
     exceptions = [*_bounds(rows), *_failures(rows)]
     return Section(
         title=str(rows[0].place),
@@ -269,10 +271,10 @@ def _overall(known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
     return Grid("Whole runs", heading, tuple(rows) if columns else (), 1, "", tuple(columns))
 
 
-def _ratios(rows: Sequence[Row], variants: Sequence[str], made: Sequence[Claim], to: str) -> Grid:
+def _ratios(samples: Samples, variants: Sequence[str], made: Sequence[Claim], to: str) -> Grid:
     """Return a grid with the ratios of all variants to one, for each figure that decides a
     question."""
-    found = ratios(rows, to)
+    found = ratios(samples, to)
     claimed = {
         (pair.of, claim.metric.key, claim.load)
         for claim in made

@@ -281,9 +281,12 @@ def _check_version(path: Path, content: Mapping[str, Any], wanted: int) -> None:
     """Check the schema version of a file.
 
     Raises:
+        UnreadableFile: the file has none, so Racetrack did not write it.
         UsageError: the version differs.
     """
     version = content.get("schema_version")
+    if version is None:
+        raise UnreadableFile(path, "Racetrack did not write it, it has no schema version")
     if version != wanted:
         raise UsageError(
             f"{path} has schema version {version}; this Racetrack reads {wanted}."

@@ -61,7 +61,7 @@ def wait_for_rates(tab: Tab, per_s: int) -> None:
     tab.until(
         """(perS) => {
           const shown = [...document.querySelectorAll(".chart.rate .legend .value")]
-            .map((one) => Number(one.textContent.replaceAll(",", "")));
+            .map((one) => Number.parseFloat(one.textContent.replaceAll(",", "")));
           return shown.length === 4 && shown.every((one) => Math.abs(one - perS) < 0.4 * perS);
         }""",
         per_s,
@@ -122,8 +122,9 @@ def test_views_are_read_at_a_rate(tab: Tab) -> None:
     tab.page.fill("#kind-reads", "3")
     tab.page.press("#kind-reads", "Enter")
     tab.wait("#events", "reads 0/s → 3/s")
-    times = "[...document.querySelectorAll('.engine .read dd')].map((one) => one.textContent)"
-    tab.until(f"{times}.every((time) => /\\d/.test(time))", within_s=FOLLOWS_WITHIN_S)
+    times = "[...document.querySelectorAll('.engine .reads dd')].map((one) => one.textContent)"
+    are_known = f"{times}.length && {times}.every((time) => /\\d/.test(time))"
+    tab.until(are_known, within_s=FOLLOWS_WITHIN_S)
 
 
 def test_a_killed_engine_is_said_and_comes_back(tab: Tab) -> None:
