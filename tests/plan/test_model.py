@@ -61,6 +61,7 @@ def test_quoted_values_are_taken_literally() -> None:
         'dh[A="1]',
         "dh[A=1]+pg[A=2]",
         f"dh[A={'|'.join(map(str, range(300)))}]",
+        "+".join(f"{name}[A=1|2|3|4|5]" for name in ("dh", "pg", "mz")),
     ],
 )
 def test_a_text_of_another_form_is_refused(text: str) -> None:
@@ -102,6 +103,10 @@ def test_a_load_is_a_rate_a_share_or_a_profile(
         (f'variants = ["dh", "dh["]\n{WINDOW}', "variants[2].of"),
         (f"[settings]\nworkload = 1\n{WINDOW}", "settings"),
         (f'{WINDOW}[[variant]]\nof = "dh"\nlodas = []', "variant[1].lodas"),
+        ("[[phase]]\nwindow = inf", "phase[1].window"),
+        ('[[phase]]\nwindow = "10000h"', "phase[1].window"),
+        ('[[phase]]\nwindow = "9s"', "phase[1]"),
+        (f"{WINDOW}settle_s = 3", "phase[1].settle_s"),
     ],
 )
 def test_an_error_names_file_and_key_path(text: str, named: str) -> None:
@@ -112,6 +117,9 @@ def test_an_error_names_file_and_key_path(text: str, named: str) -> None:
 
 
 LOADED = f'{WINDOW}loads = ["1k"]'
+SATURATE = '[[phase]]\nsaturate = "20s"\n'
+TOP = f'{WINDOW}top = {{ samples = 10, every = "1s" }}\nloads = ["2k", "3k"]'
+CONTRADICTED = f'of = "{FIRST}[ENGINE_REPLICAS=1]"\nsettings = {{ ENGINE_REPLICAS = 2 }}'
 
 
 @pytest.mark.parametrize(
@@ -132,11 +140,45 @@ LOADED = f'{WINDOW}loads = ["1k"]'
         (WINDOW, (FIRST,), "measures nothing"),
         (f"repeats = 10000\n{LOADED}", (FIRST,), "10,000"),
         (f'fresh = "load"\n{LOADED}\n{LOADED}', (FIRST,), "fresh"),
+        (f'{WINDOW}loads = ["5k", "5000"]', (FIRST,), "phase[1].loads"),
+        (f"{LOADED}\n{LOADED}", (FIRST,), "twice on one stack"),
+        (f"{SATURATE}{SATURATE}", (FIRST,), "two phases"),
+        (f'{SATURATE}{WINDOW}loads = ["150%"]', (FIRST,), "above the capacity"),
+        (f'[[phase]]\nwarm_up = 5\nat = "highest"\n{SATURATE}', (FIRST,), "warm-up"),
+        (f"{LOADED}\n[[phase]]\nverify = true", (FIRST,), "verify"),
+        (LOADED, (f"{FIRST}+{SECOND}",), "on one input"),
+        (f"{LOADED}\n{TOP}", (FIRST,), "top"),
+        (f'[[phase]]\nsearch = ["2s"]\n{SATURATE}', (FIRST,), "phase[1].search"),
+        (f'reference = "nosuch.json"\n{LOADED}', (FIRST,), "nosuch.json"),
+        (f"{LOADED}\n[[variant]]\n{CONTRADICTED}", (), "ENGINE_REPLICAS=2"),
     ],
 )
 def test_an_impossible_plan_is_refused(text: str, names: tuple[str, ...], named: str) -> None:
     with pytest.raises(UsageError, match=named.replace("[", r"\[")):
         resolved(text, *names)
+
+
+def test_variants_may_differ_in_their_phases_only() -> None:
+    own = "label = 'longer'\n[[variant.phase]]\nwindow = '20s'\nloads = ['1k']"
+    text = f'{LOADED}\n[[variant]]\nof = "{FIRST}"\n[[variant]]\nof = "{FIRST}"\n{own}'
+    assert resolved(text).variants == (FIRST, "longer")
+
+
+def test_samples_of_top_may_have_fractions_of_seconds() -> None:
+    top = 'window = "7.7s"\ntop = { samples = 7, every = "1.1s" }'
+    assert parse_plan(f"[[phase]]\n{top}", "my.toml")
+
+
+def test_the_settings_of_the_environment_are_part_of_the_plan_but_no_secret_and_no_place() -> None:
+    given = {"ENGINE_REPLICAS": "2", "MYSQL_ROOT_PASSWORD": "x", "KAFKA_PORT": "1", "HOME": "/"}
+    plan = resolve(
+        parse_plan(LOADED, "my.toml"),
+        "my.toml",
+        Options(variants=(FIRST,)),
+        environment={**given, "RUNTIME": "native"},
+    )
+    assert plan.environment == {"ENGINE_REPLICAS": "2", "RUNTIME": "native"}
+    assert plan.settings_of(plan.cells[0])["ENGINE_REPLICAS"] == "2"
 
 
 def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:

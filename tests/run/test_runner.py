@@ -1,6 +1,7 @@
 """Tests of the runner on fake engines and a fake clock: its windows, engines that fail, void
 windows and resumption."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from racetrack import terminal
 from racetrack.analysis.table import Row, read
 from racetrack.config import Settings
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.plan.model import parse_plan
 from racetrack.plan.resolve import Options, resolve
 from racetrack.results.experiment import ExperimentRecord, read_experiment
@@ -285,3 +286,52 @@ def test_each_run_names_its_experiment(fakes: Fakes) -> None:
     (run,) = fakes.carry_out(folder).runs
     part = read_run(folder.parent / str(run.tag)).part_of
     assert part and (part.experiment, part.variant, part.repeat) == (folder.name, SWIFT, 1)
+
+
+def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
+    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["900k", "500"]'
+    folder = fakes.begin(text, (SLOW,))
+    fakes.carry_out(folder)
+    _, second = read([folder]).rows
+    assert "did not drain" in second.outcome and second.verdict == "none" and not second.values
+
+
+def test_a_resumed_experiment_has_the_settings_that_it_began_with(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGINE_REPLICAS", "2")
+    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=(SWIFT,), repeats=2))
+    folder = begin(plan)
+
+    def interrupt(_session: FluidSession) -> None:
+        if fakes.sessions:
+            raise terminal.Interrupted(signal.SIGINT)
+
+    fakes.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    monkeypatch.setenv("ENGINE_REPLICAS", "4")
+    fakes.change = lambda _: None
+    record = fakes.carry_out(folder)
+    made = [read_run(folder.parent / str(run.tag)) for run in record.runs if run.tag]
+    assert {run.settings["engine_replicas"] for run in made} == {2}
+
+
+@pytest.mark.parametrize("change", ["plan", "cells", "runs", "loads"])
+def test_a_foreign_plan_is_not_carried_on(fakes: Fakes, change: str) -> None:
+    folder = fakes.begin()
+    file = folder / "experiment.json"
+    record = json.loads(file.read_text())
+    cells = record["plan"]["cells"]
+    match change:
+        case "plan":
+            record["plan"]["more"] = 1
+        case "cells":
+            del cells[1:]
+        case "runs":
+            record["runs"] = []
+        case "loads":
+            cells[0]["phases"][2]["loads"] = ["zzz"]
+    file.write_text(json.dumps(record))
+    with pytest.raises(UsageError, match="can't be carried on"):
+        fakes.carry_out(folder)
