@@ -17,6 +17,7 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     guarded,
     load_settings,
+    refuse_others,
     resume_option,
 )
 from racetrack.cli.plans import complete_plans, line_of, plan_options, resolved
@@ -100,14 +101,17 @@ def compare(
     """
     if plan and quick:
         raise click.UsageError("--quick is --plan quick. Name one plan.")
-    if resume and (names or plan or quick):
-        raise click.UsageError("--resume continues a plan with its variants. Name nothing else.")
+    if resume:
+        refuse_others("resume", "--resume continues a plan as it began.")
     if not (names or plan or resume):
         raise click.UsageError("Name engines or folders to compare, a --plan, or one to --resume.")
     folders = [name for name in names if Path(name).exists() and name not in plugins.engine_names()]
-    if folders and (plan or quick or len(folders) < len(names)):
+    if gone := [name for name in names if "/" in name and "[" not in name and name not in folders]:
+        raise click.UsageError(f"There is no folder or file {gone[0]}.")
+    if folders and len(folders) < len(names):
         raise click.UsageError(f"{folders[0]} is no engine. Name either engines or folders.")
     if folders:
+        refuse_others("names", "Folders are compared, nothing is measured.")
         sys.exit(_compare_recorded(names, output, gate))
     screen, planned = output.screen(), None
     with guarded(screen) as guard:

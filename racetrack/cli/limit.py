@@ -19,6 +19,7 @@ from racetrack.cli.parameters import (
     errors_to_exit_codes,
     guarded,
     load_settings,
+    refuse_others,
     resume_option,
 )
 
@@ -99,7 +100,9 @@ def limit(
         ./race limit --resume logs/2026.11.26.05.10.00_UTC_limit
         ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
-    if bool(names) == bool(resume):
+    if resume:
+        refuse_others("resume", "--resume continues a search as it began.")
+    if not (names or resume):
         raise click.UsageError("Name engines, or a search to --resume.")
     from racetrack.analysis import table
     from racetrack.cli.plans import read_named

@@ -270,6 +270,26 @@ def resume_option(what: str) -> Callable[[Callback], Callback]:
     )
 
 
+# Parameters of results, which a command has whether it measures, goes on or only compares.
+OF_RESULTS = ("json_file", "csv_file", "markdown_file", "conditions", "against")
+
+
+def refuse_others(beside: str, why: str) -> None:
+    """Check that no parameter is given but those of results and `beside`.
+
+    Raises:
+        UsageError: another one is.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        is_given = source is ParameterSource.COMMANDLINE
+        if is_given and parameter.name not in (beside, *OF_RESULTS):
+            is_option = isinstance(parameter, click.Option)
+            given = parameter.opts[0] if is_option else parameter.human_readable_name
+            raise click.UsageError(f"{why} Leave out {given}.")
+
+
 DECIDE_OPTION = click.option(
     "--decide-within",
     type=Duration(),

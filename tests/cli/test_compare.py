@@ -42,7 +42,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["nowhere", "nothing"], "There is no engine 'nowhere'"),
         ([ONE, REPO], "Name either engines or folders"),
         ([ONE, "--load", "many"], "many"),
-        ([ONE, OTHER, "--resume", REPO], "Name nothing else"),
+        ([ONE, OTHER, "--resume", REPO], "--resume continues a plan as it began"),
+        (["--resume", REPO, "--load", "5k"], "Leave out --load"),
+        ([REPO, REPO, "--load", "5k"], "nothing is measured"),
+        ([REPO, "/nowhere"], "There is no folder or file /nowhere"),
         ([ONE, "--fail-if", "nothing>3"], "there is no figure 'nothing'"),
     ],
 )

@@ -105,7 +105,8 @@ def test_a_search_is_resumed() -> None:
         (f"{EXAMPLE} --within 25", "'25' is shorter than 60 s; minutes are written as 25m"),
         ("", "Name engines"),
         ("nosuch", "There is no engine 'nosuch'"),
-        (f"{EXAMPLE} --resume .", "Name engines, or a search to --resume"),
+        (f"{EXAMPLE} --resume .", "--resume continues a search as it began"),
+        ("--resume . --within 20m", "Leave out --within"),
     ],
 )
 def test_an_impossible_search_is_refused_before_any_begins(typed: str, says: str) -> None:
