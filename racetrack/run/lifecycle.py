@@ -106,7 +106,6 @@ def started_session(
     engine: Engine,
     stack: Stack,
     folder: RunFolder,
-    arguments: RunArguments,
     screen: Screen,
     guard: terminal.Guard,
     open_session: OpenSession,
@@ -118,7 +117,7 @@ def started_session(
         RacetrackError: a component of the stack failed.
         Interrupted: a signal was received.
     """
-    describe_run(folder, engine, stack, arguments)
+    describe_run(folder, engine, stack)
     session = open_session(engine, stack, folder, screen, 1.0)
     with (
         damage_explained(stack),
@@ -130,8 +129,11 @@ def started_session(
         recorded.text = "ok"
 
 
-def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: RunArguments) -> None:
-    """Write the description of a run into `run.json`: arguments, settings, machine and views."""
+def describe_run(
+    folder: RunFolder, engine: Engine, stack: Stack, arguments: RunArguments | None = None
+) -> None:
+    """Write the description of a run into `run.json`: settings, machine and views, and the
+    arguments of a run with one window."""
     settings = stack.settings
     workload = find_workload(settings.workload)
     with folder.recording() as run:
@@ -139,7 +141,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.data_in_memory = stack.data_in_memory
         # A copy in which every field is set explicitly: fields left at their defaults would not be
         # written.
-        run.arguments = RunArguments(**dict(arguments))
+        run.arguments = RunArguments(**dict(arguments)) if arguments else None
         run.outcome = "unfinished"
         run.settings = for_record(settings)
         if settings.tracer_events_per_second:

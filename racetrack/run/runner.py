@@ -18,7 +18,7 @@ from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.plan.model import Phase, Verify, WarmUp, Window, load_of
+from racetrack.plan.model import Phase, Verify, Window, load_of
 from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
     ExperimentRecord,
@@ -164,6 +164,7 @@ class Runner:
         self._runs_on = runs_on or screen
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
+        self._void_s = 0.0  # time that the current run spent on void windows
 
     @property
     def left_s(self) -> float:
@@ -194,6 +195,7 @@ class Runner:
             make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen
             with (
+                self._timed(number),
                 self._disturbed(number, cell),
                 self._screen.live(str(cell)) if is_quiet else nullcontext(),
             ):
@@ -202,12 +204,17 @@ class Runner:
         return self.record
 
     @contextmanager
-    def _timed(self) -> Iterator[None]:
-        began_s = self._clock.monotonic()
+    def _timed(self, number: int | None = None) -> Iterator[None]:
+        """Add the time in the context to the experiment's and, without that of void windows, to a
+        run's."""
+        began_s, self._void_s = self._clock.monotonic(), 0.0
         try:
             yield
         finally:
-            self.record.minutes += (self._clock.monotonic() - began_s) / 60
+            took_s = self._clock.monotonic() - began_s
+            self.record.minutes += took_s / 60
+            if number is not None and self._runs_of(number)[-1].tag:
+                self._note(number, took_s=took_s - self._void_s)
             write_experiment(self.folder, self.record)
 
     @contextmanager
@@ -312,7 +319,6 @@ class Runner:
     def _make_single(self, number: int, cell: Cell) -> None:
         """Make a run with one window, and repeat it while it is void."""
         arguments, settings = arguments_of(cell), self._settings(cell)
-        began_s = self._clock.monotonic()
         screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
 
         def once() -> Path:
@@ -327,9 +333,7 @@ class Runner:
             )
 
         made = once() if cell.disturb else run_until_not_void(once, self._screen, guard)
-        took_s = self._clock.monotonic() - began_s
-        self.record.minutes += took_s / 60
-        self._note(number, tag=made.name, outcome=read_run(made).outcome, took_s=took_s)
+        self._note(number, tag=made.name, outcome=read_run(made).outcome)
         for row in _rows(made):
             self._on_row(row)
 
@@ -341,7 +345,7 @@ class Runner:
             self._screen.say(f"  {cell}: {why}")
             return
         folder: RunFolder | None = None
-        outcome, began_s, void_s = "ok", self._clock.monotonic(), 0.0
+        outcome = "ok"
         try:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
@@ -350,7 +354,7 @@ class Runner:
                 try:
                     run.carry_out()
                 finally:
-                    void_s = run.void_s
+                    self._void_s = run.void_s
         except (UsageError, SetupError, BusyError):
             raise  # not the engine's fault
         except RacetrackError as error:
@@ -363,11 +367,6 @@ class Runner:
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
             ]
             outcome = next(iter(voids), outcome)
-        finally:
-            took_s = self._clock.monotonic() - began_s
-            self.record.minutes += took_s / 60
-            if folder:
-                self._note(number, took_s=took_s - void_s)
         self._note(number, outcome=outcome)
 
     def _why_capacity_unknown(self, number: int, known: Known) -> str:
@@ -412,17 +411,8 @@ class Runner:
             RacetrackError: a component of the stack failed.
             Interrupted: a signal was received.
         """
-        settle_s = next((each.settle_s for each in cell.phases if isinstance(each, Window)), 0.0)
-        warm_ups = [phase.for_s for phase in cell.phases if isinstance(phase, WarmUp)]
-        arguments = RunArguments(
-            pageviews_per_s=int(settings.pageviews_per_second_start),
-            wait_s=settle_s,
-            samples=1,
-            delay_s=1.0,
-            warm_up_s=sum(warm_ups),
-        )
         started = started_session(
-            engine, stack, folder, arguments, self._screen, self._guard, self._open_session
+            engine, stack, folder, self._screen, self._guard, self._open_session
         )
         log = self._screen.copied_to(folder.open_for_lines("start.log"))
         with log, started as session:
