@@ -2,13 +2,14 @@
 also a page per run."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from racetrack import __version__
 from racetrack.analysis.noise import describe_quotas
@@ -116,8 +117,15 @@ def environment() -> Environment:
     environment.filters.update(
         slug=lambda kind: str(kind).replace(" ", "-"),
         sign=lambda kind: SIGNS.get(kind, "·"),
+        names=_names,
     )
     return environment
+
+
+def _names(text: str) -> Markup:
+    """Return a sentence as HTML, in which names in backticks are code. Everything else is
+    escaped."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
 def own_file(name: str) -> Markup:

@@ -186,7 +186,8 @@ def test_the_answers_come_first_and_are_those_of_the_claims(report: Report) -> N
     assert claim.load == Load(4_000)
     pair = claim.pairs["swift", "steady"]
     assert 1.8 < pair.ratio.ratio < 2.2 and pair.claimed
-    best = next(line for line in report.answers if line.startswith("`steady` uses the least CPU"))
+    best = "steady uses the least CPU time"
+    assert any(line.startswith(best.replace("steady", "`steady`")) for line in report.answers)
     assert report.words.index(best) < report.words.index("At each load")
     (figures,) = report.json["sections"]
     claims = {one["metric"]: one for one in figures["claims"]}
