@@ -51,7 +51,7 @@ from racetrack.run.descent import (
     effective_bound_ms,
 )
 from racetrack.run.lifecycle import repeat_while_void
-from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Load, Saturation, drain
+from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Saturation, SessionLoad, drain
 from racetrack.terminal import Screen
 
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
@@ -171,7 +171,7 @@ class PhaseRun:
         cell: Cell,
         planned: Sequence[PlannedWindow],
         known: Known,
-        load: Load,
+        load: SessionLoad,
         folder: RunFolder,
         settings: Settings,
         screen: Screen,

@@ -48,7 +48,7 @@ from racetrack.run.phases import (
     keep_failed,
     planned_windows,
 )
-from racetrack.run.saturation import Load
+from racetrack.run.saturation import SessionLoad
 from racetrack.run.session import Session
 from racetrack.stack import applicability
 from racetrack.stack.contract import Say, Stack
@@ -416,7 +416,7 @@ class Runner:
         )
         log = self._screen.copied_to(folder.open_for_lines("start.log"))
         with log, started as session:
-            load = Load(session, folder.path, settings)
+            load = SessionLoad(session, folder.path, settings)
             yield PhaseRun(
                 cell,
                 planned,

@@ -116,7 +116,7 @@ class WarmUpDetector:
         return all(abs(cost - mean) <= FLAT_WITHIN * mean for cost in self._costs)
 
 
-class Load:
+class SessionLoad:
     """Load on a session: events in the main topic, measured by the engine's count and by traced
     views."""
 
@@ -182,7 +182,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class WarmUp:
+class Warmth:
     """Duration of the warm-up, and whether CPU time per event was flat at its end."""
 
     took_s: float
@@ -193,7 +193,7 @@ class Saturation:
     """Raises the rate until the engine has a backlog, then keeps the backlog at 5 to 30 s of
     work."""
 
-    def __init__(self, load: Load, folder: Path, start_per_s: int = LOW_PER_S) -> None:
+    def __init__(self, load: SessionLoad, folder: Path, start_per_s: int = LOW_PER_S) -> None:
         self._load, self._session, self._clock = load, load.session, load.session.clock
         self._folder, self._start_per_s = folder, start_per_s
         self._controller = RateController(start_per_s)
@@ -202,7 +202,7 @@ class Saturation:
         self._within_s = SATURATED_WITHIN_S
         self._since_s: float | None = None  # when saturation began
 
-    def warm_up(self, most_s: float, low_s: float, bin_s: float = FLAT_BIN_S) -> WarmUp:
+    def warm_up(self, most_s: float, low_s: float, bin_s: float = FLAT_BIN_S) -> Warmth:
         """Offer a low rate for `low_s`, then saturate the engine until it is warm: its CPU time per
         event, in bins of `bin_s`, is flat and it has a backlog. End the warm-up after `most_s` even
         if CPU time is not flat.
@@ -220,7 +220,7 @@ class Saturation:
             return self._is_flat or self._clock.monotonic() - began_s >= most_s
 
         self._until_behind(is_warm)
-        return WarmUp(round(self._clock.monotonic() - began_s, 1), self._is_flat)
+        return Warmth(round(self._clock.monotonic() - began_s, 1), self._is_flat)
 
     def update_interval_ms(self, low_s: float) -> float:
         """Measure the engine's typical update interval at a low rate, after warm-up. Return 0 if
@@ -280,7 +280,7 @@ class Saturation:
         return f"offering {offered:,}/s, backlog {self._controller.backlog_s:.0f} s"
 
 
-def drain(load: Load, per_s: int) -> bool:
+def drain(load: SessionLoad, per_s: int) -> bool:
     """Offer a fraction of this rate until the backlog is drained. Return False if it was not
     drained in time.
 

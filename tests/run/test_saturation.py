@@ -11,7 +11,7 @@ from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Window
-from racetrack.run.saturation import Load, Saturation, drain
+from racetrack.run.saturation import Saturation, SessionLoad, drain
 from racetrack.run.session import Session
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import FakeClock, FluidSession
@@ -29,7 +29,7 @@ class Drive:
         self.fluid = FluidSession(self.clock, engine, np.random.default_rng(5), self.folder)
         self.session = cast(Session, self.fluid)
         self.session.run_demo()
-        self.load = Load(self.session, self.folder.path, load({}))
+        self.load = SessionLoad(self.session, self.folder.path, load({}))
 
     def work_in(self, window: Window) -> capacity.Work:
         """Return the engine's throughput in a window."""
