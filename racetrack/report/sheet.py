@@ -114,7 +114,7 @@ def section(
     grids = [_at_rates(rows, known, variants), _overall(known, variants)]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
-    exceptions = [*_bounds(rows), *_failures(rows)]
+    exceptions = [*_remarks(rows), *_failures(rows)]
     return Section(
         title=str(rows[0].place),
         answers=tuple(answers(rows, made)),
@@ -305,11 +305,14 @@ def _ratio(pair: Pair | None, is_claimed: bool) -> str:
     return f"{format_ratio(pair.ratio)}{' *' if is_claimed else ''}"
 
 
-def _bounds(rows: Sequence[Row]) -> list[Note]:
+def _remarks(rows: Sequence[Row]) -> list[Note]:
+    """Return what is to be known about windows, such as the reason of a lower bound."""
     texts = [
         f"`{row.variant}` gets further than its capacity says: {row.remark}"
+        if CAPACITY.key in row.at_least
+        else f"`{row.variant}`, {row.window}: {row.remark}"
         for row in rows
-        if CAPACITY.key in row.at_least and row.remark
+        if row.remark and row.outcome == "ok"
     ]
     return [Note(text) for text in dict.fromkeys(texts)]
 

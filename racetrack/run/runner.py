@@ -8,6 +8,7 @@ import hashlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import chain
 from math import ceil
 from pathlib import Path
@@ -164,7 +165,7 @@ class Runner:
         self._runs_on = runs_on or screen
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
-        self._void_s = 0.0  # time that the current run spent on void windows
+        self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
 
     @property
     def left_s(self) -> float:
@@ -207,15 +208,20 @@ class Runner:
     def _timed(self, number: int | None = None) -> Iterator[None]:
         """Add the time in the context to the experiment's and, without that of void windows, to a
         run's."""
-        began_s, self._void_s = self._clock.monotonic(), 0.0
+        self._began_s, self._void_s = self._clock.monotonic(), 0.0
         try:
             yield
         finally:
-            took_s = self._clock.monotonic() - began_s
-            self.record.minutes += took_s / 60
+            self.record.minutes += (self._clock.monotonic() - self._began_s) / 60
             if number is not None and self._runs_of(number)[-1].tag:
-                self._note(number, took_s=took_s - self._void_s)
+                self._note_time(number)
             write_experiment(self.folder, self.record)
+
+    def _note_time(self, number: int) -> None:
+        """Write how long a run took so far. It is written after each window, so that it is known
+        after a `kill -9`, too."""
+        took_s = self._clock.monotonic() - self._began_s - self._void_s
+        self._note(number, took_s=took_s)
 
     @contextmanager
     def _disturbed(self, number: int, cell: Cell) -> Iterator[None]:
@@ -236,7 +242,10 @@ class Runner:
         with self._timed():
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, SCOUT_LABEL)
-            with self._started(cell, engine, stack, folder, settings, (), Known({})) as run:
+            started = self._started(
+                cell, engine, stack, folder, settings, (), Known({}), self._on_row
+            )
+            with started as run:
                 per_s = run.scout()
         self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
         write_experiment(self.folder, self.record)
@@ -350,7 +359,10 @@ class Runner:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
             self._note_folder(number, folder.tag)
-            with self._started(cell, engine, stack, folder, settings, planned, known) as run:
+            started = self._started(
+                cell, engine, stack, folder, settings, planned, known, partial(self._show, number)
+            )
+            with started as run:
                 try:
                     run.carry_out()
                 finally:
@@ -368,6 +380,10 @@ class Runner:
             ]
             outcome = next(iter(voids), outcome)
         self._note(number, outcome=outcome)
+
+    def _show(self, number: int, row: Row) -> None:
+        self._note_time(number)
+        self._on_row(row)
 
     def _why_capacity_unknown(self, number: int, known: Known) -> str:
         """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
@@ -403,6 +419,7 @@ class Runner:
         settings: Settings,
         planned: Sequence[PlannedWindow],
         known: Known,
+        on_row: OnRow,
     ) -> Iterator[PhaseRun]:
         """Start a stack for a run and load the engine's demo script; stop everything at the end of
         the context.
@@ -426,7 +443,7 @@ class Runner:
                 settings,
                 self._screen,
                 self._guard,
-                self._on_row,
+                on_row,
             )
         self._guard.rearm()
         stack.speed_up_next_start(self._screen.say)
