@@ -41,10 +41,10 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Live:
-    """How a running session shows a figure: in `chart` of the live page, with a line for each value
-    of `labels`; and to Prometheus as `exported`, multiplied by `factor`. `panel` is true if it is
-    in the panel of each engine. `look` is `reference` for the line with which others are compared,
-    and `legend` for a figure that would flatten the others if it was drawn."""
+    """Presentation of a figure in a running session: in `chart` of the live page, with a line for
+    each value of `labels`; and to Prometheus as `exported`, multiplied by `factor`. `panel` is true
+    if it is in the panel of each engine. `look` is `reference` for the line with which others are
+    compared, and `legend` for a figure that would flatten the others if it was drawn."""
 
     chart: str
     labels: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from racetrack.analysis.intervals import summary
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading, increase
 from racetrack.results.folder import read_run
-from racetrack.results.run import Window
+from racetrack.results.run import SATURATION, Window
 from racetrack.workloads.contract import find_workload, workload_of
 
 # Throughput is correlated over seconds, so shorter batches are not independent.
@@ -164,15 +164,15 @@ def estimate(sessions: Sequence[Work]) -> Capacity:
     return Capacity(per_s=mean, low=min(mean - half, *means), high=max(mean + half, *means))
 
 
-def of_folders(folders: Sequence[Path], name: str) -> Capacity | None:
-    """Return the capacity from the windows `name`, at saturation, of run folders; None if there are
-    too few updates in one of them."""
+def of_folders(folders: Sequence[Path]) -> Capacity | None:
+    """Return the capacity from the windows at saturation of run folders; None if there are too few
+    updates in one of them."""
     sessions = []
     for folder in folders:
         run = read_run(folder)
         topic = find_workload(workload_of(run.settings)).topic.name
         for window in run.windows:
-            if window.name == name and window.start_ms and window.end_ms:
+            if window.name == SATURATION and window.start_ms and window.end_ms:
                 within = Window(start_ms=window.start_ms, end_ms=window.end_ms)
                 sessions.append((folder, topic, within))
     try:

@@ -98,7 +98,7 @@ class Claim:
 
     @property
     def is_decided(self) -> bool:
-        """Whether any difference from the best is claimed."""
+        """True if a difference from the best is claimed."""
         return len(self.leaders) < len(self.order)
 
 

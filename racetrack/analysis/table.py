@@ -93,7 +93,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What must be equal for figures to be comparable."""
+    """Conditions that must be equal for figures to be comparable."""
 
     workload: str
     runtime: str
@@ -159,19 +159,18 @@ class Row:
 
     @property
     def is_trial(self) -> bool:
-        """Whether a search chose the rate, which shows how far an engine gets, but is not one at
-        which engines are compared."""
+        """True if a search chose the rate. Engines are not compared at such rates."""
         return self.window.startswith(TRIAL)
 
     @property
     def is_offered(self) -> bool:
-        """Whether generator and broker delivered the load to the engine."""
+        """True if generator and broker delivered the load to the engine."""
         is_rate = self.load is not None and not self.load.profile
         return is_offered(self.load.per_s if is_rate else 0, self.values, self.verdict)  # type: ignore[union-attr]
 
     @property
     def held(self) -> bool:
-        """Whether the load was offered, and the p99 of the lag of the count and of every traced
+        """True if the load was offered, and the p99 of the lag of the count and of every traced
         view stayed within HELD_WITHIN_MS."""
         lags_ms = [
             self.values[each.key] for each in (LAG_P99, VIEW_LAG_P99) if each.key in self.values

@@ -16,7 +16,6 @@ from racetrack.cli.parameters import (
     Duration,
     Rate,
     complete_engines,
-    errors_to_exit_codes,
     guarded,
     load_settings,
     refuse_others,
@@ -109,15 +108,13 @@ def limit(
     from racetrack.plan.resolve import Options, resolve
     from racetrack.results.run import SEARCH
 
-    planned = None
-    if names:
-        with errors_to_exit_codes():
+    screen, planned = output.screen(), None
+    with guarded(screen) as guard:
+        if not resume:
             plan = read_named(PLAN)
             changed = [_with(phase, start, warm_up, bounds, within) for phase in plan.phases]
             options = Options(names, (), repeats, None, workload)
             planned = resolve(plan.model_copy(update={"phases": tuple(changed)}), PLAN, options)
-    screen = output.screen()
-    with guarded(screen) as guard:
         load_settings()
         folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard, wanted=PLAN)
         failed = show(folder, record, output, gate)
@@ -144,7 +141,7 @@ def _results(rows: "Sequence[Row]") -> Iterator[str]:
             and each.outcome == "ok"
             and each.folder
         ]
-        if found := capacity.of_folders(folders, SATURATION):
+        if found := capacity.of_folders(folders):
             interval = f"{found.low:,.0f} to {found.high:,.0f}"
             yield f"{row.variant}: capacity {found.per_s:,.0f}/s ({interval})"
         yield f"{row.variant}: {row.remark}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window
-from racetrack.plan.resolve import SCOUT_S, Cell, ResolvedPlan, rank
+from racetrack.plan.resolve import SCOUT_MOST_S, Cell, ResolvedPlan, rank
 
 
 def describe(plan: ResolvedPlan) -> list[str]:
@@ -19,7 +19,7 @@ def describe(plan: ResolvedPlan) -> list[str]:
     ]
     if plan.scout:
         lines.append(
-            f"  before them, a scout of each variant, {SCOUT_S:g} s, which finds the rates"
+            f"  before them, a scout of each variant, {SCOUT_MOST_S:g} s, which finds the rates"
         )
     alike = _by_phases(plan)
     for phases, labels in alike.items():

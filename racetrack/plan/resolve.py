@@ -38,11 +38,7 @@ from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
 READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
-REPLICAS, PARTITIONS, RETENTION = (
-    "ENGINE_REPLICAS",
-    "PAGEVIEWS_PARTITIONS",
-    "KAFKA_RETENTION_BYTES",
-)
+PARTITIONS, RETENTION = "PAGEVIEWS_PARTITIONS", "KAFKA_RETENTION_BYTES"
 # Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
 # folders, and what counts as noise.
 OF_RUNTIME = ("RUNTIME", "AIRGAP")
@@ -55,9 +51,11 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Estimates, in seconds: a scout at saturation, a window's last rows, verification, and draining
+# A scout saturates the engine for at most this long.
+SCOUT_MOST_S = 40.0
+# Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
-SCOUT_S, ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 40.0, 2.0, 15.0, 20.0, 3
+ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Cell(PlanModel):
 
     @property
     def needs_capacity(self) -> bool:
-        """Whether a phase refers to a capacity that no phase before it measures."""
+        """True if a phase refers to a capacity that no phase before it measures."""
         for phase in self.phases:
             if isinstance(phase, Saturate):
                 return False
@@ -133,7 +131,7 @@ class Cell(PlanModel):
 
     @property
     def is_single(self) -> bool:
-        """Whether the run has just one window, with samples of top."""
+        """True if the run has just one window, with samples of top."""
         first, *others = self.phases
         is_top = isinstance(first, Window) and bool(first.top) and len(first.loads) == 1
         return is_top and all(isinstance(phase, Verify) for phase in others)
@@ -171,7 +169,7 @@ class ResolvedPlan(PlanModel):
     @property
     def estimated_s(self) -> float:
         """Estimated duration in seconds, unless other programs disturb it."""
-        scouts = len(self.variants) * (START_AND_STOP_S + SCOUT_S) if self.scout else 0.0
+        scouts = len(self.variants) * (START_AND_STOP_S + SCOUT_MOST_S) if self.scout else 0.0
         return scouts + sum(cell.estimated_s for cell in self.cells)
 
 

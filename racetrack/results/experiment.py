@@ -37,7 +37,7 @@ class ExperimentRun(StrictModel):
 
     @property
     def is_done(self) -> bool:
-        """Whether the run has ended and is not void."""
+        """True if the run has ended and is not void."""
         return self.outcome is not None and not is_void(self.outcome)
 
 

@@ -29,7 +29,7 @@ from racetrack.metrics import (
 )
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
-from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
+from racetrack.plan.resolve import DRAIN_S, SCOUT_MOST_S, Cell, phase_s
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import (
@@ -59,8 +59,8 @@ from racetrack.terminal import Screen
 BACKLOG_S = 5.0
 # Saturation, and the measurement of the update interval, begin with a low rate for this long.
 LOW_S = 10.0
-# A scout measures the throughput of its last SCOUT_S, after at most SCOUT_MOST_S.
-SCOUT_S, SCOUT_MOST_S, SCOUT_LOW_S = 10.0, 40.0, 2.0
+# A scout measures the throughput of its last SCOUT_S.
+SCOUT_S, SCOUT_LOW_S = 10.0, 2.0
 NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
@@ -93,7 +93,7 @@ class PlannedWindow:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a run before it starts: windows that earlier folders of it contain, by name;
+    """Knowledge of a run before it starts: windows that earlier folders of it contain, by name;
     the window at saturation on an earlier stack; and when its first stack was started (monotonic
     clock), as if it had not been interrupted."""
 

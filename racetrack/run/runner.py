@@ -170,11 +170,15 @@ class Runner:
     @property
     def left_s(self) -> float:
         """Estimated time for the remaining runs, in seconds."""
-        cells = [cell for number, cell in enumerate(self.plan.cells) if not self._is_done(number)]
-        left = self.plan.model_copy(
-            update={"cells": tuple(cells), "variants": tuple(self._unscouted())}
-        )
-        return left.estimated_s
+        return self._left_s(self._pending())
+
+    def _pending(self) -> list[int]:
+        return [number for number in range(len(self.plan.cells)) if not self._is_done(number)]
+
+    def _left_s(self, pending: Sequence[int]) -> float:
+        cells = tuple(self.plan.cells[number] for number in pending)
+        unscouted = tuple(self._unscouted())
+        return self.plan.model_copy(update={"cells": cells, "variants": unscouted}).estimated_s
 
     def run(self) -> ExperimentRecord:
         """Scout, if the plan asks for it, and make the runs that are not done.
@@ -186,12 +190,12 @@ class Runner:
         """
         for variant in self._unscouted():
             self._scout(variant)
-        pending = [number for number in range(len(self.plan.cells)) if not self._is_done(number)]
+        pending = self._pending()
         for place, number in enumerate(pending, start=1):
             cell = self.plan.cells[number]
+            left_s = self._left_s(pending[place - 1 :])
             self._screen.heading(
-                f"== run {place} of {len(pending)}: {cell}; about {self.left_s / 60:.0f} minutes"
-                " left"
+                f"== run {place} of {len(pending)}: {cell}; about {left_s / 60:.0f} minutes left"
             )
             make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen

@@ -1,5 +1,6 @@
 """A session on a fake clock, whose engine is a fluid queue: simulates minutes in no time."""
 
+import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TextIO, cast
@@ -7,6 +8,7 @@ from typing import TextIO, cast
 import numpy as np
 from numpy.random import Generator
 
+from racetrack import terminal
 from racetrack.analysis.curves import HEADER
 from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
@@ -73,6 +75,7 @@ class FluidSession(OnClock):
     hands_over_per_s = 1e9
     cold_s = 0.0
     dies_at_s = float("inf")
+    interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
     disturbed_until_s = 0.0
 
@@ -160,6 +163,8 @@ class FluidSession(OnClock):
                 self._delays.write(
                     f"timestamp={at_ms}, total={total}, max_received_at={at_ms - 50}, dt_ms=50.0\n"
                 )
+            if queue.now_s > self.interrupted_at_s:
+                raise terminal.Interrupted(signal.SIGINT)
             if queue.now_s >= self.dies_at_s:
                 raise RacetrackError("the engine ended: out of memory")
 

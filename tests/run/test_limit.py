@@ -1,7 +1,6 @@
 """Tests of the plan `limit` on a fake engine and a fake clock: capacity, sustained rates, failures,
 and resumption."""
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,14 +35,7 @@ def interrupted_at(fakes: Fakes, stack: int, at_s: float) -> Callable[[FluidSess
 
     def change(session: FluidSession) -> None:
         if len(fakes.sessions) == stack - 1:
-            passes = session._let_pass
-
-            def let_pass(seconds: float) -> None:
-                passes(seconds)
-                if session._queue.now_s > at_s:
-                    raise terminal.Interrupted(signal.SIGINT)
-
-            session._let_pass = let_pass  # type: ignore[method-assign]
+            session.interrupted_at_s = at_s
 
     return change
 

@@ -140,14 +140,7 @@ def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -
 
     def interrupt(session: FluidSession) -> None:
         if len(fakes.sessions) == 1:
-            passes = session._let_pass
-
-            def let_pass(seconds: float) -> None:
-                passes(seconds)
-                if session._queue.now_s > at_s:
-                    raise terminal.Interrupted(signal.SIGINT)
-
-            session._let_pass = let_pass  # type: ignore[method-assign]
+            session.interrupted_at_s = at_s
 
     fakes.change = interrupt
     with pytest.raises(terminal.Interrupted):
