@@ -25,7 +25,7 @@ from racetrack.plan.model import (
     read_plan_file,
 )
 from racetrack.plan.resolve import DRAIN_S
-from racetrack.run.descent import QUANTILE, Descent, TrialResult, effective_bound_ms
+from racetrack.run.descent import QUANTILE, Descent, TrialResult
 from racetrack.run.phases import CHECK_LAG_EVERY_S, LOW_S
 from racetrack.run.saturation import (
     DRAIN_SHARE,
@@ -163,23 +163,21 @@ class FluidRun:
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
         """Return the lag at a rate, after draining."""
         queue = self._queue
-        update_interval_ms = 1000 * self._engine.cycle_s
         self._since_s = None
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
         while queue.due - queue.reported > DRAINED_S * per_s and queue.now_s < drained_by_s:
             self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)
         self._pass(per_s, SEARCH.settle_s)
         ages_s: list[float] = []
-        bound_s = effective_bound_ms(bound_ms, update_interval_ms) / 1000
         above_s, from_s = 0.0, queue.now_s
         while queue.now_s < from_s + SEARCH.trial_s:
             queue.step()
             ages_s.append((queue.due - queue.reported) / per_s)
-            above_s += STEP_S * (ages_s[-1] > bound_s)
+            above_s += STEP_S * (1000 * ages_s[-1] > bound_ms)
             looks = not len(ages_s) % round(CHECK_LAG_EVERY_S / STEP_S)
             if looks and above_s > (1 - QUANTILE) * SEARCH.trial_s:
-                return TrialResult(math.inf, update_interval_ms)
-        return TrialResult(1000 * float(np.quantile(ages_s, QUANTILE)), update_interval_ms)
+                return TrialResult(math.inf)
+        return TrialResult(1000 * float(np.quantile(ages_s, QUANTILE)))
 
     def _control(self) -> LoadSample:
         look = self._queue.look()

@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
 from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
-from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric, is_registered
+from racetrack.metrics import (
+    BASE_CPU,
+    CAPACITY,
+    MARGINAL_COST,
+    QUESTIONS,
+    SHARE_OF_IDEAL,
+    Metric,
+    is_registered,
+)
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -36,8 +44,13 @@ LEAST_DEVIATION = 0.002
 # Fewest degrees of freedom of a comparison within repeats. With fewer, its interval would be wider
 # than Welch's.
 LEAST_FREEDOM = 4
-# An interval is not resolved if its upper end is more than this many times its lower end.
-WIDEST = 4.0
+# An interval is not resolved if its upper end is more than this many times its lower end, and
+# imprecise if an end is further than this from the mean.
+WIDEST, IMPRECISE = 4.0, 0.15
+# Variants are compared at no rate below this share of the capacity of one of them, since timers and
+# idle processes would rank there; and at the highest share of their capacities up to RANKED_SHARE.
+LEAST_SHARE, RANKED_SHARE = 0.1, 0.5
+FEW_LOADS = 4  # a line through fewer loads may be far off
 
 REPLICAS = "engine_replicas"  # the setting, as recorded
 Repeat = tuple[str, int]  # experiment and number of the repeat
@@ -49,7 +62,8 @@ class WhyNot:
 
     ONE_RUN = "only one run"
     NOT_SHOWN = "the repeats show no difference"
-    MORE_REPEATS = "too few repeats to be sure"
+    MORE_REPEATS = "too few repeats"
+    MORE_LOADS = "too few loads"
     TOO_SMALL = "smaller than what the harness resolves"
     LOWER_BOUND = "a value is only a lower bound"
 
@@ -68,6 +82,12 @@ class Estimate:
     values: tuple[float, ...] = ()
     at_least: bool = False
     why_not: str = ""
+
+    @property
+    def is_imprecise(self) -> bool:
+        """True if an end of the interval is further than IMPRECISE from the mean."""
+        ends = [end for end in (self.low, self.high) if end is not None]
+        return any(abs(end - self.mean) > IMPRECISE * self.mean for end in ends)
 
 
 @dataclass(frozen=True)
@@ -146,8 +166,9 @@ def claims(
     rows: "Rows", questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
 ) -> list[Claim]:
     """Compare the variants of one place by each question for which at least two have figures. A
-    figure of a window is compared at the highest rate, and at the highest share of capacity, that
-    all variants held. With `baseline`, each variant is only compared with that one.
+    figure of a window is compared at two loads that all variants held: the highest rate that is at
+    least LEAST_SHARE of each capacity, and the highest share of their own capacities up to
+    RANKED_SHARE. With `baseline`, each variant is only compared with that one.
 
     One call is one family of Holm's procedure.
     """
@@ -239,12 +260,18 @@ class Samples:
             for of in self._held.values()
         ]
         shared = set.intersection(*loads) if loads else set()
-        rates = [load for load in shared if load.share is None]
-        shares = [load for load in shared if load.share is not None]
+        least_per_s = LEAST_SHARE * max(map(self._capacity, self.variants), default=0.0)
+        rates = [load for load in shared if load.share is None and load.per_s >= least_per_s]
+        shares = [load for load in shared if 0 < (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
             *([max(shares, key=lambda load: load.share or 0)] if shares else []),
         ]
+
+    def _capacity(self, variant: str) -> float:
+        """Return the mean capacity of a variant; 0 if it was not measured."""
+        sample = self.by_key.get((variant, CAPACITY.key, None))
+        return float(np.mean(sample.values)) if sample else 0.0
 
     def loads_of(self, metric: Metric) -> list[Load | None]:
         """Return the loads at which a metric is compared."""
@@ -265,14 +292,24 @@ class Samples:
         if not sample.has_logarithm or not sample.held:
             plain = summary(values) if all(map(math.isfinite, values)) else None
             mean = plain.mean if plain else math.inf
-            return _resolved(Estimate(mean, None, None, n, None, values, sample.at_least), plain)
+            estimate = Estimate(mean, None, None, n, None, values, sample.at_least)
+            return _resolved(estimate, plain, self._why_wide(key))
         log = self._log_mean(key)
         mean = math.exp(log.mean)
         if not log.freedom:
             return Estimate(mean, None, None, n, None, values, sample.at_least, WhyNot.ONE_RUN)
         half = math.sqrt(log.variance) * t_quantile(log.freedom)
         whole = Summary(mean, mean * math.exp(-half), mean * math.exp(half), n, freedom=log.freedom)
-        return _resolved(Estimate(mean, None, None, n, None, values, sample.at_least), whole)
+        estimate = Estimate(mean, None, None, n, None, values, sample.at_least)
+        return _resolved(estimate, whole, self._why_wide(key))
+
+    def _why_wide(self, key: Key) -> str:
+        """Return why an interval may be wide: a line was fitted through few loads, or there are few
+        repeats."""
+        variant, metric, _ = key
+        loads = {load for name, _, load in self.by_key if name == variant and load}
+        is_fitted = metric in (BASE_CPU.key, MARGINAL_COST.key)
+        return WhyNot.MORE_LOADS if is_fitted and len(loads) < FEW_LOADS else WhyNot.MORE_REPEATS
 
     def claim(self, metric: Metric, load: Load | None, baseline: str | None) -> Claim:
         """Return the comparison of all variants by a metric at a load, with nothing claimed yet."""
@@ -388,12 +425,12 @@ def is_resolved(ratio: Ratio) -> bool:
     return None not in (ratio.low, ratio.high) and ratio.high <= WIDEST * ratio.low  # type: ignore[operator]
 
 
-def _resolved(estimate: Estimate, of: Summary | None) -> Estimate:
+def _resolved(estimate: Estimate, of: Summary | None, why_wide: str) -> Estimate:
     """Return an estimate with the interval of a summary, if repeats resolve it."""
     if not of or of.low is None or of.high is None:
         return replace(estimate, why_not=WhyNot.ONE_RUN if estimate.n == 1 else WhyNot.NOT_SHOWN)
     if of.low <= 0 or of.high > WIDEST * of.low:
-        return replace(estimate, why_not=WhyNot.MORE_REPEATS)
+        return replace(estimate, why_not=why_wide)
     return replace(estimate, low=of.low, high=of.high, freedom=of.freedom)
 
 

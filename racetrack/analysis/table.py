@@ -21,7 +21,6 @@ from racetrack.analysis.warnings import count_views
 from racetrack.errors import UsageError
 from racetrack.metrics import (
     ACHIEVED,
-    BASE_CPU,
     CPU_MEAN,
     LAG_P99,
     MEMORY,
@@ -588,8 +587,7 @@ def _whole_run(rows: Sequence[Row]) -> Row:
         for row in rows
         if row.held and PROCESSED.key in row.values and CPU_MEAN.key in row.values
     ]
-    if (base := windows.base_cpu_pct(points)) is not None:
-        values[BASE_CPU.key] = base
+    values |= windows.base_and_marginal(points)
     return replace(
         rows[0], load=None, window="run", values=values, verdict="none", at_least=frozenset()
     )

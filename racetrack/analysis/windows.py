@@ -52,15 +52,17 @@ def memory(figures: Mapping[str, float]) -> dict[str, float]:
     return {} if gib is None else {metrics.MEMORY.key: gib}
 
 
-def base_cpu_pct(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return the CPU use extrapolated to rate 0, in percent of a core, from a least-squares line
-    through pairs of a rate and the CPU use at it. None with fewer than two rates, or if the result
-    is not positive."""
+def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """Return the CPU use extrapolated to rate 0 and the cost of further events, from a
+    least-squares line through pairs of a rate and the CPU use at it, in percent of a core. Without
+    two rates there is neither; a part that is not positive is left out."""
     if len({round(rate, -1) for rate, _ in points}) < FEWEST_RATES:
-        return None
+        return {}
     rates, used_pct = zip(*points, strict=True)
-    _, intercept = np.polyfit(rates, used_pct, deg=1)
-    return float(intercept) if intercept > 0 else None
+    slope, intercept = np.polyfit(rates, used_pct, deg=1)
+    # Percent of a core per event and second, to CPU seconds per million events.
+    parts = {metrics.BASE_CPU.key: intercept, metrics.MARGINAL_COST.key: slope * 1e4}
+    return {key: float(value) for key, value in parts.items() if value > 0}
 
 
 def _of_same_names(part: StrictModel) -> dict[str, float | None]:

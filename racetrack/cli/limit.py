@@ -56,8 +56,8 @@ PLAN = "limit"
     "bounds",
     type=Duration(POSITIVE_S),
     multiple=True,
-    help="Bound of the lag, such as 2s or 500ms. The option may be given several times. Without"
-    " it there are two bounds, 2 s and 5 s.",
+    help="Bound of the view lag, such as 2s or 500ms. The option may be given several times."
+    " Without it there are two bounds, 1 s and 5 s.",
 )
 @click.option(
     "--within",
@@ -82,13 +82,14 @@ def limit(
     gate: Gate,
     make_runs: MakeRuns | None = None,
 ) -> None:
-    """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
+    """Find the capacity of each ENGINE, and the highest rate at which its view lag stays within a
+    bound.
 
     Capacity is the throughput at saturation. It is measured in two fresh runs, which offer so much
     that the backlog stays at 5 to 30 s of work. When the backlog has been worked off, the search
     tries 0.95 of the capacity, 0.90, and so on, for 90 s each, until the 99th percentile of the
-    lag stays within each bound. The exit code is 1 if there was no time to find each of these rates
-    to 0.05 of the capacity. This is the plan `limit` (docs/plans.md).
+    view lag stays within each bound. The exit code is 1 if there was no time to find each of these
+    rates to 0.05 of the capacity. This is the plan `limit` (docs/plans.md).
 
     \b
     Examples:

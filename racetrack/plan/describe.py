@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window
-from racetrack.plan.resolve import SCOUT_MOST_S, Cell, ResolvedPlan, rank
+from racetrack.plan.resolve import Cell, ResolvedPlan, rank
 
 
 def describe(plan: ResolvedPlan) -> list[str]:
@@ -17,9 +17,9 @@ def describe(plan: ResolvedPlan) -> list[str]:
         f"{plan.name} takes about {minutes}:",
         f"  {stacks}: {', '.join(plan.variants)}; workload {plan.workload}",
     ]
-    if plan.scout:
+    if plan.scout_s:
         lines.append(
-            f"  before them, a scout of each variant, {SCOUT_MOST_S:g} s, which finds the rates"
+            f"  before them, a scout of each variant, {plan.scout_s:g} s, which finds the rates"
         )
     alike = _by_phases(plan)
     for phases, labels in alike.items():
@@ -80,7 +80,7 @@ def _phase_text(phase: Phase, loads: Sequence[str]) -> str:
         case Search():
             bounds = ", ".join(f"{bound:g} s" for bound in phase.bounds_s)
             within = f"until {phase.within_s / 60:g} minutes after the start at most"
-            return f"search for the highest rates with a lag p99 within {bounds}, {within}"
+            return f"search for the highest rates with a view lag p99 within {bounds}, {within}"
         case _:
             return "compare every view with its sources"
 

@@ -30,7 +30,7 @@ from racetrack.workloads import load_profile
 
 PLANS = plugins.REPO / "plans"
 SLOWEST = "of slowest"
-START_AND_STOP_S = 45.0
+START_AND_STOP_S = 40.0
 MOST_S = 7 * 86_400.0  # longest duration
 # A shorter window has no lag, since the verdict first looks after this time.
 LEAST_WINDOW_S = 10.0
@@ -79,6 +79,8 @@ def _load_text(value: object) -> object:
 
 
 def _seconds(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a duration is a text such as '60s'")
     return units.parse_duration_s(value) if isinstance(value, str) else value
 
 
@@ -252,7 +254,8 @@ class Plan(PlanModel):
     order: Literal["random", "alternating", "rising", "given"] = "random"
     fresh: Literal["variant", "load"] = "variant"
     seed: int | None = None
-    scout: bool = False
+    # Longest time for which a scout saturates a variant; 0: no scout.
+    scout_s: Seconds = Field(default=0.0, alias="scout")
     heap_share: float | None = Field(default=None, gt=0, lt=1)
     baseline: Literal["", "first"] = ""
     reference: str = ""

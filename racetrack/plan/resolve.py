@@ -51,8 +51,6 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# A scout saturates the engine for at most this long.
-SCOUT_MOST_S = 40.0
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
 ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
@@ -153,7 +151,7 @@ class ResolvedPlan(PlanModel):
     environment: dict[str, str] = Field(default_factory=dict)
     repeats: int
     seed: int
-    scout: bool = False
+    scout_s: float = 0.0
     fresh: str = "variant"
     baseline: str = ""
     reference: str = ""
@@ -169,8 +167,8 @@ class ResolvedPlan(PlanModel):
     @property
     def estimated_s(self) -> float:
         """Estimated duration in seconds, unless other programs disturb it."""
-        scouts = len(self.variants) * (START_AND_STOP_S + SCOUT_MOST_S) if self.scout else 0.0
-        return scouts + sum(cell.estimated_s for cell in self.cells)
+        scout_s = self.scout_s and START_AND_STOP_S + self.scout_s
+        return len(self.variants) * scout_s + sum(cell.estimated_s for cell in self.cells)
 
 
 def recorded(record: ExperimentRecord) -> ResolvedPlan:
@@ -253,7 +251,7 @@ def resolve(
         environment=_lasting(environment),
         repeats=repeats,
         seed=seed,
-        scout=plan.scout and any(map(_has_share, variants)),
+        scout_s=plan.scout_s if any(map(_has_share, variants)) else 0.0,
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,
         reference=_reference(plan.reference, name),
@@ -462,7 +460,7 @@ def _give_settings(
         saturates = any(
             isinstance(p, Saturate | Search) for p in variant.planned.phases or plan.phases
         )
-        if (saturates or plan.scout) and settings.kafka_retention_bytes < 0:
+        if (saturates or plan.scout_s) and settings.kafka_retention_bytes < 0:
             kept = int(memory_bytes * KEPT_OF_MEMORY / settings.pageviews_partitions)
             variant.settings[RETENTION] = str(kept)
     return remarks
@@ -556,14 +554,14 @@ def shareable(partitions: int, replicas: Collection[int]) -> int:
 def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple[Phase, ...]:
     """Return the phases of a variant with their loads; windows without a load are left out."""
     phases: list[Phase] = []
-    has_capacity = plan.scout
+    has_capacity = bool(plan.scout_s)
     for number, phase in enumerate(variant.planned.phases or plan.phases, start=1):
         where = (
             f"{name}: {'' if not variant.planned.phases else variant.label + ': '}phase[{number}]"
         )
         has_capacity = has_capacity or isinstance(phase, Saturate)
         if isinstance(phase, Search) and not has_capacity:
-            raise UsageError(f"{where}.search needs `scout = true`, or `saturate` before it.")
+            raise UsageError(f"{where}.search needs `scout`, or `saturate` before it.")
         if not isinstance(phase, Window):
             phases.append(phase)
             continue
@@ -584,10 +582,12 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
 def _require_load_possible(
     load: Load, where: str, phase: Window, plan: Plan, has_capacity: bool
 ) -> None:
-    if load.is_common and not plan.scout:
-        raise UsageError(f"{where} needs `scout = true`.")
+    if load.is_common and not plan.scout_s:
+        raise UsageError(f'{where} needs a scout, such as `scout = "60s"`.')
     if load.share and not load.is_common and not has_capacity:
-        raise UsageError(f"{where} needs `scout = true`, or a phase `saturate` before it.")
+        raise UsageError(
+            f'{where} needs a scout, such as `scout = "60s"`, or a phase `saturate` before it.'
+        )
     if load.share and load.share > 1:
         raise UsageError(f"{where} is above the capacity, so it would not be offered.")
     if load.profile and not phase.top:
@@ -626,7 +626,7 @@ def _require_stack_possible(phases: Sequence[Phase], plan: Plan, name: str) -> N
         raise UsageError(f"{name} has a load twice on one stack.")
     if len(set(kinds)) < len(kinds):
         raise UsageError(f"{name} has two phases `saturate` or `search` on one stack.")
-    is_known = any(load.share is None or plan.scout for load in loads)
+    is_known = any(load.share is None or plan.scout_s for load in loads)
     if (
         any(isinstance(each, WarmUp) and each.at != "saturation" for each in phases)
         and not is_known

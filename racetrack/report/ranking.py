@@ -28,7 +28,7 @@ from racetrack.results.published import EngineResult, slug_of_place
 
 # Charts over the rate: of what, and the figures, the first with its intervals.
 CHARTS = {
-    "lag": (metrics.LAG, (metrics.LAG_P99, metrics.LAG_P50)),
+    "lag": (metrics.LAG, (metrics.VIEW_LAG_P99, metrics.VIEW_LAG_P50)),
     "cpu": (metrics.CPU, (metrics.CPU_MEAN,)),
 }
 INTRODUCTION = """# Results
@@ -160,7 +160,7 @@ def ranking_page(found: Sequence[Standing]) -> str:
             }
             for metric in RANKED
         },
-        "default": metrics.LAG_P99.key,
+        "default": metrics.VIEW_LAG_P99.key,
         "charts": {
             name: {
                 "title": of.title,
@@ -323,7 +323,7 @@ def _at_load(of: Standing, load: Load) -> str:
         each for each in AT_RATE if any((n, each.key, load) in of.estimates for n in _names(of))
     ]
     columns = ("engine", *map(_heading, keys), "verdict")
-    order = [row["name"] for row in _ranking(of, metrics.LAG_P99, load)]
+    order = [row["name"] for row in _ranking(of, metrics.VIEW_LAG_P99, load)]
     by_name = {name_of(one): one for one in of.results}
     rows = [
         (

@@ -5,7 +5,7 @@ It is made from rows and claims only; `render.py` and `html.py` print it.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from racetrack.analysis.claims import (
     Key,
     Pair,
     Samples,
+    WhyNot,
     by_place,
     claims,
     estimates,
@@ -23,15 +24,25 @@ from racetrack.analysis.claims import (
 )
 from racetrack.analysis.intervals import Ratio
 from racetrack.analysis.table import Load, Place, Row, Table
-from racetrack.metrics import AT_RATE, CAPACITY, OVERALL, QUESTIONS, Metric, metric_of, significant
+from racetrack.metrics import (
+    AT_RATE,
+    CAPACITY,
+    METRICS,
+    OVERALL,
+    QUESTIONS,
+    Metric,
+    metric_of,
+    significant,
+)
 
 WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 MOST_PLACES = 3
 NOT_RESOLVED = "not resolved"
 SINGLE_RUNS = "Single runs have no interval. Repeat each run to get one."
 INTERVALS = (
-    "Geometric means over runs, with 95 % intervals, or “not resolved” if the repeats leave an"
-    " interval too wide. In ratios, “*” marks a difference that is claimed."
+    "Geometric means over runs, with 95 % intervals. “~” marks one beyond ± 15 %; “not resolved”"
+    " are those for which there were too few repeats. In ratios, “*” marks a difference that is"
+    " claimed."
 )
 
 
@@ -140,13 +151,14 @@ def sentence(claim: Claim) -> str:
         return f"{title}{at}: not decided. {'; '.join(_undecided(claim, best))}."
     others = [name for name in claim.order if name != best]
     behind = next(name for name in others if name not in claim.leaders)
-    tied = [name for name in claim.leaders if name != best]
-    unclear = f" (or {_named(sorted(tied))}: no difference shown)" if tied else ""
+    leaders = " or ".join(f"`{name}`" for name in sorted(claim.leaders))
+    unclear = " (no difference between them shown)" if len(claim.leaders) > 1 else ""
+    of_best = f"`{best}` " if unclear else ""
     figures = ", ".join(f"`{name}` {_value(claim, name)}" for name in others)
     pair = claim.pairs[best, behind]
     at_least = "at least " if claim.estimates[best].at_least else ""
     return (
-        f"`{best}` {metric.best}{at}{unclear}: {metric.title} {_value(claim, best)},"
+        f"{leaders} {metric.best}{at}{unclear}: {metric.title} {of_best}{_value(claim, best)},"
         f" {at_least}{format_factor(pair.ratio)} × `{behind}`; {figures}."
     )
 
@@ -168,10 +180,6 @@ def _not_held(rows: Sequence[Row]) -> Iterator[str]:
         missed = dict.fromkeys(str(row.load) for row in ok if not row.held and row.load.per_s)  # type: ignore[union-attr]
         if missed:
             yield f"`{variant}` did not hold {' and '.join(missed)}."
-
-
-def _named(names: Iterable[str]) -> str:
-    return " and ".join(f"`{name}`" for name in names)
 
 
 def _value(claim: Claim, name: str) -> str:
@@ -201,17 +209,19 @@ def format_ratio(ratio: Ratio) -> str:
 
 
 def format_estimate(metric: Metric, of: Estimate | None) -> str:
-    """Format an estimate: `41.0 ± 2.3`, `41.0 (30.1 to 60.2)`, or `41.0 (not resolved)`."""
+    """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, or `41.0 (not
+    resolved)` with the reason, if that is not the number of repeats."""
     if of is None:
         return ""
-    at_least = "≥ " if of.at_least else ""
+    mean = f"{'≥ ' if of.at_least else ''}{'~' if of.is_imprecise else ''}{metric.number(of.mean)}"
     if of.low is None or of.high is None:
-        unresolved = f" ({NOT_RESOLVED})" if of.n > 1 and math.isfinite(of.mean) else ""
-        return f"{at_least}{metric.number(of.mean)}{unresolved}"
+        if of.n == 1 or not math.isfinite(of.mean):
+            return mean
+        why = "" if of.why_not == WhyNot.MORE_REPEATS else f": {of.why_not}"
+        return f"{mean} ({NOT_RESOLVED}{why})"
     if of.high > WIDE * of.low:
-        interval = f"({metric.number(of.low)} to {metric.number(of.high)})"
-        return f"{at_least}{metric.number(of.mean)} {interval}"
-    return f"{at_least}{metric.number(of.mean)} ± {significant((of.high - of.low) / 2, 2)}"
+        return f"{mean} ({metric.number(of.low)} to {metric.number(of.high)})"
+    return f"{mean} ± {significant((of.high - of.low) / 2, 2)}"
 
 
 def _columns(
@@ -258,7 +268,8 @@ def _verdict(counts: Counter[str]) -> str:
 
 def _overall(known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
     """Return a grid with a row for each variant, with the figures of whole runs."""
-    columns = _columns(known, OVERALL, at_load=False)
+    others = dict.fromkeys(key for _, key, load in known if load is None and key not in METRICS)
+    columns = [*_columns(known, OVERALL, at_load=False), *map(metric_of, others)]
     rows = [
         (
             variant,
@@ -353,6 +364,7 @@ def as_figures(section: Section) -> list[dict[str, Any]]:
             "high": of.high,
             "n": of.n,
             "is_lower_bound": of.at_least,
+            "is_imprecise": of.is_imprecise,
             "not_resolved": of.why_not,
             "leads": leaders.get((variant, key, load)),
         }

@@ -14,19 +14,12 @@ SHARES = tuple(round(0.95 - 0.05 * step, 2) for step in range(19))
 DESCENT = (0, 1, 3, 7, 15, 18)
 # A rate is sustainable within a bound if the QUANTILE of the lag does not exceed the bound.
 QUANTILE = 0.99
-# A bound on the lag is raised to at least this many update intervals.
-INTERVALS = 2
-
-
-def effective_bound_ms(bound_ms: float, update_interval_ms: float) -> float:
-    """Return the effective bound: `bound_ms`, but at least INTERVALS update intervals."""
-    return max(bound_ms, INTERVALS * update_interval_ms)
 
 
 @dataclass(frozen=True)
 class Trial:
     """A rate to try, as a share of the capacity, and the bound for which it is tried. The trial may
-    be stopped as soon as the lag has exceeded the effective bound for too long."""
+    be stopped as soon as the lag has exceeded the bound for too long."""
 
     share: float
     bound_ms: float
@@ -34,17 +27,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Result of a trial. `lag_p99_ms` is infinite if the trial was stopped. `update_interval_ms`
-    was measured at low load. `is_offered` is false if the generator did not reach the rate."""
+    """Result of a trial. `lag_p99_ms` is infinite if the trial was stopped. `is_offered` is false
+    if the generator did not reach the rate."""
 
     lag_p99_ms: float
-    update_interval_ms: float
     is_offered: bool = True
 
     def is_within(self, bound_ms: float) -> bool:
         """Return whether the lag stayed within a bound."""
-        within_ms = effective_bound_ms(bound_ms, self.update_interval_ms)
-        return self.is_offered and self.lag_p99_ms <= within_ms
+        return self.is_offered and self.lag_p99_ms <= bound_ms
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from racetrack.metrics import (
 )
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
-from racetrack.plan.resolve import DRAIN_S, SCOUT_MOST_S, Cell, phase_s
+from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import (
@@ -48,7 +48,6 @@ from racetrack.run.descent import (
     Sustained,
     Trial,
     TrialResult,
-    effective_bound_ms,
 )
 from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Saturation, SessionLoad, drain
@@ -59,8 +58,8 @@ from racetrack.terminal import Screen
 BACKLOG_S = 5.0
 # Saturation, and the measurement of the update interval, begin with a low rate for this long.
 LOW_S = 10.0
-# A scout measures the throughput of its last SCOUT_S.
-SCOUT_S, SCOUT_LOW_S = 10.0, 2.0
+# A scout begins with a low rate for this long, and measures the throughput of its last quarter.
+SCOUT_LOW_S, SCOUT_SHARE = 2.0, 1 / 4
 NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
@@ -200,17 +199,17 @@ class PhaseRun:
                 if window.phase is phase and window.name not in self._known:
                     self._measure(window)
 
-    def scout(self) -> float:
-        """Measure the throughput at saturation briefly, without waiting for the engine to warm up.
+    def scout(self, most_s: float) -> float:
+        """Measure the throughput at saturation within `most_s`, even if the engine is not warm
+        then.
 
         Raises:
             RacetrackError: the engine was not saturated, or a component of the stack failed.
         """
         saturation = Saturation(self._load, self._folder.path)
-        saturation.warm_up(SCOUT_MOST_S, SCOUT_LOW_S, SCOUT_S)
-        phases = [phase for phase in self._cell.phases if isinstance(phase, Saturate)]
-        batch_s = phases[0].batch_s if phases else SCOUT_S
-        return self._work_of_last(SCOUT_S, batch_s).work.per_s
+        last_s = SCOUT_SHARE * most_s
+        saturation.warm_up(most_s, SCOUT_LOW_S, last_s)
+        return self._work_of_last(last_s, last_s).work.per_s
 
     def _warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
@@ -283,6 +282,8 @@ class PhaseRun:
     ) -> WindowRecord:
         """Measure a window at a rate. It ends early if the lag has exceeded a bound for so long
         that its p99 can no longer be within the bound."""
+        if self._saturation:
+            self._saturation.end()
         if self._load.sample().waiting > BACKLOG_S * per_s and not drain(self._load, per_s):
             return _not_reached(window, outcome=NOT_DRAINED)
         rate_set_ms = self._clock.now_ms()
@@ -399,23 +400,21 @@ class PhaseRun:
         bounds_ms = [1000 * bound_s for bound_s in phase.bounds_s]
         descent, start_ms, voids = Descent(bounds_ms), self._clock.now_ms(), list[str]()
         drain(self._load, round(capacity_per_s))
-        interval_ms = self._saturate_from(LOW_PER_S).update_interval_ms(LOW_S)
         while trial := descent.wanted():
             window = _trial_window(trial, phase, capacity_per_s)
             if not (made := self._known.get(window.name)):
                 if not self._has_time_for_trial(phase):
                     break
                 drain(self._load, window.per_s or 1)
-                within_ms = effective_bound_ms(trial.bound_ms, interval_ms)
-                made = self._repeated(partial(self._try, window, within_ms))
+                made = self._repeated(partial(self._try, window, trial.bound_ms))
                 if is_void(made.outcome):
                     voids.append(made.outcome)
                     break
-            descent.take(trial.share, _result(made, interval_ms))
+            descent.take(trial.share, _result(made))
         found = [descent.sustained(bound_ms) for bound_ms in sorted(bounds_ms)]
         over = f"no time for more trials within {phase.within_s / 60:g} min"
         is_over = not voids and descent.wanted() is not None
-        texts = [_describe(each, capacity_per_s, interval_ms) for each in found]
+        texts = [_describe(each, capacity_per_s) for each in found]
         self._keep(
             WindowRecord(
                 name=SEARCH,
@@ -432,9 +431,9 @@ class PhaseRun:
             )
         )
 
-    def _try(self, window: PlannedWindow, within_ms: float) -> WindowRecord:
+    def _try(self, window: PlannedWindow, bound_ms: float) -> WindowRecord:
         assert isinstance(window.phase, Window)  # noqa: S101
-        return self._at_rate(window, window.phase, window.per_s or 1, within_ms)
+        return self._at_rate(window, window.phase, window.per_s or 1, bound_ms)
 
     def _has_time_for_trial(self, phase: Search) -> bool:
         """Return whether another trial and the phases after the search fit in the time. The time of
@@ -445,12 +444,13 @@ class PhaseRun:
         return used_s + needed_s <= phase.within_s
 
 
-def _result(made: WindowRecord, interval_ms: float) -> TrialResult:
-    """Return the result of a trial: the highest lag, of the engine's count or of a view."""
-    keys = (LAG_P99.key, VIEW_LAG_P99.key)
-    lags_ms = [made.figures[key] for key in keys if key in made.figures]
-    p99_ms = math.inf if made.at_least or not lags_ms else max(lags_ms)
-    return TrialResult(p99_ms, interval_ms, is_offered(made.per_s or 0, made.figures, made.verdict))
+def _result(made: WindowRecord) -> TrialResult:
+    """Return the result of a trial: the lag of the slowest view; without traced views, the lag of
+    the engine's count."""
+    p99_ms = made.figures.get(VIEW_LAG_P99.key, made.figures.get(LAG_P99.key, math.inf))
+    if made.at_least:
+        p99_ms = math.inf
+    return TrialResult(p99_ms, is_offered(made.per_s or 0, made.figures, made.verdict))
 
 
 def _required(per_s: float | None, window: PlannedWindow) -> float:
@@ -465,12 +465,9 @@ def _trial_window(trial: Trial, phase: Search, capacity_per_s: float) -> Planned
     return PlannedWindow(at, load, share_of(capacity_per_s, trial.share), is_trial=True)
 
 
-def _describe(found: Sustained, capacity_per_s: float, interval_ms: float) -> str:
+def _describe(found: Sustained, capacity_per_s: float) -> str:
     """Return the result of a search for one bound as text."""
-    within_ms = effective_bound_ms(found.bound_ms, interval_ms)
     within = f"{found.bound_ms / 1000:g} s"
-    if within_ms > found.bound_ms:
-        within = f"{within_ms / 1000:.1f} s, two update intervals (requested: {within}),"
     failed = f"{share_of(capacity_per_s, found.failed):,}/s" if found.failed else ""
     if not found.share:
         return f"lag p99 within {within} at no rate tried{f', not at {failed}' if failed else ''}"

@@ -238,7 +238,7 @@ class Runner:
 
     def _unscouted(self) -> list[str]:
         known = self.record.scouted_per_s
-        return [name for name in self.plan.variants if self.plan.scout and name not in known]
+        return [name for name in self.plan.variants if self.plan.scout_s and name not in known]
 
     def _scout(self, variant: str) -> None:
         self._screen.heading(f"== scout of {variant}")
@@ -250,10 +250,10 @@ class Runner:
                 cell, engine, stack, folder, settings, (), Known({}), self._on_row
             )
             with started as run:
-                per_s = run.scout()
+                per_s = run.scout(self.plan.scout_s)
         self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
         write_experiment(self.folder, self.record)
-        self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation, before its warm-up")
+        self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation")
         self._guard.rearm()
 
     def _runs_of(self, number: int) -> list[ExperimentRun]:
@@ -393,7 +393,7 @@ class Runner:
         """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
         because an earlier stack was void, this run is void, too."""
         cell = self.plan.cells[number]
-        if self.plan.scout or not cell.needs_capacity:
+        if self.plan.scout_s or not cell.needs_capacity:
             return ""
         if known.capacity:
             why = known.capacity.remark if known.capacity.at_least else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from racetrack.analysis import capacity, curves, outcome, raw, views
 from racetrack.analysis.capacity import MeasuredWork
-from racetrack.analysis.curves import Curves, update_interval_ms, update_times_ms
+from racetrack.analysis.curves import Curves
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
@@ -159,14 +159,15 @@ class SessionLoad:
         return self.session.load_sample()
 
     def lags(self) -> list[Curves]:
-        """Return the curves whose lag a trial watches: those of the engine's count and of each
-        traced view. The highest lag counts.
+        """Return the curves whose lag a trial watches: those of the traced views, or of the
+        engine's count if no view is traced. The highest lag counts.
 
         Raises:
             RacetrackError: the broker has deleted part of the backlog.
         """
         count = self._count()
-        return [count, *(of for _, of in views.traced_curves(self._folder, count.partitions))]
+        traced = [of for _, of in views.traced_curves(self._folder, count.partitions)]
+        return traced or [count]
 
     def handed_over_per_s(self, window: Window) -> float:
         """Return the rate at which the generator handed events to its Kafka client."""
@@ -222,17 +223,9 @@ class Saturation:
         self._until_behind(is_warm)
         return Warmth(round(self._clock.monotonic() - began_s, 1), self._is_flat)
 
-    def update_interval_ms(self, low_s: float) -> float:
-        """Measure the engine's typical update interval at a low rate, after warm-up. Return 0 if
-        the engine reported no update.
-
-        Raises:
-            RacetrackError: a component of the stack failed.
-        """
-        start_ms, self._since_s = self._clock.now_ms(), None
-        self._offer_low_rate(low_s, "measuring the update interval")
-        updates = update_times_ms(curves.read(self._folder))
-        return update_interval_ms(updates[updates >= start_ms], self._clock.now_ms()) or 0.0
+    def end(self) -> None:
+        """End the saturation: another rate is set, and the engine works off its backlog."""
+        self._since_s = None
 
     def measure(self, for_s: float, hold_s: float) -> Window:
         """Saturate the engine for a while and return the measured window. The window begins once

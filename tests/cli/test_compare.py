@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from racetrack import cli
 from racetrack.config import REPO
+from racetrack.metrics import CAPACITY
 from racetrack.report.publish import EngineName, publish
 from tests.report.folders import RunSpec, edit, run
 from tests.report.test_publish import compared
@@ -65,7 +66,7 @@ def test_two_sets_of_runs_of_an_engine_are_compared(logs: Path) -> None:
     result = compare(logs / "before", logs / "after")
     assert result.exit_code == 0, result.output
     assert "`steady (A)` uses the least CPU time at 4,000/s" in result.output
-    assert "Lag p99 at 4,000/s: not decided" in result.output
+    assert "Memory: not decided" in result.output
 
 
 def test_the_other_side_is_all_that_follows_against(logs: Path) -> None:
@@ -181,8 +182,8 @@ def test_a_recorded_lower_bound_never_loses_for_certain(tmp_path: Path, bound: b
     least = at_saturation(tmp_path / "b.json", [50_000, 50_100, 50_200], bound=bound)
     result = compare(whole, least)
     assert result.exit_code == 0, result.output
-    assert ("`steady (A)` gets furthest: capacity 90,100/s" in result.output) != bound
-    assert ("Capacity: not decided" in result.output) == bound
+    assert (f"`steady (A)` {CAPACITY.best}: {CAPACITY.title} 90,100/s" in result.output) != bound
+    assert ("Saturation throughput: not decided" in result.output) == bound
     assert ("≥ 50," in result.output) == bound
 
 
@@ -190,7 +191,7 @@ def test_a_recorded_lower_bound_wins_if_it_is_above_the_other(tmp_path: Path) ->
     least = at_saturation(tmp_path / "a.json", [90_000, 90_100, 90_200], bound=True)
     whole = at_saturation(tmp_path / "b.json", [50_000, 50_100, 50_200])
     result = compare(least, whole)
-    assert "`steady (A)` gets furthest: capacity at least 90,100/s, at least 1." in result.output
+    assert f"{CAPACITY.best}: {CAPACITY.title} at least 90,100/s, at least 1." in result.output
 
 
 def test_the_answer_goes_to_files(logs: Path, tmp_path: Path) -> None:

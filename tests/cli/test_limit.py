@@ -33,7 +33,7 @@ def found(per_s: float = 20_000, *, is_final: bool = True) -> MakesRuns:
 @pytest.mark.parametrize(
     ("typed", "bounds_s"),
     [
-        ("", (2.0, 5.0)),
+        ("", (1.0, 5.0)),
         ("--bound 1", (1.0,)),
         ("--bound 2s --bound 500ms --bound 2", (0.5, 2.0)),
     ],

@@ -492,7 +492,7 @@ def search(logs: Path, engine: str, per_s: float, why: str = "") -> Path:
         for share, lag_ms in ((0.9, 1_500.0), (0.95, 3_500.0))
     ]
     sustained = {
-        "sustained_2s_per_s": round(0.9 * per_s),
+        "sustained_1s_per_s": round(0.9 * per_s),
         "sustained_5s_per_s": round(0.95 * per_s),
     }
     within = window_at(None, name="search", figures=sustained, at_least=("sustained_5s_per_s",))

@@ -129,8 +129,8 @@ def test_searches_have_windows_at_saturation_but_none_of_their_trials(
     capacities = [window["figures"].get("capacity_per_s") for window in windows]
     assert [per_s for per_s in capacities if per_s] == [51_000, 51_000, 52_000, 52_000]
     assert not any("per_s" in window for window in windows)
-    found = [window for window in windows if "sustained_2s_per_s" in window["figures"]]
-    assert [window["figures"]["sustained_2s_per_s"] for window in found] == [45_900, 46_800]
+    found = [window for window in windows if "sustained_1s_per_s" in window["figures"]]
+    assert [window["figures"]["sustained_1s_per_s"] for window in found] == [45_900, 46_800]
     assert all(window["at_least"] == ["sustained_5s_per_s"] for window in found)
 
 

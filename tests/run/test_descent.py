@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from racetrack.run.descent import SHARES, Descent, TrialResult, effective_bound_ms
+from racetrack.run.descent import SHARES, Descent, TrialResult
 from simulations.fluid import SEARCH, SimulatedEngine, searched
 
 BOUNDS_MS = (2_000.0, 5_000.0)
@@ -22,10 +22,9 @@ class Engine:
         a_little_late_up_to: float,
         *,
         offers: float = math.inf,
-        update_interval_ms: float = 100.0,
     ) -> None:
         self._up_to, self._late_up_to = up_to, a_little_late_up_to
-        self._offers, self._interval_ms = offers, update_interval_ms
+        self._offers = offers
         self.descent, self.tried = Descent(BOUNDS_MS), list[tuple[float, float]]()
 
     def search(self, most: int = 99) -> Found:
@@ -38,25 +37,20 @@ class Engine:
 
     def attempt(self, share: float, bound_ms: float) -> TrialResult:
         lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
-        ended_early = lag_ms > effective_bound_ms(bound_ms, self._interval_ms)
-        is_offered = share <= self._offers
-        return TrialResult(math.inf if ended_early else lag_ms, self._interval_ms, is_offered)
+        ended_early = lag_ms > bound_ms
+        return TrialResult(math.inf if ended_early else lag_ms, share <= self._offers)
 
 
 @pytest.mark.parametrize(
-    ("up_to", "late_up_to", "of_engine", "shares"),
+    ("up_to", "late_up_to", "shares"),
     [
-        (0.97, 0.99, {}, [(0.95, None), (0.95, None)]),
-        (0.80, 0.90, {}, [(0.80, 0.85), (0.90, 0.95)]),
-        (0, 0, {}, [(None, 0.05), (None, 0.05)]),
-        # Updates every 1.6 s raise the bound of 2 s to two intervals, so a lag of 3 s is within it.
-        (0.80, 0.99, {"update_interval_ms": 1_600}, [(0.95, None), (0.95, None)]),
+        (0.97, 0.99, [(0.95, None), (0.95, None)]),
+        (0.80, 0.90, [(0.80, 0.85), (0.90, 0.95)]),
+        (0, 0, [(None, 0.05), (None, 0.05)]),
     ],
 )
-def test_each_bound_has_its_rate(
-    up_to: float, late_up_to: float, of_engine: dict[str, float], shares: Found
-) -> None:
-    engine = Engine(up_to, late_up_to, **of_engine)
+def test_each_bound_has_its_rate(up_to: float, late_up_to: float, shares: Found) -> None:
+    engine = Engine(up_to, late_up_to)
     assert engine.search() == shares
     assert all(engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS)
 

@@ -186,7 +186,7 @@ def test_windows_that_were_never_quiet_are_measured_on_resumption(fakes: Fakes) 
 
 
 def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -> None:
-    text = f"scout = true\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "50% of slowest"')
+    text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "50% of slowest"')
     folder = fakes.begin(text.replace("repeats = 2", "repeats = 1"))
     record = fakes.carry_out(folder)
     slowest = record.scouted_per_s[SLOW]
@@ -219,7 +219,7 @@ def test_a_failed_scout_ends_the_experiment(fakes: Fakes) -> None:
         session.dies_at_s = 5
 
     fakes.change = dies
-    text = f"scout = true\n{QUICK}".replace('"2k", "5k"', '"10% of slowest"')
+    text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest"')
     folder = fakes.begin(text)
     with pytest.raises(RacetrackError, match="out of memory"):
         fakes.carry_out(folder)

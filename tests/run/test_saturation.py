@@ -58,7 +58,7 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path:
     saturation.warm_up(WARM_UP_S, LOW_S)
     first = at.work_in(saturation.measure(FOR_S, HOLD_S))
     assert drain(at.load, 30_000)
-    saturation.update_interval_ms(LOW_S)
+    saturation.end()
     began_s = at.clock.now_s
     window = saturation.measure(FOR_S, HOLD_S)
     assert at.clock.now_s - window.seconds - began_s >= HOLD_S
