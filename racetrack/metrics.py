@@ -368,6 +368,14 @@ BROKER_CPU = _metric(
     "Mean CPU use of the broker.",
     better="less",
 )
+BROKER_FOR_ENGINE = _metric(
+    "broker_for_engine_cpu_s_per_million",
+    "broker for the engine",
+    "CPU-s/million",
+    "CPU seconds of the broker per million pageviews, without those that it uses at this rate while"
+    " a client only reads the input.",
+    better="less",
+)
 READER_CPU = _metric(
     "reader_cpu_mean_pct",
     "reader CPU",
@@ -458,6 +466,14 @@ SATURATED_COST = _metric(
     within=COST_WITHIN,
     per="saturation",
     columns="run",
+)
+SATURATED_BROKER = _metric(
+    "saturated_broker_for_engine_cpu_s_per_million",
+    "broker for the engine at saturation",
+    "CPU-s/million",
+    "The same at saturation.",
+    better="less",
+    per="saturation",
 )
 BASE_CPU = _metric(
     "base_cpu_pct",

@@ -4,6 +4,7 @@ A figure that was not measured is absent; an infinite lag is infinite.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from racetrack.results.run import RunRecord
 SUPPORT = ("mysql", "registry", "debezium")
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
+# Percent of a core, divided by events per second, to CPU seconds per million events.
+S_PER_MILLION = 1e4
 
 
 def values(run: RunRecord) -> dict[str, float]:
@@ -52,17 +55,49 @@ def memory(figures: Mapping[str, float]) -> dict[str, float]:
     return {} if gib is None else {metrics.MEMORY.key: gib}
 
 
-def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Return the CPU use extrapolated to rate 0 and the cost of further events, from a
-    least-squares line through pairs of a rate and the CPU use at it, in percent of a core. Without
-    two rates there is neither; a part that is not positive is left out."""
+@dataclass(frozen=True)
+class CostLine:
+    """CPU use over the rate: `base_pct` of a core at rate 0, and CPU seconds per further million
+    events."""
+
+    base_pct: float
+    marginal_s_per_million: float
+
+    def s_per_million(self, per_s: float) -> float:
+        """Return the CPU seconds per million events at a rate."""
+        return self.base_pct * S_PER_MILLION / per_s + self.marginal_s_per_million
+
+
+def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
+    """Return the least-squares line through pairs of a rate and the CPU use at it, in percent of a
+    core; None with fewer than two rates."""
     if len({round(rate, -1) for rate, _ in points}) < FEWEST_RATES:
-        return {}
+        return None
     rates, used_pct = zip(*points, strict=True)
     slope, intercept = np.polyfit(rates, used_pct, deg=1)
-    # Percent of a core per event and second, to CPU seconds per million events.
-    parts = {metrics.BASE_CPU.key: intercept, metrics.MARGINAL_COST.key: slope * 1e4}
-    return {key: float(value) for key, value in parts.items() if value > 0}
+    return CostLine(float(intercept), float(slope) * S_PER_MILLION)
+
+
+def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """Return the two figures of the line through pairs of a rate and the CPU use at it; one that
+    is not positive is left out."""
+    if not (line := cost_line(points)):
+        return {}
+    parts = {
+        metrics.BASE_CPU.key: line.base_pct,
+        metrics.MARGINAL_COST.key: line.marginal_s_per_million,
+    }
+    return {key: value for key, value in parts.items() if value > 0}
+
+
+def broker_for_engine(figures: Mapping[str, float], alone: CostLine | None) -> dict[str, float]:
+    """Return what the broker used on the engine's behalf in a window, given what it uses while a
+    client only reads the input."""
+    per_s, pct = (figures.get(of.key) for of in (metrics.PROCESSED, metrics.BROKER_CPU))
+    if not alone or not per_s or pct is None:
+        return {}
+    used_s = pct * S_PER_MILLION / per_s
+    return {metrics.BROKER_FOR_ENGINE.key: used_s - alone.s_per_million(per_s)}
 
 
 def _of_same_names(part: StrictModel) -> dict[str, float | None]:

@@ -21,6 +21,10 @@ def describe(plan: ResolvedPlan) -> list[str]:
         lines.append(
             f"  before them, a scout of each variant, {plan.scout_s:g} s, which finds the rates"
         )
+    if plan.input_alone_s:
+        lines.append(
+            "  then a run of `cal`, which only reads the input: what the broker uses for it"
+        )
     alike = _by_phases(plan)
     for phases, labels in alike.items():
         which = ", ".join(labels) if len(alike) > 1 else "each run"

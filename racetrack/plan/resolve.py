@@ -51,6 +51,8 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
+# Number of rates at which the broker is measured without an engine.
+INPUT_RATES = 3
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
 ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
@@ -152,6 +154,7 @@ class ResolvedPlan(PlanModel):
     repeats: int
     seed: int
     scout_s: float = 0.0
+    input_alone_s: float = 0.0
     fresh: str = "variant"
     baseline: str = ""
     reference: str = ""
@@ -168,7 +171,8 @@ class ResolvedPlan(PlanModel):
     def estimated_s(self) -> float:
         """Estimated duration in seconds, unless other programs disturb it."""
         scout_s = self.scout_s and START_AND_STOP_S + self.scout_s
-        return len(self.variants) * scout_s + sum(cell.estimated_s for cell in self.cells)
+        input_s = self.input_alone_s and START_AND_STOP_S + INPUT_RATES * self.input_alone_s
+        return len(self.variants) * scout_s + input_s + sum(cell.estimated_s for cell in self.cells)
 
 
 def recorded(record: ExperimentRecord) -> ResolvedPlan:
@@ -251,6 +255,7 @@ def resolve(
         environment=_lasting(environment),
         repeats=repeats,
         seed=seed,
+        input_alone_s=plan.input_alone_s,
         scout_s=plan.scout_s if any(map(_has_share, variants)) else 0.0,
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,

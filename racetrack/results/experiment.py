@@ -41,6 +41,13 @@ class ExperimentRun(StrictModel):
         return self.outcome is not None and not is_void(self.outcome)
 
 
+class InputAlone(StrictModel):
+    """What the broker uses while a client only reads the input."""
+
+    per_s: float = Field(description="Events per second that the client read.")
+    broker_cpu_pct: float = Field(description="Mean CPU use of the broker, in % of a core.")
+
+
 class ExperimentRecord(StrictModel):
     """Runs according to a plan, and their progress."""
 
@@ -51,6 +58,9 @@ class ExperimentRecord(StrictModel):
     scouted_per_s: dict[str, float] = Field(
         default_factory=dict,
         description="Throughput of each variant in its scout, to which shares refer.",
+    )
+    input_alone: tuple[InputAlone, ...] = Field(
+        default=(), description="CPU use of the broker without an engine, by rate."
     )
     runs: tuple[ExperimentRun, ...] = Field(default=(), description="Runs in order.")
     minutes: float = Field(default=0.0, description="Time spent so far.")

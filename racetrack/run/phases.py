@@ -17,12 +17,16 @@ from racetrack.analysis.lag import age
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
+from racetrack.analysis.windows import CostLine
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
+    BROKER_CPU,
     CAPACITY,
     IDLE_SHARE,
     LAG_P99,
+    PROCESSED,
+    SATURATED_BROKER,
     SATURATED_COST,
     VIEW_LAG_P99,
     sustained,
@@ -30,6 +34,7 @@ from racetrack.metrics import (
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
+from racetrack.results.experiment import InputAlone
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import (
@@ -60,6 +65,7 @@ BACKLOG_S = 5.0
 LOW_S = 10.0
 # A scout begins with a low rate for this long, and measures the throughput of its last quarter.
 SCOUT_LOW_S, SCOUT_SHARE = 2.0, 1 / 4
+INPUT_SETTLE_S = 3.0
 NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
@@ -93,12 +99,13 @@ class PlannedWindow:
 @dataclass(frozen=True)
 class Known:
     """Knowledge of a run before it starts: windows that earlier folders of it contain, by name;
-    the window at saturation on an earlier stack; and when its first stack was started (monotonic
-    clock), as if it had not been interrupted."""
+    the window at saturation on an earlier stack; when its first stack was started (monotonic
+    clock), as if it had not been interrupted; and what the broker uses without an engine."""
 
     windows: Mapping[str, WindowRecord]
     capacity: WindowRecord | None = None
     since_s: float = 0.0
+    input_alone: CostLine | None = None
 
 
 def planned_windows(
@@ -210,6 +217,21 @@ class PhaseRun:
         last_s = SCOUT_SHARE * most_s
         saturation.warm_up(most_s, SCOUT_LOW_S, last_s)
         return self._work_of_last(last_s, last_s).work.per_s
+
+    def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
+        """Measure what the broker uses at these rates; the engine of this run only reads the input.
+
+        Raises:
+            RacetrackError: a component of the stack failed.
+        """
+        found = []
+        phase = Window(window=for_s, settle=INPUT_SETTLE_S)
+        for per_s in rates:
+            made = self._at_rate(PlannedWindow(phase, load_of(str(per_s)), per_s), phase, per_s)
+            counted_per_s, used = (made.figures.get(of.key) for of in (PROCESSED, BROKER_CPU))
+            if counted_per_s and used is not None:
+                found.append(InputAlone(per_s=counted_per_s, broker_cpu_pct=used))
+        return found
 
     def _warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
@@ -326,6 +348,7 @@ class PhaseRun:
         )
         record.measured = Measured(window=within, rate_set_ms=rate_set_ms, cpu_s={})
         record.results = figures.results_of(self._folder.path, record)
+        values = windows.values(record)
         return WindowRecord(
             name=window.name,
             per_s=per_s,
@@ -335,7 +358,7 @@ class PhaseRun:
             rate_set_ms=rate_set_ms,
             outcome=outcome.run_outcome(record),
             verdict=str(record.results.verdict.kind),
-            figures=windows.values(record),
+            figures=values | windows.broker_for_engine(values, self._earlier.input_alone),
         )
 
     def _at_saturation(self, window: PlannedWindow, phase: Saturate) -> WindowRecord:
@@ -375,6 +398,7 @@ class PhaseRun:
             CAPACITY.key: work.work.per_s,
             SATURATED_COST.key: sum(cpu_s.get(of, 0.0) for of in record.engine_services) or None,
             IDLE_SHARE.key: 100 * work.work.idle_share,
+            SATURATED_BROKER.key: self._broker_for_engine(work.work.per_s, cpu_s.get("broker")),
         }
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
@@ -386,6 +410,10 @@ class PhaseRun:
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),
         )
+
+    def _broker_for_engine(self, per_s: float, used_s: float | None) -> float | None:
+        alone = self._earlier.input_alone
+        return used_s - alone.s_per_million(per_s) if alone and used_s and per_s else None
 
     def _last(self, seconds: float) -> Interval:
         now_ms = self._clock.now_ms()

@@ -15,10 +15,12 @@ from pathlib import Path
 
 from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
+from racetrack.analysis.windows import CostLine, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
+from racetrack.metrics import BROKER_CPU
 from racetrack.plan.model import Phase, Verify, Window, load_of
 from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
@@ -57,7 +59,9 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads import load_profile
 
-RUN_LABEL, SCOUT_LABEL = "planned", "scout"
+RUN_LABEL, SCOUT_LABEL, INPUT_LABEL = "planned", "scout", "input"
+# The engine that only reads the input; it publishes its count once a second.
+INPUT_ENGINE, INPUT_SETTINGS = "cal", {"CAL_CYCLE_MS": "1000", "READS_PER_SECOND": "0"}
 Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
 RunOnce = Callable[..., Path]  # as `racetrack.run.experiment.run_once`
 
@@ -177,8 +181,10 @@ class Runner:
 
     def _left_s(self, pending: Sequence[int]) -> float:
         cells = tuple(self.plan.cells[number] for number in pending)
-        unscouted = tuple(self._unscouted())
-        return self.plan.model_copy(update={"cells": cells, "variants": unscouted}).estimated_s
+        left: dict[str, object] = {"cells": cells, "variants": tuple(self._unscouted())}
+        if self.record.input_alone:
+            left["input_alone_s"] = 0.0
+        return self.plan.model_copy(update=left).estimated_s
 
     def run(self) -> ExperimentRecord:
         """Scout, if the plan asks for it, and make the runs that are not done.
@@ -190,6 +196,8 @@ class Runner:
         """
         for variant in self._unscouted():
             self._scout(variant)
+        if self.plan.input_alone_s and not self.record.input_alone:
+            self._measure_input()
         pending = self._pending()
         for place, number in enumerate(pending, start=1):
             cell = self.plan.cells[number]
@@ -256,6 +264,34 @@ class Runner:
         self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation")
         self._guard.rearm()
 
+    def _measure_input(self) -> None:
+        """Measure what the broker uses while a client only reads the input, from the lowest to the
+        highest rate of the plan."""
+        planned = chain.from_iterable(map(self._planned, self.plan.cells))
+        rates = sorted({window.per_s for window in planned if window.per_s})
+        places = {0, len(rates) // 2, len(rates) - 1} if rates else set()
+        self._screen.heading("== the input alone")
+        first = self.plan.cells[0]
+        cell = first.model_copy(
+            update={"engine": INPUT_ENGINE, "settings": {**first.settings, **INPUT_SETTINGS}}
+        )
+        with self._timed():
+            settings, engine, stack = self._prepared(cell)
+            folder = self._new_folder(cell, settings, INPUT_LABEL)
+            started = self._started(
+                cell, engine, stack, folder, settings, (), Known({}), self._on_row
+            )
+            with started as run:
+                chosen = [rates[place] for place in sorted(places)]
+                self.record.input_alone = tuple(run.measure_input(chosen, self.plan.input_alone_s))
+        write_experiment(self.folder, self.record)
+        for of in self.record.input_alone:
+            self._screen.say(f"  {of.per_s:,.0f}/s: broker {BROKER_CPU.text(of.broker_cpu_pct)}")
+        self._guard.rearm()
+
+    def _input_line(self) -> CostLine | None:
+        return cost_line([(of.per_s, of.broker_cpu_pct) for of in self.record.input_alone])
+
     def _runs_of(self, number: int) -> list[ExperimentRun]:
         return [run for run in self.record.runs if run.cell == number]
 
@@ -289,7 +325,8 @@ class Runner:
         saturated = [window for at in earlier if (window := self._windows(at).get(SATURATION))]
         used_s = sum(run.took_s for at in (*earlier, number) for run in self._runs_of(at))
         capacity = saturated[-1] if saturated and saturated[-1].outcome == "ok" else None
-        return Known(self._windows(number), capacity, self._clock.monotonic() - used_s)
+        since_s = self._clock.monotonic() - used_s
+        return Known(self._windows(number), capacity, since_s, self._input_line())
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
         scouted = self.record.scouted_per_s

@@ -78,6 +78,8 @@ class FluidSession(OnClock):
     interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
     disturbed_until_s = 0.0
+    # CPU time of the broker for each pageview.
+    broker_s_each = 0.0
 
     def __init__(
         self,
@@ -146,6 +148,8 @@ class FluidSession(OnClock):
             self._usage.write(
                 f"{self._clock.now_ms()},{self.service},{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
             )
+            broker_s = queue.handed_over * self.broker_s_each
+            self._usage.write(f"{self._clock.now_ms()},broker,{broker_s:.4f},{broker_s:.4f},0.1\n")
             self._foreign_s += (queue.now_s < self.disturbed_until_s) * STEP_S / 3
             busy_s = self._cpu_s + self._foreign_s
             self._noise.write(

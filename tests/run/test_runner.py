@@ -58,7 +58,7 @@ class Fakes(FluidRuns):
         self.rows: list[Row] = []
 
     def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
-        fluid = SimulatedEngine(per_s=CAPACITY[engine.name], noise=0.02)
+        fluid = SimulatedEngine(per_s=CAPACITY.get(engine.name, 1e6), noise=0.02)
         return self.open(fluid, folder, engine.name)
 
     def begin(self, text: str = QUICK, variants: tuple[str, ...] = TWO) -> Path:
@@ -102,6 +102,25 @@ def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) 
     orders = [session.set_to for session in fakes.sessions]
     assert all(order[:2] == [2_000, 5_000] for order in orders)
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
+
+
+def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input(
+    fakes: Fakes,
+) -> None:
+    def costs(session: FluidSession) -> None:
+        session.broker_s_each = {"cal": 1e-6, SWIFT: 4e-6, SLOW: 1e-6}[session.service]
+
+    fakes.change = costs
+    folder = fakes.begin(f"input_alone = '10s'\n{QUICK}")
+    fakes.carry_out(folder)
+    at_rates = ("broker_for_engine_cpu_s_per_million", 4)
+    at_saturation = ("saturated_broker_for_engine_cpu_s_per_million", 2)
+    for name, more_s in ((SWIFT, 3.0), (SLOW, 0.0)):
+        for key, windows in (at_rates, at_saturation):
+            rows = [row for row in read([folder]).rows if row.engine == name and key in row.values]
+            assert len(rows) == windows
+            assert all(row.values[key] == pytest.approx(more_s, abs=0.3) for row in rows)
+    assert not any(row.engine == "cal" for row in fakes.rows)
 
 
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
