@@ -223,12 +223,16 @@ def searched(engine: SimulatedEngine, rng: Generator) -> Searched:
     )
 
 
+# A view that is at most a second old needs updates more often than once a second.
+CYCLE_S = 0.2
 KINDS = {
-    "10 % noise": SimulatedEngine(),
-    "5 % noise": SimulatedEngine(noise=0.05),
-    "10 % noise, pauses of 1 s every 30 s": SimulatedEngine(pause_s=1.0),
-    "10 % noise, pauses of 3 s every 40 s": SimulatedEngine(pause_s=3.0, pause_every_s=40.0),
-    "20 % noise": SimulatedEngine(noise=0.2),
+    "10 % noise": SimulatedEngine(cycle_s=CYCLE_S),
+    "5 % noise": SimulatedEngine(noise=0.05, cycle_s=CYCLE_S),
+    "10 % noise, pauses of 1 s every 30 s": SimulatedEngine(pause_s=1.0, cycle_s=CYCLE_S),
+    "10 % noise, pauses of 3 s every 40 s": SimulatedEngine(
+        pause_s=3.0, pause_every_s=40.0, cycle_s=CYCLE_S
+    ),
+    "20 % noise": SimulatedEngine(noise=0.2, cycle_s=CYCLE_S),
 }
 
 
