@@ -24,6 +24,7 @@ from tests.records import verified
 from tests.report.folders import (
     ABSENT,
     RIGHT,
+    SERVED,
     WRONG,
     PlannedRun,
     RunSpec,
@@ -144,7 +145,7 @@ def test_verified_and_absent_views_are_named(result: dict[str, Any]) -> None:
     assert views["runs"] == 4
     assert set(views["right"]) == {"users", "items"}
     assert (views["wrong"], views["absent"]) == ([], ["hvu_test"])
-    assert result["guarantee"] == "exactly once"
+    assert result["classes"] == SERVED.model_dump()
 
 
 def test_a_view_that_was_wrong_once_is_wrong(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
@@ -87,9 +88,18 @@ class PostgreSQL(SqlEngine):
                 f"POSTGRES_TRIGGERS has no effect: scripts/{script.name} has none. Unset it."
             )
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return "exactly once": a restarted PostgreSQL is empty, and all input is read again."""
-        return "exactly once"
+    def classes(self, settings: Settings) -> Classes:
+        """Return that plain views are computed when they are read, even if triggers count the
+        pageviews of items. The stack starts PostgreSQL with an empty database; elsewhere, tables
+        and positions in the topics remain."""
+        counts = PostgresSettings.of(settings).postgres_triggers
+        return Classes(
+            results="served",
+            after_a_kill="resumes" if self.runs_elsewhere(settings) else "reads all input again",
+            work="partly when read" if counts else "when read",
+            views="declarative",
+            changes="follows changes",
+        )
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql. The consumer starts when the script is committed."""
