@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
 from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
 from racetrack.metrics import CAPACITY, QUESTIONS, SHARE_OF_IDEAL, Metric, is_registered
-from racetrack.results.classes import ClassesOfRun, differing, ranked
+from racetrack.results.classes import TITLES, ClassesOfRun, differing, ranked
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -106,7 +106,7 @@ class Claim:
     @property
     def across(self) -> tuple[str, ...]:
         """Titles of the classes in which the variants differ."""
-        return differing(self.classes.values())
+        return tuple(TITLES[key] for key in differing(self.classes.values()))
 
     def among(self, names: Collection[str]) -> "Claim":
         """Return the answer for some variants only, with the same decisions on their pairs."""

@@ -22,7 +22,7 @@ from racetrack.report.chart_data import decimals
 from racetrack.report.html import environment, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_ratio
-from racetrack.results.classes import TITLES, class_text
+from racetrack.results.classes import TITLES, differing
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult, slug_of_place
@@ -48,8 +48,8 @@ engines; [results/](../results/README.md) has them as data, with versions, setti
   memory are the engine's alone, without broker and view reader. Memory counts shared pages once and
   includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
 - A difference is claimed by [one rule](compare.md#when-engines-differ), for all questions of a
-  section together. Engines of different [classes](engines.md#classes) do different work, so answers
-  name the classes that differ. Who computes views only when they are read is not ranked.
+  section together. Engines of different [classes](engines.md#classes) do different work. Who
+  computes views only when they are read is not ranked.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 OVERALL = (metrics.CAPACITY, metrics.BASE_CPU)
@@ -344,7 +344,7 @@ def _overall(of: Standing, root: str) -> str:
             one.version,
             *(_cell(of, one, metric, None) for metric in OVERALL),
             _answers(one),
-            class_text(one.classes_of_run),
+            _class(of, one),
         )
         for one in best_first
     ]
@@ -369,6 +369,12 @@ def _at_load(of: Standing, load: Load) -> str:
         for name in order
     ]
     return f"\nAt {load}:\n\n{markdown_table(columns, rows)}"
+
+
+def _class(of: Standing, result: EngineResult) -> str:
+    """Return the classes of a result in which results differ; all if they do not."""
+    keys = differing(of.samples.classes.values()) or TITLES
+    return "; ".join(filter(None, map(result.classes_of_run.get, keys)))
 
 
 def _mark(of: Standing, name: str) -> str:

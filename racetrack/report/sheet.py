@@ -127,19 +127,17 @@ def section(
 
 
 def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
-    """Return a sentence for each question, one for each variant that did not hold a load, and one
-    for each that is not ranked."""
-    return [*map(sentence, made), *_not_held(rows), *_not_ranked(rows)]
+    """Return a sentence for each question, one on the classes that differ, and one for each variant
+    that did not hold a load or is not ranked."""
+    across = dict.fromkeys(title for claim in made for title in claim.across)
+    classes = f"These answers compare different classes: {', '.join(across)}."
+    mixed = [classes] if across else []
+    return [*map(sentence, made), *mixed, *_not_held(rows), *_not_ranked(rows)]
 
 
 def sentence(claim: Claim) -> str:
     """Return the answer to a question: the best variant with its figure and by how much it is
-    better, or why no difference is claimed; and whether that compares different classes."""
-    classes = f" Classes differ: {', '.join(claim.across)}." if claim.across else ""
-    return f"{_answer(claim)}{classes}"
-
-
-def _answer(claim: Claim) -> str:
+    better, or why no difference is claimed."""
     metric, best = claim.metric, claim.order[0]
     at = f" at {claim.load}" if claim.load else ""
     if not claim.is_decided:

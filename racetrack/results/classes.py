@@ -76,17 +76,10 @@ def classes_of_run(
     return known
 
 
-def class_text(classes: ClassesOfRun) -> str:
-    """Return classes as one text; views are only mentioned if some are missing."""
-    return "; ".join(classes[key] for key in TITLES if classes.get(key, ALL_VIEWS) != ALL_VIEWS)
-
-
 def differing(classes: Iterable[ClassesOfRun]) -> tuple[str, ...]:
-    """Return the titles of the classes in which engines differ, as far as both are known."""
+    """Return the keys of the classes in which engines differ, as far as they are known."""
     listed = list(classes)
-    return tuple(
-        title for key, title in TITLES.items() if len({of[key] for of in listed if key in of}) > 1
-    )
+    return tuple(key for key in TITLES if len({of[key] for of in listed if key in of}) > 1)
 
 
 def ranked(classes: Mapping[str, ClassesOfRun]) -> tuple[str, ...]:
