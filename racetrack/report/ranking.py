@@ -222,7 +222,7 @@ def _standing(of: Standing) -> dict[str, Any]:
 
 def _choices(of: Standing) -> dict[str, tuple[str, ...]]:
     """Return the names of all results, by "", and of those of each class, by a text such as
-    `results: served`, for all classes in which they differ."""
+    `where results live: served`, for all classes in which they differ."""
     classes = {name_of(result): result.classes_of_run for result in of.results}
     found: dict[str, tuple[str, ...]] = {"": tuple(classes)}
     for key, title in TITLES.items():

@@ -54,7 +54,7 @@ class Classes(StrictModel, frozen=True):
 KEYS = tuple(Classes.model_fields)
 # Titles of the classes, in the order of `Classes`, and of the views that are missing.
 TITLES = {
-    "results": "results",
+    "results": "where results live",
     "after_a_kill": "after a kill",
     WORK: "when views are computed",
     "views": "how views are written",

@@ -12,7 +12,7 @@ const NAMES = unique(STANDINGS.flatMap((standing) => standing.results.map((resul
 const standing = () => STANDINGS.find((one) => one.workload === state.workload && one.machine === state.machine);
 const resultOf = (name) => standing().results.find((result) => result.name === name);
 const CLASSES = DATA.classes;
-// A choice is a text such as `results: served`; the empty one stands for all.
+// A choice is a text such as `where results live: served`; the empty one stands for all.
 const choicesOf = () => Object.keys(standing().answers);
 const isOfClass = ({ classes }) => !state.class || Object.entries(CLASSES).some(([key, title]) => `${title}: ${classes[key]}` === state.class);
 const isShown = (name) => !state.hidden.has(resultOf(name).path) && isOfClass(resultOf(name));
