@@ -4,7 +4,7 @@ reasons than speed. A ranking says when it compares engines of different classes
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from racetrack.results.base import StrictModel
 
@@ -23,8 +23,10 @@ AfterAKill = Literal[
 ]
 
 
-class Classes(StrictModel, frozen=True):
+class Classes(StrictModel):
     """Classes of an engine with its settings. An empty value is unknown."""
+
+    model_config = ConfigDict(frozen=True)
 
     results: Literal["served", "published to Kafka", "published to Redis", ""] = Field(
         default="",
