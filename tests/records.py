@@ -54,7 +54,7 @@ VIEW: dict[str, Any] = {
     "lag_max_ms": None,
 }
 RUN: dict[str, Any] = {
-    "schema_version": 4,
+    "schema_version": 5,
     "run_id": "6f1c2a34-0000-4000-8000-000000000001",
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",
     "engine": "steady",

@@ -17,7 +17,7 @@ BUDGETS = {
     "docs/cluster.md": 900,
     "docs/compare.md": 600,
     "docs/plans.md": 850,
-    "docs/engines.md": 600,
+    "docs/engines.md": 800,
     "docs/faults.md": 700,
     "docs/limit.md": 800,
     "docs/live.md": 500,

@@ -17,7 +17,7 @@ engine with itself, at most one claims a difference (simulated in tests/analysis
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from racetrack.metrics import (
     Metric,
     is_registered,
 )
+from racetrack.results.classes import TITLES, ClassesOfRun, differing, ranked
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -107,7 +108,7 @@ class Pair:
 class Claim:
     """Answer to one question: which variants differ in a figure at a load (None: the figure has no
     load). `order` are the variants from best to worst; `leaders` are the best one and all from
-    which no difference is claimed to it."""
+    which no difference is claimed to it. `classes` are those of all in `order`."""
 
     metric: Metric
     load: Load | None
@@ -115,11 +116,29 @@ class Claim:
     order: tuple[str, ...]
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
     leaders: tuple[str, ...] = ()
+    classes: Mapping[str, ClassesOfRun] = field(default_factory=dict)
 
     @property
     def is_decided(self) -> bool:
         """True if a difference from the best is claimed."""
         return len(self.leaders) < len(self.order)
+
+    @property
+    def across(self) -> tuple[str, ...]:
+        """Titles of the classes in which the variants differ."""
+        return tuple(TITLES[key] for key in differing(self.classes.values()))
+
+    def among(self, names: Collection[str]) -> "Claim":
+        """Return the answer for some variants only, with the same decisions on their pairs."""
+        order = tuple(name for name in self.order if name in names)
+        pairs = {at: pair for at, pair in self.pairs.items() if {*at} <= {*order}}
+        some = replace(self, order=order, pairs=pairs)
+        return replace(
+            some,
+            estimates={name: self.estimates[name] for name in order},
+            leaders=_leaders(some),
+            classes={name: self.classes[name] for name in order},
+        )
 
 
 def estimates(rows: "Rows") -> dict[Key, Estimate]:
@@ -165,10 +184,11 @@ def ratios(rows: "Rows", to: str) -> dict[Key, Pair]:
 def claims(
     rows: "Rows", questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
 ) -> list[Claim]:
-    """Compare the variants of one place by each question for which at least two have figures. A
-    figure of a window is compared at two loads that all variants held: the highest rate that is at
-    least LEAST_SHARE of each capacity, and the highest share of their own capacities up to
-    RANKED_SHARE. With `baseline`, each variant is only compared with that one.
+    """Compare the variants of one place that are ranked (`racetrack.results.classes.ranked`) by
+    each question for which at least two have figures. A figure of a window is compared at two loads
+    that all of them held: the highest rate that is at least LEAST_SHARE of each capacity, and the
+    highest share of their own capacities up to RANKED_SHARE. With `baseline`, each variant is only
+    compared with that one.
 
     One call is one family of Holm's procedure.
     """
@@ -216,7 +236,9 @@ class Samples:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
         ok = [row for row in rows if row.outcome == "ok"]
-        self.variants = tuple(dict.fromkeys(row.variant for row in ok))
+        self.classes = {row.variant: row.classes for row in ok}
+        self.ranked = ranked(self.classes)
+        self.variants = tuple(dict.fromkeys((*self.ranked, *self.classes)))
         self._held = self._held_in_all(ok)
         self.by_key: dict[Key, _Sample] = {}
         for row in [*ok, *whole_runs(ok)]:
@@ -256,11 +278,11 @@ class Samples:
 
     def _common(self) -> list[Load]:
         loads = [
-            {load for load, all_held in of.items() if all_held and not load.profile}
-            for of in self._held.values()
+            {load for load, all_held in self._held[name].items() if all_held and not load.profile}
+            for name in self.ranked
         ]
         shared = set.intersection(*loads) if loads else set()
-        least_per_s = LEAST_SHARE * max(map(self._capacity, self.variants), default=0.0)
+        least_per_s = LEAST_SHARE * max(map(self._capacity, self.ranked), default=0.0)
         rates = [load for load in shared if load.share is None and load.per_s >= least_per_s]
         shares = [load for load in shared if 0 < (load.share or 0) <= RANKED_SHARE]
         return [
@@ -278,7 +300,7 @@ class Samples:
         if metric.per == "window":
             return list(self.common)
         known = {load for _, key, load in self.by_key if key == metric.key}
-        whole = all((name, metric.key, None) in self.by_key for name in self.variants)
+        whole = all((name, metric.key, None) in self.by_key for name in self.ranked)
         # Of runs at one rate each, there is no memory of a whole run.
         return [None] if whole or not known.intersection(self.common) else list(self.common)
 
@@ -312,8 +334,9 @@ class Samples:
         return WhyNot.MORE_LOADS if is_fitted and len(loads) < FEW_LOADS else WhyNot.MORE_REPEATS
 
     def claim(self, metric: Metric, load: Load | None, baseline: str | None) -> Claim:
-        """Return the comparison of all variants by a metric at a load, with nothing claimed yet."""
-        keys = [(name, metric.key, load) for name in self.variants]
+        """Return the comparison of the ranked variants by a metric at a load, with nothing claimed
+        yet."""
+        keys = [(name, metric.key, load) for name in self.ranked]
         known = {key[0]: self.estimate(key) for key in keys if key in self.by_key}
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
@@ -325,7 +348,8 @@ class Samples:
             and baseline in (None, of, to)
             and (pair := self.pair((of, metric.key, load), to))
         }
-        return Claim(metric, load, known, order, pairs)
+        classes = {name: self.classes[name] for name in order}
+        return Claim(metric, load, known, order, pairs, classes=classes)
 
     def pair(self, key: Key, to: str) -> Pair | None:
         """Return the ratio of a figure to that of another variant; None if it can't be computed."""
@@ -460,10 +484,15 @@ def _with_leaders(claim: Claim, significant: set[tuple[str, str]]) -> Claim:
     for at, pair in claim.pairs.items():
         why_not = _why_not(claim, pair, at in significant)
         pairs[at] = replace(pair, claimed=not why_not, why_not=why_not)
-    best = claim.order[0]
-    behind = {of for (first, of), pair in pairs.items() if first == best and pair.claimed}
-    leaders = tuple(name for name in claim.order if name not in behind)
-    return replace(claim, pairs=pairs, leaders=leaders)
+    decided = replace(claim, pairs=pairs)
+    return replace(decided, leaders=_leaders(decided))
+
+
+def _leaders(claim: Claim) -> tuple[str, ...]:
+    """Return the best variant and all from which no difference is claimed to it."""
+    best = claim.order[:1]
+    behind = {of for (first, of), pair in claim.pairs.items() if (first,) == best and pair.claimed}
+    return tuple(name for name in claim.order if name not in behind)
 
 
 def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:

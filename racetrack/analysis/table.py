@@ -29,6 +29,7 @@ from racetrack.metrics import (
     VIEW_LAG_P99,
 )
 from racetrack.results.base import Scalar
+from racetrack.results.classes import KEYS, ClassesOfRun, classes_of_run
 from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
@@ -63,6 +64,7 @@ HARNESS_VERSIONS = ("racetrack", "python")
 SETTLED = "window"  # condition that only separates runs at the same rate
 CONDITIONS = (SETTLED, "faults")
 NOT_RECORDED = "not recorded"
+CLASS = "class_"  # beginning of the keys of classes in flat records
 MOST_IN_LABEL = 2
 # Files of folders that have no figures of their own.
 NO_FIGURES = ("report.json", "verified.json")
@@ -125,7 +127,7 @@ class Row:
     from other rows; `label` is the one in its experiment. `load` is None at
     saturation and for figures of a whole run. `config` contains the settings, versions and phases
     that must be equal in repeats; `conditions` is its hash. An absent value was not measured.
-    `facts` are the results of verification.
+    `facts` are the results of verification, `classes` the known classes of the engine.
 
     `intervals` is only filled for a row that stands for several runs, whose `values` are means."""
 
@@ -149,6 +151,7 @@ class Row:
     at_least: frozenset[str] = frozenset()
     remark: str = ""
     facts: Mapping[str, str | float | None] = field(default_factory=dict)
+    classes: ClassesOfRun = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
@@ -334,6 +337,7 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
         repeat=part.repeat if part else 1,
         outcome=run.outcome,
         facts=_facts(run),
+        classes=classes_of_run(run.classes.model_dump(), *(count_views(run) or (None, None))),
     )
     rows = [_of_window(common, window) for window in run.windows]
     if rows and run.outcome in {"ok", *(row.outcome for row in rows)}:
@@ -618,6 +622,7 @@ def as_record(row: Row) -> dict[str, Any]:
         "at_least": " ".join(sorted(row.at_least)),
         "remark": row.remark,
         **row.facts,
+        **{f"{CLASS}{key}": row.classes.get(key) for key in KEYS},
         **{key: _finite(row.values.get(key)) for key in (*METRICS, *row.values)},
     }
 
@@ -668,6 +673,11 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
         verdict=str(record.get("verdict") or "none"),
         outcome=str(record.get("outcome") or "ok"),
         at_least=frozenset(str(record.get("at_least") or "").split()),
+        classes=classes_of_run(
+            {key: record.get(f"{CLASS}{key}") for key in KEYS},
+            record.get("views_there"),
+            record.get("views_of_workload"),
+        ),
     )
 
 
@@ -681,6 +691,7 @@ def rows_of_result(result: EngineResult) -> list[Row]:
         load=None,
         window="",
         values={},
+        classes=result.classes_of_run,
     )
     rows = []
     for window in result.windows:

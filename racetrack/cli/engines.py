@@ -50,8 +50,8 @@ class EngineSetting:
 def list_engines(name: str | None) -> None:
     """List the engines, with versions, runtimes, workloads and settings of each.
 
-    With the name of one engine, its settings are explained in full. A * marks a setting that the
-    environment changes.
+    With the name of one engine, its settings are explained in full, also those of its variants such
+    as flink@tuned. A * marks a setting that the environment changes.
 
     \b
     Examples:
@@ -129,7 +129,22 @@ def _show(engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool) 
         setting for setting in of_engine if not setting.is_version or (whole and setting.comment)
     ]:
         click.echo("\n".join(_table(rest, whole=whole)))
+    if whole:
+        for line in _files(engine.name):
+            click.echo(line)
     click.echo()
+
+
+def _files(engine: str) -> Iterator[str]:
+    """Yield the settings of the engine's variants such as `flink@tuned`, with their reasons."""
+    from racetrack.plan import setting_files
+
+    for name in setting_files.files_of(engine):
+        yield f"\n{engine}@{name}"
+        for setting in setting_files.read_file(engine, name):
+            only = f" (workload {setting.workload} only)" if setting.workload else ""
+            yield f"  {setting}{only}"
+            yield from (f"    {line}" for line in setting.reason)
 
 
 def _facts(engine: "Engine", of_engine: Sequence[EngineSetting]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.results.classes import Classes
 from racetrack.results.defects import InjectedDefect
 from racetrack.stack import provided
 from racetrack.stack.contract import Endpoints, Stack
@@ -291,10 +292,10 @@ class Engine(ABC):
         figures."""
         return ()
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return the delivery guarantee: how often an event is counted if the engine is killed and
-        restarted (docs/faults.md), such as `exactly once`. Empty if it is unknown."""
-        return ""
+    def classes(self, settings: Settings) -> Classes:  # noqa: ARG002
+        """Return the classes of the engine with these settings: where results live, what survives a
+        kill, when work is done, and how views are written. What is unknown is left out."""
+        return Classes()
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
         """Return warnings for readers who compare a run of this engine with other engines."""

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 
 import psutil
-from dotenv import dotenv_values
 from pydantic import Field, ValidationError
 
 from racetrack import config, plugins
@@ -32,6 +31,7 @@ from racetrack.plan.model import (
     Window,
     load_of,
 )
+from racetrack.plan.setting_files import for_workload, read_file
 from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
 from racetrack.stack import applicability
 from racetrack.workloads import load_profile
@@ -204,7 +204,8 @@ def recorded(record: ExperimentRecord) -> ResolvedPlan:
 
 @dataclass
 class _Variant:
-    """A variant while it is being resolved."""
+    """A variant while it is being resolved. `own` are the settings of its files (`of_files`), of
+    its text and of the plan's table; `skipped` are those of its files without effect."""
 
     label: str
     engine: str
@@ -213,6 +214,18 @@ class _Variant:
     text: str
     settings: dict[str, str] = field(default_factory=dict)
     phases: tuple[Phase, ...] = ()
+    has_file: bool = False
+    of_files: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Texts on the settings of its files, and on those without effect."""
+        has = ", ".join(f"{name}={self.own[name]}" for name in self.of_files)
+        return [
+            *([f"{self.label} has {has}"] if has else []),
+            *(f"{self.label}: {name} is skipped: {why}" for name, why in self.skipped.items()),
+        ]
 
 
 def resolve(
@@ -230,7 +243,7 @@ def resolve(
     """
     environment = _settings_in(os.environ if environment is None else environment)
     memory_bytes = memory_bytes or psutil.virtual_memory().total
-    variants = _variants(plan, name, options)
+    variants, left_out = _variants(plan, name, options, frozenset(environment))
     for variant in variants:
         variant.phases = _phases(variant, plan, name, options)
     repeats = options.repeats or plan.repeats
@@ -242,7 +255,8 @@ def resolve(
         )
     if not windows:
         raise UsageError(f"{name} measures nothing: add loads, or a phase with `saturate`.")
-    remarks = _give_settings(variants, plan, options, frozenset(environment), memory_bytes)
+    remarks = [*left_out, *chain.from_iterable(variant.remarks for variant in variants)]
+    remarks += _give_settings(variants, plan, options, frozenset(environment), memory_bytes)
     seed = next(
         (each for each in (options.seed, plan.seed) if each is not None),
         random.randrange(10_000),  # noqa: S311
@@ -330,11 +344,14 @@ def _count_windows(variant: _Variant) -> int:
     )
 
 
-def _variants(plan: Plan, name: str, options: Options) -> list[_Variant]:
+def _variants(
+    plan: Plan, name: str, options: Options, given: frozenset[str]
+) -> tuple[list[_Variant], list[str]]:
     """Return the variants: those of the plan that the command line names, or those of the command
-    line if the plan has none."""
+    line if the plan has none. The second result are remarks on variants that are left out."""
+    base = _not_given(plan.settings, plan, given)
     if plan.all_variants:
-        variants = _expanded(plan.all_variants)
+        variants = _expanded(plan.all_variants, base, options.settings)
         unmatched = [text for text in options.variants if not _matching(variants, text)]
         if unmatched:
             labels = ", ".join(variant.label for variant in variants)
@@ -347,11 +364,33 @@ def _variants(plan: Plan, name: str, options: Options) -> list[_Variant]:
         engines = ", ".join(plugins.engine_names())
         raise UsageError(f"{name} has no variants: name engines, such as {engines}.")
     else:
-        variants = _expanded(_planned(text) for text in options.variants)
+        variants = _expanded(map(_planned, options.variants), base, options.settings)
+    kinds = {_kind(variant): variant.label for variant in variants if not variant.has_file}
+    same = [each for each in variants if each.has_file and _kind(each) in kinds]
+    variants = [each for each in variants if each not in same]
+    _require_different(variants, name)
+    left_out = [
+        f"{each.label} is left out: with this workload it has the settings of {kinds[_kind(each)]}"
+        for each in same
+    ]
+    return variants, [*chain.from_iterable(each.remarks for each in same), *left_out]
+
+
+def _kind(variant: _Variant) -> str:
+    """Return a text that is equal for variants that would measure the same."""
+    own = variant.planned.model_copy(update={"of": "", "label": "", "settings": {}})
+    return f"{variant.engine} {sorted(variant.own.items())} {own.model_dump_json()}"
+
+
+def _require_different(variants: Sequence[_Variant], name: str) -> None:
+    """Check that no variant is there twice.
+
+    Raises:
+        UsageError: one is.
+    """
     seen: set[str] = set()
     for variant in variants:
-        own = variant.planned.model_copy(update={"of": "", "label": "", "settings": {}})
-        kind = f"{variant.engine} {sorted(variant.own.items())} {own.model_dump_json()}"
+        kind = _kind(variant)
         if kind in seen:
             raise UsageError(
                 f"{variant.label} is in {name} twice. Its repeats already show how it varies."
@@ -359,7 +398,6 @@ def _variants(plan: Plan, name: str, options: Options) -> list[_Variant]:
         if variant.label in seen:
             raise UsageError(f"{name} has two variants {variant.label}. Give each a label.")
         seen |= {kind, variant.label}
-    return variants
 
 
 def _planned(text: str) -> PlannedVariant:
@@ -374,11 +412,15 @@ def _matching(variants: Sequence[_Variant], text: str) -> list[_Variant]:
     """Return the variants with this label, of this engine, or that this text stands for."""
     if labelled := [each for each in variants if each.label == text]:
         return labelled
-    meant = {str(each) for each in grammar.parse(text)} if "[" in text else {text}
+    meant = {str(each) for each in grammar.parse(text)} if set("[@") & set(text) else {text}
     return [each for each in variants if meant & {each.engine, each.text}]
 
 
-def _expanded(planned: Iterable[PlannedVariant]) -> list[_Variant]:
+def _expanded(
+    planned: Iterable[PlannedVariant], base: Mapping[str, str], options: Mapping[str, str]
+) -> list[_Variant]:
+    """Return the variants that a plan or the command line names, with their settings. `base` are
+    settings that these override, `options` those that override them."""
     found = []
     for each in planned:
         parsed = grammar.parse(each.of)
@@ -387,13 +429,34 @@ def _expanded(planned: Iterable[PlannedVariant]) -> list[_Variant]:
                 f"{each.label}: {each.of} stands for several variants; drop the label."
             )
         for variant in parsed:
-            own = dict(chain.from_iterable(map(_of_member, variant.members)))
-            label = each.label or str(variant)
-            _require_equal(label, own, each.settings)
-            found.append(
-                _Variant(label, variant.engine, each, {**own, **each.settings}, str(variant))
-            )
+            made = _Variant(each.label or str(variant), variant.engine, each, {}, str(variant))
+            brackets = _in_brackets(variant)
+            _take_files(made, variant, {**base, **brackets, **each.settings, **options})
+            own = {**made.of_files, **brackets}
+            _require_equal(made.label, own, each.settings)
+            made.own = {**own, **each.settings}
+            found.append(made)
     return found
+
+
+def _in_brackets(variant: grammar.Variant) -> dict[str, str]:
+    for member in variant.members:
+        if member.engine not in plugins.engine_names():
+            names = ", ".join(plugins.engine_names())
+            raise UsageError(f"There is no engine {member.engine!r}. Engines: {names}.")
+    return dict(chain.from_iterable(member.settings.items() for member in variant.members))
+
+
+def _take_files(made: _Variant, variant: grammar.Variant, others: Mapping[str, str]) -> None:
+    """Add the settings in the files of a variant's engines that hold for its workload."""
+    members = [member for member in variant.members if member.file]
+    made.has_file = bool(members)
+    workload = _load(made, others).workload if members else ""
+    for member in members:
+        own, skipped = for_workload(read_file(member.engine, member.file), workload)
+        _require_equal(made.label, made.of_files, own)
+        made.of_files |= own
+        made.skipped |= skipped
 
 
 def _require_equal(label: str, own: Mapping[str, str], others: Mapping[str, str]) -> None:
@@ -405,24 +468,6 @@ def _require_equal(label: str, own: Mapping[str, str], others: Mapping[str, str]
     for name, value in others.items():
         if own.get(name, value) != value:
             raise UsageError(f"{label} has {name}={own[name]} and {name}={value}. Leave one out.")
-
-
-def _of_member(member: grammar.Member) -> list[tuple[str, str]]:
-    """Return the settings of an engine of a variant: those of its file, then its own."""
-    if member.engine not in plugins.engine_names():
-        raise UsageError(
-            f"There is no engine {member.engine!r}. Engines: {', '.join(plugins.engine_names())}."
-        )
-    of_file: dict[str, str] = {}
-    if member.file:
-        folder = plugins.ENGINES / member.engine
-        file = folder / f"{member.file}.env"
-        if not file.is_file():
-            there = ", ".join(sorted(each.stem for each in folder.glob("[!.]*.env"))) or "none"
-            raise UsageError(f"{member.engine}@{member.file}: there is no {file}. There: {there}.")
-        config.refuse_unknown_in_files([file])
-        of_file = {name: value or "" for name, value in dotenv_values(file).items()}
-    return [*of_file.items(), *member.settings.items()]
 
 
 def _give_settings(
@@ -481,10 +526,10 @@ def _require_effective(variant: _Variant, settings: config.Settings) -> None:
     for name in variant.own:
         if name.lower() in of_others:
             raise UsageError(f"{variant.label}: {name} is a setting of another engine.")
-        if (of := applicability.workload_of(name)) not in ("", settings.workload):
+        if why := applicability.why_without_effect(name, settings.workload):
             raise UsageError(
-                f"{variant.label}: {name} has no effect: it is a setting of the workload {of}. Add"
-                f" --workload {of}, or choose another setting."
+                f"{variant.label}: {name} has no effect with the workload {settings.workload}:"
+                f" {why}. Choose another workload (--workload) or setting."
             )
 
 

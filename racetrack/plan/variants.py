@@ -1,8 +1,8 @@
 """Grammar of variants: `flink@tuned[FLINK_MINI_BATCH_MS=100|1000 ENGINE_CPUS=0,1]+pg`.
 
-`@` names a file of settings in the engine's folder, brackets contain settings, `|` separates the
-values of which each makes a variant of its own, and `+` joins engines that read one input. Quotes
-(`"…"` or `'…'`) take these signs and spaces literally.
+`@` names a file of settings in the engine's folder (`@default`: none), brackets contain settings,
+`|` separates the values of which each makes a variant of its own, and `+` joins engines that read
+one input. Quotes (`"…"` or `'…'`) take these signs and spaces literally.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from racetrack import plugins
 
 FORM = "write flink, flink@tuned, flink[SETTING=1|2 OTHER=3] or flink+pg; quote |, +, ] and spaces"
 MOST = 50
+DEFAULT = "default"  # the same as no file
 _MEMBER = re.compile(r"(?P<engine>[a-z][a-z0-9_]*)(@(?P<file>[a-z][a-z0-9_-]*))?(\[(?P<own>.*)\])?")
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN = re.compile(r"""[^\s|+\]\["']+""")
@@ -85,8 +86,9 @@ def _members(text: str) -> list[Member]:
         if len(set(values[name])) < len(values[name]):
             raise ValueError(f"{text!r} names a value of {name} twice")
     _require_few(text, math.prod(map(len, values.values())))
+    file = "" if parts["file"] in (None, DEFAULT) else parts["file"]
     return [
-        Member(parts["engine"], parts["file"] or "", dict(zip(values, chosen, strict=True)))
+        Member(parts["engine"], file, dict(zip(values, chosen, strict=True)))
         for chosen in itertools.product(*values.values())
     ]
 

@@ -176,7 +176,7 @@ def result_of(
         commands=_commands(settings, material),
         versions=first.versions,
         settings=settings,
-        guarantee=first.guarantee,
+        classes=first.classes,
         caveats=tuple(dict.fromkeys(_caveats(material.records.values()))),
         windows=tuple(map(_window, material.rows)),
         views=_views(material),

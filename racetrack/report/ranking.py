@@ -6,7 +6,7 @@ same pages.
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from os.path import relpath
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from racetrack import metrics
-from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates, ratios
+from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
@@ -22,6 +22,7 @@ from racetrack.report.chart_data import decimals
 from racetrack.report.html import environment, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_ratio
+from racetrack.results.classes import TITLES, differing
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult, slug_of_place
@@ -47,7 +48,8 @@ engines; [results/](../results/README.md) has them as data, with versions, setti
   memory are the engine's alone, without broker and view reader. Memory counts shared pages once and
   includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
 - A difference is claimed by [one rule](compare.md#when-engines-differ), for all questions of a
-  section together.
+  section together. Engines of different [classes](engines.md#classes) do different work. Who
+  computes views only when they are read is not ranked.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 OVERALL = (metrics.CAPACITY, metrics.BASE_CPU)
@@ -161,6 +163,7 @@ def ranking_page(found: Sequence[Standing]) -> str:
             for metric in RANKED
         },
         "default": metrics.VIEW_LAG_P99.key,
+        "classes": TITLES,
         "charts": {
             name: {
                 "title": of.title,
@@ -195,13 +198,14 @@ def _standing(of: Standing) -> dict[str, Any]:
         "workload": first.workload,
         "machine": _place(first)[1],
         "place": f"{first.machine}, {first.runtime}",
-        "answers": answers(of.rows, of.claims),
+        "answers": {choice: _answers_for(of, names) for choice, names in _choices(of).items()},
         "loads": [{"id": str(load), "per_s": load.per_s, "share": load.share} for load in of.loads],
         "results": [
             {
                 "name": name_of(result),
                 "path": result.file_name,
                 **json.loads(result.model_copy(update={"windows": ()}).as_text()),
+                "classes": result.classes_of_run,
             }
             for result in of.results
         ],
@@ -216,17 +220,41 @@ def _standing(of: Standing) -> dict[str, Any]:
     }
 
 
+def _choices(of: Standing) -> dict[str, tuple[str, ...]]:
+    """Return the names of all results, by "", and of those of each class, by a text such as
+    `where results live: served`, for all classes in which they differ."""
+    classes = {name_of(result): result.classes_of_run for result in of.results}
+    found: dict[str, tuple[str, ...]] = {"": tuple(classes)}
+    for key, title in TITLES.items():
+        values = dict.fromkeys(own[key] for own in classes.values() if key in own)
+        for value in values if len(values) > 1 else ():
+            names = (name for name, own in classes.items() if own.get(key) == value)
+            found[f"{title}: {value}"] = tuple(names)
+    return found
+
+
+def _answers_for(of: Standing, names: Collection[str]) -> list[str]:
+    """Return the answers about some of the results, from the claims about all."""
+    rows = [row for row in of.rows if row.variant in names]
+    made = [claim.among(names) for claim in of.claims]
+    return answers(rows, [claim for claim in made if len(claim.order) > 1])
+
+
 def _ranking(of: Standing, metric: Metric, load: Load | None) -> list[dict[str, Any]]:
-    """Return the results that have a figure at a load, the best first and those that did not hold
-    the load last, each with the text of its ratio to the best."""
+    """Return the results that have a figure at a load, the best first, then those that did not hold
+    the load, and those that are not ranked; each with the texts of its ratios to the others."""
     held = {row.variant for row in of.rows if row.load == load and (load is None or row.held)}
     known = {
         name: estimate
         for name, key, at in of.estimates
         if (key, at) == (metric.key, load) and (estimate := of.estimates[name, key, at])
     }
-    sign = -1 if metric.better == "more" else 1
-    order = sorted(known, key=lambda name: (name not in held, sign * known[name].mean, name))
+    sign, ranked = -1 if metric.better == "more" else 1, of.samples.ranked
+    order = sorted(
+        known,
+        key=lambda name: (name not in ranked, name not in held, sign * known[name].mean, name),
+    )
+    comparable = [name for name in order if name in ranked and name in held]
     made = []
     for name in order:
         estimate = known[name]
@@ -238,23 +266,26 @@ def _ranking(of: Standing, metric: Metric, load: Load | None) -> list[dict[str, 
                 "high": estimate.high,
                 "n": estimate.n,
                 "text": format_estimate(metric, estimate),
-                "factor": _factor(of, metric, load, name, order[0]) if name in held else "",
+                "factors": {
+                    to: _factor(of, metric, load, name, to)
+                    for to in (comparable if name in comparable else ())
+                    if to != name
+                },
                 "held": name in held,
+                "ranked": name in ranked,
                 "verdicts": of.verdicts(name, load) if load else {},
             }
         )
     return made
 
 
-def _factor(of: Standing, metric: Metric, load: Load | None, name: str, best: str) -> str:
-    """Return the ratio of a result to the best, and whether the difference is claimed."""
-    if name == best:
-        return "best"
+def _factor(of: Standing, metric: Metric, load: Load | None, name: str, to: str) -> str:
+    """Return the ratio of a result to another, and whether the difference is claimed."""
     claim = next((one for one in of.claims if (one.metric, one.load) == (metric, load)), None)
-    pair = claim.pairs.get((name, best)) if claim else None
+    pair = claim.pairs.get((name, to)) if claim else None
     if pair:
         return f"{format_ratio(pair.ratio)} ×{'' if pair.claimed else f', {pair.why_not}'}"
-    unclaimed = ratios(of.samples, best).get((name, metric.key, load))
+    unclaimed = of.samples.pair((name, metric.key, load), to)
     return f"{format_ratio(unclaimed.ratio)} ×, not claimed" if unclaimed else "no ratio"
 
 
@@ -295,21 +326,25 @@ def _shared_loads(of: Standing) -> list[Load]:
 
 
 def _overall(of: Standing, root: str) -> str:
-    columns = ("engine", "version", *map(_heading, OVERALL), "answers", "promised after a kill")
+    columns = ("engine", "version", *map(_heading, OVERALL), "answers", "class")
     capacity = {
         name_of(one): of.estimates.get((name_of(one), metrics.CAPACITY.key, None))
         for one in of.results
     }
     best_first = sorted(
-        of.results, key=lambda one: -(known.mean if (known := capacity[name_of(one)]) else 0)
+        of.results,
+        key=lambda one: (
+            name_of(one) not in of.samples.ranked,
+            -(known.mean if (known := capacity[name_of(one)]) else 0),
+        ),
     )
     rows = [
         (
-            f"[{name_of(one)}]({root}/{one.file_name})",
+            f"[{name_of(one)}]({root}/{one.file_name}){_mark(of, name_of(one))}",
             one.version,
             *(_cell(of, one, metric, None) for metric in OVERALL),
             _answers(one),
-            one.guarantee,
+            _class(of, one),
         )
         for one in best_first
     ]
@@ -327,13 +362,23 @@ def _at_load(of: Standing, load: Load) -> str:
     by_name = {name_of(one): one for one in of.results}
     rows = [
         (
-            name,
+            f"{name}{_mark(of, name)}",
             *(_cell(of, by_name[name], metric, load) for metric in keys),
             _verdicts(of.verdicts(name, load)),
         )
         for name in order
     ]
     return f"\nAt {load}:\n\n{markdown_table(columns, rows)}"
+
+
+def _class(of: Standing, result: EngineResult) -> str:
+    """Return the classes of a result in which results differ; all if they do not."""
+    keys = differing(of.samples.classes.values()) or TITLES
+    return "; ".join(filter(None, map(result.classes_of_run.get, keys)))
+
+
+def _mark(of: Standing, name: str) -> str:
+    return "" if name in of.samples.ranked else " (not ranked)"
 
 
 def _names(of: Standing) -> list[str]:

@@ -34,6 +34,7 @@ from racetrack.metrics import (
     metric_of,
     significant,
 )
+from racetrack.results.classes import TITLES, WORK, differing, ranked
 
 WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 MOST_PLACES = 3
@@ -122,7 +123,7 @@ def section(
     made = claims(samples, baseline=baseline)
     known = estimates(samples)
     variants = samples.variants
-    grids = [_at_rates(rows, known, variants), _overall(known, variants)]
+    grids = [_at_rates(rows, known, variants), _overall(known, variants), _classes(samples)]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
     exceptions = [*_remarks(rows), *_failures(rows)]
@@ -137,8 +138,12 @@ def section(
 
 
 def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
-    """Return a sentence for each question, and one for each variant that did not hold a load."""
-    return [*map(sentence, made), *_not_held(rows)]
+    """Return a sentence for each question, one on the classes that differ, and one for each variant
+    that did not hold a load or is not ranked."""
+    across = dict.fromkeys(title for claim in made for title in claim.across)
+    classes = f"These answers compare different classes: {', '.join(across)}."
+    mixed = [classes] if across else []
+    return [*map(sentence, made), *mixed, *_not_held(rows), *_not_ranked(rows)]
 
 
 def sentence(claim: Claim) -> str:
@@ -180,6 +185,15 @@ def _not_held(rows: Sequence[Row]) -> Iterator[str]:
         missed = dict.fromkeys(str(row.load) for row in ok if not row.held and row.load.per_s)  # type: ignore[union-attr]
         if missed:
             yield f"`{variant}` did not hold {' and '.join(missed)}."
+
+
+def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:
+    classes = {row.variant: row.classes for row in rows if row.outcome == "ok"}
+    for variant in sorted(classes.keys() - ranked(classes)):
+        yield (
+            f"`{variant}` is not ranked: its views are computed {classes[variant][WORK]}, so its"
+            " figures omit the work on views that nobody read."
+        )
 
 
 def _value(claim: Claim, name: str) -> str:
@@ -282,6 +296,18 @@ def _overall(known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
     return Grid("Whole runs", heading, tuple(rows) if columns else (), 1, "", tuple(columns))
 
 
+def _classes(samples: Samples) -> Grid:
+    """Return a grid with the classes of each variant, if these differ."""
+    keys = [key for key in TITLES if any(key in of for of in samples.classes.values())]
+    rows = [
+        (variant, *(samples.classes[variant].get(key, "") for key in keys))
+        for variant in samples.variants
+    ]
+    heading = ("engine", *(TITLES[key] for key in keys))
+    is_mixed = bool(differing(samples.classes.values()))
+    return Grid("Classes", heading, tuple(rows) if is_mixed else (), len(heading))
+
+
 def _ratios(samples: Samples, variants: Sequence[str], made: Sequence[Claim], to: str) -> Grid:
     """Return a grid with the ratios of all variants to one, for each figure that decides a
     question."""
@@ -380,6 +406,7 @@ def as_claims(section: Section) -> list[dict[str, Any]]:
             "load": str(claim.load) if claim.load else None,
             "order": claim.order,
             "leaders": claim.leaders,
+            "classes_differ": claim.across,
             "pairs": [
                 {
                     "of": pair.of,

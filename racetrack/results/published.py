@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from racetrack.results.base import InfinityAsNull, Scalar, StrictModel
+from racetrack.results.classes import Classes, ClassesOfRun, classes_of_run
 from racetrack.results.run import Machine, SchemaWithoutTitles
 
 # Size limit of a file, so that files in the repository can be read and reviewed.
@@ -102,7 +103,7 @@ class RawData(StrictModel):
 class EngineResult(StrictModel):
     """Results of one version of an engine on one machine, for one workload."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     kind: Literal["result"] = "result"
     workload: str = Field(description="Name of the workload.")
     engine: str = Field(description="Name of the engine on the command line.")
@@ -118,9 +119,8 @@ class EngineResult(StrictModel):
     settings: dict[str, Scalar] = Field(
         description="Settings that differ from the defaults in `.env`, in lower case."
     )
-    guarantee: str = Field(
-        description="Delivery guarantee: how often an event is counted if the engine is killed and"
-        " restarted; empty: unknown."
+    classes: Classes = Field(
+        default_factory=Classes, description="Classes of the engine with these settings."
     )
     caveats: tuple[str, ...] = Field(description="Warnings for comparisons with other engines.")
     windows: tuple[WindowResult, ...] = Field(
@@ -132,6 +132,13 @@ class EngineResult(StrictModel):
         default=(), description="Runs and searches that were left out, each with the reason."
     )
     raw: RawData
+
+    @property
+    def classes_of_run(self) -> ClassesOfRun:
+        """The known classes, with the number of views."""
+        of = self.views.of_workload
+        there = None if of is None else of - len(self.views.absent)
+        return classes_of_run(self.classes.model_dump(), there, of)
 
     @property
     def file_name(self) -> str:

@@ -15,10 +15,11 @@ from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from racetrack.results.base import InfinityAsNull, Scalar, StrictModel, Utc
+from racetrack.results.classes import Classes
 from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
-SCHEMA_VERSION: Literal[4] = 4
+SCHEMA_VERSION: Literal[5] = 5
 VOID = "Void: "
 THROTTLED = f"{VOID}the CPU quota"
 
@@ -344,7 +345,7 @@ class RunRecord(StrictModel):
     """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
     to date. Within a schema version, keys are only added."""
 
-    schema_version: Literal[4] = Field(
+    schema_version: Literal[5] = Field(
         description="Increases when a key is removed or changes its meaning."
     )
     run_id: str = Field(description="UUID, the same in copies of the folder.")
@@ -384,10 +385,9 @@ class RunRecord(StrictModel):
         default=(),
         description="Caveats of the engine for comparisons with other engines.",
     )
-    guarantee: str = Field(
-        default="",
-        description="Delivery guarantee: how often an event is counted if the engine is killed and"
-        " restarted, such as `exactly once`; empty: unknown.",
+    classes: Classes = Field(
+        default_factory=Classes,
+        description="Classes of the engine with these settings, for comparisons.",
     )
     workload_views: int | None = Field(
         default=None,

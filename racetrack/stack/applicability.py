@@ -68,6 +68,8 @@ class Applicability:
     # them for several runtimes at once, so a run must not refuse to start because one of them has
     # no effect.
     affects: Mapping[str, str] = field(default_factory=dict)
+    # Setting → the workloads with which it has an effect, if these are not all.
+    workloads: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Settings that contain versions of public container images.
     image_versions: Collection[str] = ()
 
@@ -157,6 +159,15 @@ def workload_of(setting: str) -> str:
     modules = plugins.of_all_workloads("settings").items()
     found = (name for name, module in modules if setting.lower() in own_names(module))
     return next(found, "")
+
+
+def why_without_effect(setting: str, workload: str) -> str:
+    """Return the reason why a setting has no effect with a workload; "" if it has an effect."""
+    if (of := workload_of(setting)) not in ("", workload):
+        return f"it is a setting of the workload {of}"
+    limited = (each.workloads[setting] for each in _all() if setting in each.workloads)
+    having = next(limited, (workload,))
+    return "" if workload in having else f"it has an effect with {', '.join(having)} only"
 
 
 def why_ignored(setting: str, runtime: str, *, airgap: bool) -> str:

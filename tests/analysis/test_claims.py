@@ -323,3 +323,44 @@ def test_a_load_that_was_not_held_in_one_run_is_not_compared_by_the_lag_of_the_o
     stopped = replace(rows[-1], values={"cpu_s_per_million": 80.0})
     assert ratios(rows, "a") and {each.load for each in claims(rows)} == {Load(12_000)}
     assert not ratios([*rows[:-1], stopped], "a") and not claims([*rows[:-1], stopped])
+
+
+def of_class(rows: list[Row], **classes: str) -> list[Row]:
+    return [replace(each, classes=classes) for each in rows]
+
+
+def test_who_computes_when_read_makes_no_claim_and_limits_no_load() -> None:
+    rng = default_rng(5)
+    early = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"lag_p99_ms": 1.5})]
+    late = rows_of(rng, "late", {"lag_p99_ms": 0.1, "capacity_per_s": 9.0})
+    late = [each for each in late if each.load in (None, Load(RATES[0]))]
+    rows = [*of_class(late, work="when read"), *of_class(early, work="as events arrive")]
+    alone = {(each.metric.key, each.load): each for each in claims(early)}
+    made = claims(rows)
+    assert {(each.metric.key, each.load): each.order for each in made} == {
+        at: each.order for at, each in alone.items()
+    }
+    assert not any("late" in pair for each in made for pair in each.pairs)
+    assert ("late", CAPACITY.key, None) in estimates(rows)
+
+
+def test_variants_that_all_compute_when_read_are_compared() -> None:
+    rng = default_rng(6)
+    rows = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"lag_p99_ms": 1.5})]
+    made = claim(of_class(rows, work="when read"), LAG_P99)
+    assert made.is_decided and made.across == ()
+
+
+def test_a_claim_names_the_classes_that_differ_and_can_be_made_among_some() -> None:
+    rng = default_rng(7)
+    times = {"one": 1.0, "two": 1.5, "three": 2.0}
+    rows: list[Row] = []
+    for name, results in zip(times, ("served", "published to Kafka", "served"), strict=True):
+        rows += of_class(rows_of(rng, name, {"lag_p99_ms": times[name]}), results=results)
+    made = claim(rows, LAG_P99)
+    assert made.order == ("one", "two", "three") and len(made.across) == 1
+    some = made.among(("two", "three"))
+    assert (some.order, some.leaders) == (("two", "three"), ("two",))
+    assert some.pairs["three", "two"] == made.pairs["three", "two"]
+    assert made.among(("one", "three")).across == ()
+    assert made.among(()).order == made.among(()).leaders == ()

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
         f"{START_MS + 40000},steadyd,11.00,6.25,12.000000\n"
     )
     run = {
-        "schema_version": 4,
+        "schema_version": 5,
         "run_id": "6f1c2a34-0000-4000-8000-000000000001",
         "engine_services": ["steadyd"],
         "tag": "steady_4000",

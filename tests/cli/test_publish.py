@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from click.testing import CliRunner, Result
 
-from racetrack import cli, config, engines
+from racetrack import cli, engines
 from tests.records import merged, run_json
 from tests.some_engines import EXAMPLE
 
@@ -60,28 +59,3 @@ def test_a_run_that_failed_is_nothing_to_publish(tmp_path: Path, a_run: Path) ->
 def test_every_engine_that_has_a_script_has_a_version() -> None:
     for engine in engines.all_engines():
         assert engine.version_part or not engine.script_ending, engine.name
-
-
-def test_guarantees_are_those_of_the_docs() -> None:
-    text = (config.REPO / "docs" / "faults.md").read_text()
-    defaults = config.defaults()
-    known = {
-        of.name: guarantee for of in engines.all_engines() if (guarantee := of.guarantee(defaults))
-    }
-    assert len(known) >= 7
-    for name, guarantee in known.items():
-        assert f"| `{name}` | {guarantee} |" in text
-
-
-def test_a_guarantee_follows_its_setting() -> None:
-    choices = {
-        name: get_args(field.annotation)
-        for name, field in config.every_setting().items()
-        if name.endswith("_guarantee")
-    }
-    assert choices
-    for name, values in choices.items():
-        engine = engines.find_engine(name.removesuffix("_guarantee"))
-        for value in values:
-            guarantee = engine.guarantee(config.load({name.upper(): value}))
-            assert value.startswith(guarantee.replace(" ", "_")), name

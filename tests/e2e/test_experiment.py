@@ -129,7 +129,7 @@ def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
 
 def test_run_json_reports_what_ran_where_and_when(folder: Path) -> None:
     run = read_run(folder)
-    assert (run["schema_version"], run["tag"]) == (4, folder.name)
+    assert (run["schema_version"], run["tag"]) == (5, folder.name)
     assert (run["engine"], run["runtime"]) == (EXAMPLE, "native")
     assert run["machine"]["cores"] > 0
     parts = {"racetrack", "python", *OWN, "kafka", "mysql", "debezium"}

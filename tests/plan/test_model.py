@@ -25,6 +25,7 @@ def resolved(text: str, *names: str, **options: object) -> ResolvedPlan:
     [
         ("dh", ["dh"]),
         ("dh@tuned", ["dh@tuned"]),
+        ("dh@default[A=1]", ["dh[A=1]"]),
         ("flink[A=1|2 B=x]", ["flink[A=1 B=x]", "flink[A=2 B=x]"]),
         ("flink[A=1|2]+pg", ["flink[A=1]+pg", "flink[A=2]+pg"]),
         ("dh[CPUS=0,1]", ["dh[CPUS=0,1]"]),
@@ -225,22 +226,3 @@ def test_the_environment_gives_a_fixed_plan_only_its_place() -> None:
     given = {"NOISE_GATE": "false", "KAFKA_PORT": "2", "LOADGEN_SEED": "2"}
     (cell,) = resolve(plan, "my.toml", environment=given).cells
     assert cell.settings == {"LOADGEN_SEED": "1"}
-
-
-def test_a_file_of_settings_of_an_engine_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from racetrack import plugins
-
-    folder = plugins.ENGINES / FIRST
-    for file in folder.iterdir():
-        (tmp_path / FIRST).mkdir(exist_ok=True)
-        (tmp_path / FIRST / file.name).symlink_to(file)
-    for other in plugins.ENGINES.iterdir():
-        if other.name != FIRST:
-            (tmp_path / other.name).symlink_to(other)
-    (tmp_path / FIRST / "tuned.env").write_text("# why\nLOADGEN_SEED=7\nENGINE_REPLICAS=2\n")
-    monkeypatch.setattr(plugins, "ENGINES", tmp_path)
-    (cell,) = resolved(LOADED, f"{FIRST}@tuned[ENGINE_REPLICAS=1]").cells
-    assert cell.variant == f"{FIRST}@tuned[ENGINE_REPLICAS=1]"
-    assert cell.settings == {"LOADGEN_SEED": "7", "ENGINE_REPLICAS": "1"}

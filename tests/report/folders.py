@@ -17,6 +17,7 @@ from racetrack.plan.model import Window as WindowPhase
 from racetrack.plan.resolve import Cell, ResolvedPlan
 from racetrack.probes.noise import COLUMNS
 from racetrack.results import folder as runfolder
+from racetrack.results.classes import Classes
 from racetrack.results.experiment import ExperimentRecord, ExperimentRun, write_experiment
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import (
@@ -45,6 +46,15 @@ SERVICE = {"steady": "steadyd", "swift": "swiftd"}
 
 
 READS_PER_S = 2
+SERVED = Classes(
+    results="served",
+    after_a_kill="reads all input again",
+    work="as events arrive",
+    views="declarative",
+    changes="follows changes",
+)
+PUBLISHED = SERVED.model_copy(update={"results": "published to Kafka", "after_a_kill": "resumes"})
+WHEN_READ = SERVED.model_copy(update={"work": "when read"})
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,7 @@ class RunSpec:
     view_leak: float = 0.0
     read_ms: float | None = None  # duration of answers; None: no reads
     caveats: tuple[str, ...] = ()
+    classes: Classes = SERVED
     absent: tuple[str, ...] = ()  # the views that the engine can't express
     verified: dict[str, Any] | None = None  # a verification's result, if any
     settings: dict[str, str] = field(default_factory=dict)
@@ -265,6 +276,7 @@ class NamedEngine:
     name: str
     own_caveats: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    own_classes: Classes = SERVED
     summary_after_ms: int = 0
     script_ending: str = ".sql"
 
@@ -279,8 +291,8 @@ class NamedEngine:
     def caveats(self, settings: Settings) -> list[str]:
         return list(self.own_caveats)
 
-    def guarantee(self, settings: Settings) -> str:
-        return "exactly once"
+    def classes(self, settings: Settings) -> Classes:
+        return self.own_classes
 
     def absent_views(self, settings: Settings) -> tuple[str, ...]:
         return self.absent
@@ -342,7 +354,7 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
     Experiment(
         arguments,
-        cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent)),
+        cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent, spec.classes)),
         cast(Stack, stack),
         folder,
         Screen(Console(quiet=True)),

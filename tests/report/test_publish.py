@@ -1,9 +1,10 @@
 """Tests of results data from run folders: figures are those of the runs; unrelated runs are
 refused."""
 
-import hashlib
 import json
 import math
+import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.records import verified
 from tests.report.folders import (
     ABSENT,
     RIGHT,
+    SERVED,
     WRONG,
     PlannedRun,
     RunSpec,
@@ -144,7 +146,7 @@ def test_verified_and_absent_views_are_named(result: dict[str, Any]) -> None:
     assert views["runs"] == 4
     assert set(views["right"]) == {"users", "items"}
     assert (views["wrong"], views["absent"]) == ([], ["hvu_test"])
-    assert result["guarantee"] == "exactly once"
+    assert result["classes"] == SERVED.model_dump()
 
 
 def test_a_view_that_was_wrong_once_is_wrong(tmp_path: Path) -> None:
@@ -155,18 +157,18 @@ def test_a_view_that_was_wrong_once_is_wrong(tmp_path: Path) -> None:
     assert result["views"]["wrong"] == ["users"] and result["views"]["right"] == []
 
 
-def test_the_hash_is_that_of_the_shells_sha256sum(logs: Path, result: dict[str, Any]) -> None:
-    names = sorted(
-        f"{path.parent.name}/{path.name}"
-        for folder in result["raw"]["folders"]
-        for path in (logs / folder).iterdir()
-        if path.suffix == ".csv"
-        or path.name in ("run.json", "experiment.json", "top_samples.log")
-        or path.name.endswith("_sample_dt.log")
+@pytest.mark.skipif(not shutil.which("jq"), reason="no jq on PATH (Debian: apt-get install jq)")
+def test_the_readme_prints_the_hash_of_the_raw_files(
+    logs: Path, made: tuple[Path, Path], result: dict[str, Any], tmp_path: Path
+) -> None:
+    readme = (REPO / "results" / "README.md").read_text()
+    (block,) = [of for of in re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) if "sha256sum" in of]
+    commands = re.sub(r"^result=.*$", f"result={made[1]}", block, flags=re.MULTILINE)
+    (tmp_path / "logs").symlink_to(logs)
+    printed = subprocess.run(
+        ["sh", "-c", commands], cwd=tmp_path, capture_output=True, check=True, text=True
     )
-    listed = subprocess.run(["sha256sum", *names], cwd=logs, capture_output=True, check=True)
-    assert result["raw"]["sha256"] == hashlib.sha256(listed.stdout).hexdigest()
-    assert result["raw"]["files"] == len(names)
+    assert printed.stdout.split()[0] == result["raw"]["sha256"]
 
 
 def test_commands_repeat_runs_and_searches_with_their_settings(

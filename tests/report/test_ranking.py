@@ -15,11 +15,20 @@ import pytest
 from racetrack.config import REPO
 from racetrack.report.publish import EngineName, publish
 from racetrack.report.ranking import ranking_page, read_results, results_page, standings
+from racetrack.results.classes import Classes
 from racetrack.results.published import EngineResult
 from tests.live.driven import chromium
 from tests.records import verified
 from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
-from tests.report.folders import RIGHT, RunSpec, run, search
+from tests.report.folders import (
+    PUBLISHED,
+    RIGHT,
+    SERVED,
+    WHEN_READ,
+    RunSpec,
+    run,
+    search,
+)
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -183,11 +192,13 @@ def test_it_ranks_and_shows_how_sure_that_is(page: str, tmp_path: Path) -> None:
     swift, steady = found["first"]
     assert swift[0].startswith("Swift <b>&") and steady[0].startswith("Steady Stream")
     assert re.search(r"^[\d,]+ ± \S+ ms [\d,]+ to [\d,]+$", swift[1])
-    assert (swift[2], swift[3], swift[5], swift[6]) == ("best", "not checked", "exactly once", "3")
+    assert (swift[2], swift[3], swift[6]) == ("best", "not checked", "3")
+    assert swift[5].startswith("served; reads all input again; as events arrive")
     assert re.fullmatch(r"[1-9][\d.]+ \([\d.]+ to [\d.]+\) ×", steady[2])
     assert steady[3] == "✓ 2 verified"
     (standing,) = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["standings"]
-    assert found["answers"][: len(standing["answers"])] == standing["answers"]
+    answers = standing["answers"][""]
+    assert found["answers"][: len(answers)] == answers
     assert any(
         line.startswith("`Swift <b>&` is the freshest at 4,000/s") for line in found["answers"]
     )
@@ -212,6 +223,83 @@ def test_charts_have_tables_and_values_under_the_pointer(wide: dict[str, Any]) -
     for chart in wide["charts"]:
         assert "table" in chart["label"] and chart["cells"] > 3 and chart["width"] > 300
     assert sum(bool(re.search(r"\d", value)) for value in wide["legend"]) > 4
+
+
+# Chooses each class in turn, and reads the rows and the answers.
+BY_CLASS = """async (page, view) => {
+  const text = (of) => [...page.querySelectorAll(of)].map((one) => one.textContent.trim());
+  const select = page.getElementById("class"), found = {};
+  for (const option of [...select.options].map((one) => one.value)) {
+    select.value = option;
+    select.dispatchEvent(new view.Event("change"));
+    found[option] = { answers: text("#answers li"), hash: view.location.hash,
+      rows: [...page.querySelectorAll("#ranking tbody tr:not(.record)")].map((row) =>
+        [...row.children].map((cell) => cell.textContent.trim())) };
+  }
+  return found;
+}"""
+SERVED_ONLY = "where results live: served"
+
+
+def with_classes(root: Path, tmp_path: Path, of: Mapping[str, Classes]) -> str:
+    """Return the page of results with these classes."""
+    return changed(
+        root, tmp_path, {name: {"classes": own.model_dump()} for name, own in of.items()}
+    )
+
+
+def test_a_class_can_be_chosen_and_answers_name_those_that_differ(
+    root: Path, tmp_path: Path
+) -> None:
+    page = with_classes(root, tmp_path, {"steady": SERVED, "swift": PUBLISHED})
+    found = look(page, BY_CLASS, tmp_path, 1200).result
+    of_kill = [f"after a kill: {of.after_a_kill}" for of in (SERVED, PUBLISHED)]
+    assert [*found] == ["", SERVED_ONLY, "where results live: published to Kafka", *of_kill]
+    mixed = [line for line in found[""]["answers"] if "different classes" in line]
+    assert mixed and "where results live" in mixed[0] and "how views" not in mixed[0]
+    assert [row[5] for row in found[""]["rows"]] == [
+        "published to Kafka; resumes; as events arrive; declarative; follows changes",
+        "served; reads all input again; as events arrive; declarative; follows changes",
+    ]
+    (row,) = found[SERVED_ONLY]["rows"]
+    assert row[0].startswith("Steady") and row[2] == "best"
+    assert not any("`Swift <b>&`" in line for line in found[SERVED_ONLY]["answers"])
+    assert "class=where+results+live" in found[SERVED_ONLY]["hash"]
+
+
+def test_equal_classes_need_no_word(page: str, tmp_path: Path) -> None:
+    found = look(page, BY_CLASS, tmp_path, 1200).result
+    assert [*found] == [""]
+    assert not any("different classes" in line for line in found[""]["answers"])
+
+
+def test_who_computes_when_read_is_below_and_not_ranked(root: Path, tmp_path: Path) -> None:
+    page = with_classes(root, tmp_path, {"steady": SERVED, "swift": WHEN_READ})
+    found = look(page, BY_CLASS, tmp_path, 1200).result[""]
+    steady, swift = found["rows"]  # though swift is fresher
+    assert steady[0].startswith("Steady") and steady[2] == "best"
+    assert swift[2] == "not ranked: computes when read" and "ms" in swift[1]
+    assert not any("is the freshest" in line for line in found["answers"])
+    assert any(line.startswith("`Swift <b>&` is not ranked") for line in found["answers"])
+    text = results_page(standings(read_results(tmp_path / "results")), "results")
+    assert "| Swift <b>& (not ranked) |" in text and "| Steady Stream |" in text
+
+
+def test_missing_views_are_a_class(root: Path, tmp_path: Path) -> None:
+    views = {"runs": 0, "of_workload": 17, "right": [], "wrong": [], "absent": ["hvu_test"]}
+    whole = {**views, "absent": []}
+    page = changed(root, tmp_path, {"steady": {"views": whole}, "swift": {"views": views}})
+    found = look(page, BY_CLASS, tmp_path, 1200).result
+    assert {"number of views: all views", "number of views: 16 of 17 views"} <= {*found}
+    assert found[""]["rows"][0][5].endswith("16 of 17 views")
+
+
+def test_every_caveat_is_shown(root: Path, tmp_path: Path) -> None:
+    caveats = {"caveats": ["The first.", "The second."]}
+    page = changed(root, tmp_path, {"steady": caveats, "swift": {"caveats": ["The second."]}})
+    answers = look(page, BY_CLASS, tmp_path, 1200).result[""]["answers"]
+    assert "Steady Stream: The first." in answers
+    assert "Steady Stream and Swift <b>&: The second." in answers
 
 
 def test_a_disturbed_result_is_marked(root: Path, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from racetrack.engines.dh.inputs import addresses, given_to_scripts
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -76,9 +77,15 @@ class Deephaven(Engine):
                 " such as racetrack_1."
             )
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return "exactly once": a restarted Deephaven is empty, and reads all input again."""
-        return "exactly once"
+    def classes(self, settings: Settings) -> Classes:  # noqa: ARG002
+        """Return that tables are kept in memory: a restarted Deephaven is empty."""
+        return Classes(
+            results="served",
+            after_a_kill="reads all input again",
+            work="as events arrive",
+            views="declarative",
+            changes="follows changes",
+        )
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
         """Return Debezium if the script itself waits for the schemas of Debezium's topics;

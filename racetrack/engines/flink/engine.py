@@ -16,6 +16,7 @@ from racetrack.engines.flink.job import JobElsewhere, JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
 
 RUNNING_WITHIN_S = 60.0
@@ -100,10 +101,19 @@ class Flink(UpsertEngine):
         mini-batches."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return "exactly once": a restarted Flink resumes from a checkpoint, or reads all
-        input."""
-        return "exactly once"
+    def classes(self, settings: Settings) -> Classes:
+        """Return that a job resumes from its last checkpoint if it makes any, which pods can't. The
+        configuration of a Flink elsewhere is unknown."""
+        checkpoints = FlinkSettings.of(settings).flink_checkpoint_ms
+        resumes = bool(checkpoints) and settings.runtime != "kubernetes"
+        after_a_kill: AfterAKill = "resumes" if resumes else "reads all input again"
+        return Classes(
+            results="published to Kafka",
+            after_a_kill="" if self.runs_elsewhere(settings) else after_a_kill,
+            work="as events arrive",
+            views="declarative",
+            changes="follows changes",
+        )
 
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with Flink's defaults."""

@@ -7,6 +7,7 @@ from racetrack.engines.kstreams.settings import EXACTLY_ONCE, KafkaStreamsSettin
 from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.errors import UsageError
+from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
 
 ON_TRANSACTIONS = (
@@ -67,10 +68,17 @@ class KafkaStreams(UpsertEngine):
         second, and views show a step only after some commits."""
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
-    def guarantee(self, settings: Settings) -> str:
-        """Return the delivery guarantee that is set by KSTREAMS_GUARANTEE."""
-        is_exact = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
-        return "exactly once" if is_exact else "at least once"
+    def classes(self, settings: Settings) -> Classes:
+        """Return what survives a kill by KSTREAMS_AFTER_A_KILL, KSTREAMS_CHANGELOG and
+        KSTREAMS_GUARANTEE."""
+        return Classes(
+            results="published to Kafka",
+            after_a_kill=_after_a_kill(KafkaStreamsSettings.of(settings)),
+            work="as events arrive",
+            views="programmed",
+            # An event is counted for the campaign that its ad had when it arrived.
+            changes="ignores changes" if settings.workload == "ads" else "follows changes",
+        )
 
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with the defaults, or harder to
@@ -80,6 +88,17 @@ class KafkaStreams(UpsertEngine):
             *([ON_TRANSACTIONS] if own.kstreams_guarantee == EXACTLY_ONCE else []),
             *([ON_CHANGELOGS] if own.kstreams_changelog == "off" else []),
         ]
+
+
+def _after_a_kill(own: KafkaStreamsSettings) -> AfterAKill:
+    if own.kstreams_after_a_kill == "anew":
+        return "reads all input again"
+    if own.kstreams_changelog == "off":
+        # RocksDB writes no log of its own here, so what it had in memory is gone.
+        return "resumes, loses some events"
+    if own.kstreams_guarantee == EXACTLY_ONCE:
+        return "resumes"
+    return "resumes, counts some events twice"
 
 
 ENGINE = KafkaStreams()

@@ -26,6 +26,7 @@ from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, SetupError, UsageError
+from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -149,6 +150,15 @@ class Materialize(SqlEngine):
         """Return the versions that Materialize reports."""
         ((version,),) = self.demo(stack.settings).execute(VERSION)
         return {"materialize": str(version)}
+
+    def classes(self, settings: Settings) -> Classes:  # noqa: ARG002
+        """Return the classes; what survives a kill was never tried."""
+        return Classes(
+            results="served",
+            work="as events arrive",
+            views="declarative",
+            changes="follows changes",
+        )
 
     def caveats(self, settings: Settings) -> list[str]:
         """Return warnings about how this Materialize was run."""

@@ -21,6 +21,8 @@ from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.results.classes import Classes
+from racetrack.stack.applicability import why_without_effect
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
@@ -28,8 +30,6 @@ ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # how often to check `stop`; notifications are read as they arrive
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM {view}"
-
-TRIGGERS = "\\if :triggers"  # marks a script that supports POSTGRES_TRIGGERS
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
 NOTHING_READ = f"{COMPUTED}, and no view was read during the measurement."
@@ -77,19 +77,28 @@ class PostgreSQL(SqlEngine):
         return Server.at(where, "POSTGRES_PORT")
 
     def check(self, stack: Stack) -> None:
-        """Check that the script supports POSTGRES_TRIGGERS if that is set."""
-        script = self.script(stack.settings)
-        if (
-            PostgresSettings.of(stack.settings).postgres_triggers
-            and TRIGGERS not in script.read_text()
-        ):
-            raise UsageError(
-                f"POSTGRES_TRIGGERS has no effect: scripts/{script.name} has none. Unset it."
-            )
+        """Check that POSTGRES_TRIGGERS has an effect if it is set.
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return "exactly once": a restarted PostgreSQL is empty, and all input is read again."""
-        return "exactly once"
+        Raises:
+            UsageError: it has none.
+        """
+        if PostgresSettings.of(stack.settings).postgres_triggers and (
+            why := why_without_effect("POSTGRES_TRIGGERS", stack.settings.workload)
+        ):
+            raise UsageError(f"POSTGRES_TRIGGERS has no effect: {why}. Unset it.")
+
+    def classes(self, settings: Settings) -> Classes:
+        """Return that plain views are computed when they are read, even if triggers count the
+        pageviews of items. The stack starts PostgreSQL with an empty database; elsewhere, tables
+        and positions in the topics remain."""
+        counts = PostgresSettings.of(settings).postgres_triggers
+        return Classes(
+            results="served",
+            after_a_kill="resumes" if self.runs_elsewhere(settings) else "reads all input again",
+            work="partly when read" if counts else "when read",
+            views="declarative",
+            changes="follows changes",
+        )
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql. The consumer starts when the script is committed."""

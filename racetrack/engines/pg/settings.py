@@ -42,5 +42,6 @@ APPLICABILITY = Applicability(
         Ignored(("POSTGRES_URL",), NOT_NATIVE, NATIVE_ONLY),
     ),
     affects={"POSTGRES_TMPFS": "postgres", "POSTGRES_URL": "pgfeed"},
+    workloads={"POSTGRES_TRIGGERS": ("shop",)},  # ads.pg.sql has no triggers
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

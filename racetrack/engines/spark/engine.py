@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.spark.elsewhere import ELSEWHERE
+from racetrack.engines.spark.settings import SparkSettings
+from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 
@@ -34,9 +36,20 @@ class Spark(UpsertEngine):
     sink_format = "JSON"
     version_part = "spark"
 
-    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return "exactly once": a restarted Spark resumes from its checkpoints."""
-        return "exactly once"
+    def classes(self, settings: Settings) -> Classes:
+        """Return that Spark resumes from its checkpoints where the program finds them again: pods
+        have no folder in common."""
+        anew = SparkSettings.of(settings).spark_after_a_kill == "anew"
+        return Classes(
+            results="published to Kafka",
+            after_a_kill=(
+                "reads all input again" if anew or settings.runtime == "kubernetes" else "resumes"
+            ),
+            work="as events arrive",
+            views="declarative",
+            # Spark reads the ads only once, when its program starts.
+            changes="ignores changes" if settings.workload == "ads" else "follows changes",
+        )
 
     def remarks(self, stack: Stack) -> list[str]:
         """If the user provides a cluster, return which folder is used, and which folders earlier

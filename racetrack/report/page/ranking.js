@@ -3,7 +3,7 @@
 "use strict";
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { metrics: METRICS, standings: STANDINGS } = DATA;
-const state = { workload: "", machine: "", metric: "", load: "", hidden: new Set(), sort: "value", down: false };
+const state = { workload: "", machine: "", metric: "", load: "", class: "", hidden: new Set(), sort: "value", down: false };
 const byId = (id) => document.getElementById(id);
 const unique = (values) => [...new Set(values)];
 // An engine has the same colour with all workloads and machines.
@@ -11,7 +11,11 @@ const NAMES = unique(STANDINGS.flatMap((standing) => standing.results.map((resul
 
 const standing = () => STANDINGS.find((one) => one.workload === state.workload && one.machine === state.machine);
 const resultOf = (name) => standing().results.find((result) => result.name === name);
-const isShown = (name) => !state.hidden.has(resultOf(name).path);
+const CLASSES = DATA.classes;
+// A choice is a text such as `where results live: served`; the empty one stands for all.
+const choicesOf = () => Object.keys(standing().answers);
+const isOfClass = ({ classes }) => !state.class || Object.entries(CLASSES).some(([key, title]) => `${title}: ${classes[key]}` === state.class);
+const isShown = (name) => !state.hidden.has(resultOf(name).path) && isOfClass(resultOf(name));
 const rankingsOf = (key) => standing().rankings[key];
 const isMeasured = (key) => Object.keys(rankingsOf(key)).length > 0;
 const loadsOf = (key) => standing().loads.filter((load) => load.id in rankingsOf(key));
@@ -20,9 +24,18 @@ const ranked = () => {
   const rankings = rankingsOf(state.metric);
   const rows = rankings[state.load] ?? rankings[""] ?? [];
   const missing = standing().results.filter((result) => !rows.some((row) => row.name === result.name));
-  return [...rows, ...missing.map((result) => ({ name: result.name, text: "", factor: "", n: 0, held: true, verdicts: {} }))]
+  return [...rows, ...missing.map((result) => ({ name: result.name, text: "", factors: {}, n: 0, held: true, ranked: true, verdicts: {} }))]
     .map((row, rank) => ({ ...row, rank, result: resultOf(row.name) })).filter((row) => isShown(row.name));
 };
+// The ratio to the best of the engines shown.
+const factorText = (row, best) => {
+  if (!row.n) return "";
+  if (!row.ranked) return `not ranked: computes ${row.result.classes.work}`;
+  if (!row.held) return "did not hold the load";
+  return row.name === best ? "best" : row.factors[best] ?? "no ratio";
+};
+const bestOf = (rows) => rows.find((row) => row.n && row.ranked && row.held)?.name;
+const classText = ({ classes }) => Object.keys(CLASSES).map((key) => classes[key]).filter((of) => of && of !== "all views").join("; ");
 const interval = (row) => (row.low === null || row.low === undefined ? (row.n > 1 ? "interval not resolved" : "single run, no interval") : `${number(row.low)} to ${number(row.high)}`);
 
 const note = (text) => element("li", { class: "muted" }, text);
@@ -60,7 +73,7 @@ const COLUMNS = [
   { key: "factor", title: "Times the best", of: (row) => row.rank },
   { key: "answers", title: "Answers", of: (row) => answersText(row.result) },
   { key: "views", title: "Views", of: (row) => (row.result.views.absent || []).length },
-  { key: "guarantee", title: "Promised after a kill", of: (row) => row.result.guarantee || "~" },
+  { key: "class", title: "Class", of: (row) => classText(row.result) || "~" },
   { key: "n", title: "Runs", of: (row) => -row.n },
 ];
 
@@ -97,7 +110,7 @@ const facts = (result) => {
 
 const atLoad = () => (state.load in rankingsOf(state.metric) && state.load ? ` at ${state.load}` : "");
 const showTable = () => {
-  const rows = ranked(), metric = METRICS[state.metric];
+  const rows = ranked(), metric = METRICS[state.metric], best = bestOf(rows);
   const most = Math.max(...rows.filter((row) => row.mean).map((row) => row.high ?? row.mean), 0) || 1;
   const column = COLUMNS.find((each) => each.key === state.sort);
   rows.sort((a, b) => {
@@ -117,9 +130,9 @@ const showTable = () => {
     element("tr", { role: "row", "data-engine": row.result.engine },
       cell("engine", element("span", {}, row.name, " ", element("small", {}, `version ${row.result.version}, ${row.result.measured_until}`),
         ...[disturbance(row.result)].filter(Boolean).map((text) => element("small", { class: "open" }, ` ${text}`))), row),
-      cell("value", bar(row, most), row), cell("factor", row.held ? row.factor : "did not hold the load", row),
+      cell("value", bar(row, most), row), cell("factor", factorText(row, best), row),
       cell("answers", answersText(row.result), row), cell("views", viewsText(row.result), row),
-      cell("guarantee", row.result.guarantee || "not known", row), cell("n", row.n ? String(row.n) : "", row)),
+      cell("class", classText(row.result) || "not known", row), cell("n", row.n ? String(row.n) : "", row)),
     element("tr", { class: "record", role: "row" }, element("td", { colspan: COLUMNS.length, role: "cell" },
       element("details", {}, element("summary", {}, `Record of ${row.name}, and the command to repeat it`), facts(row.result)))),
   ]));
@@ -164,7 +177,7 @@ const fill = (select, values, text, value) => {
 const pick = (wanted, among, fallback) => (among.includes(wanted) ? wanted : fallback);
 // The highest load that the most engines held.
 const defaultLoad = (key) => {
-  const held = (load) => rankingsOf(key)[load.id].filter((row) => row.held).length;
+  const held = (load) => rankingsOf(key)[load.id].filter((row) => row.held && row.ranked).length;
   return loadsOf(key).reduce((best, load) => (best === null || held(load) >= held(best) ? load : best), null)?.id ?? "";
 };
 const show = () => {
@@ -180,6 +193,8 @@ const show = () => {
   fill(byId("machine"), machines.map((one) => one.machine), (name) => machines.find((one) => one.machine === name).place, state.machine);
   fill(byId("load"), standing().loads.map((load) => load.id), String, state.load);
   fill(byId("metric"), keys, (key) => METRICS[key].title, state.metric);
+  state.class = pick(state.class, choicesOf(), "");
+  fill(byId("class"), choicesOf(), (choice) => choice || "all", state.class);
   byId("load").disabled = !(state.load in rankingsOf(state.metric));
   byId("engines").replaceChildren(...standing().results.map((result) => {
     const box = element("input", { type: "checkbox", checked: !state.hidden.has(result.path), value: result.path });
@@ -189,15 +204,15 @@ const show = () => {
   render();
 };
 const render = () => {
-  byId("answers").replaceChildren(...standing().answers.map((text) => element("li", {}, text)), ...caveats());
+  byId("answers").replaceChildren(...standing().answers[state.class].map((text) => element("li", {}, text)), ...caveats());
   showTable();
   showCharts();
   const hidden = [...state.hidden].join(" ");
-  const kept = { workload: state.workload, machine: state.machine, metric: state.metric, load: state.load, ...(hidden ? { hidden } : {}) };
+  const kept = { workload: state.workload, machine: state.machine, metric: state.metric, load: state.load, ...(state.class ? { class: state.class } : {}), ...(hidden ? { hidden } : {}) };
   history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
 };
 
-const CHOICES = ["workload", "machine", "metric", "load"];
+const CHOICES = ["workload", "machine", "metric", "load", "class"];
 for (const name of CHOICES) {
   byId(name).addEventListener("change", (event) => { state[name] = event.target.value; state.sort = "value"; state.down = false; show(); });
 }

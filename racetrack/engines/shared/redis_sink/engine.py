@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
 from racetrack.engines.shared.redis_sink import progress, views
+from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 
 
@@ -16,10 +17,19 @@ class WritesToRedis(Engine):
     needs = ("redis",)
     writes_to = ("the keys of the original benchmark in Redis",)
 
-    def guarantee(self, settings: Settings) -> str:
-        """Return the delivery guarantee that is set by `<engine>_GUARANTEE`."""
-        value: str = getattr(settings, f"{self.name}_guarantee")
-        return value.replace("_", " ")
+    def classes(self, settings: Settings) -> Classes:
+        """Return what survives a kill by `<engine>_GUARANTEE`. A campaign is looked up once per ad,
+        as in the original benchmark."""
+        repeats = getattr(settings, f"{self.name}_guarantee") == "at_least_once"
+        return Classes(
+            results="published to Redis",
+            after_a_kill=(
+                "resumes, counts some events twice" if repeats else "resumes, loses some events"
+            ),
+            work="as events arrive",
+            views="programmed",
+            changes="ignores changes",
+        )
 
     def load_demo(self, stack: Stack) -> None:
         """Do nothing: the engine's program begins to count when its service starts."""
