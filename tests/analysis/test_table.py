@@ -78,6 +78,12 @@ def test_a_lag_that_was_never_normal_again_has_no_figure_but_a_remark(tmp_path: 
     assert "views" in recovery.remark and "120 s" in recovery.remark
 
 
+def test_recovery_takes_until_the_views_are_fresh_again_not_only_the_count(tmp_path: Path) -> None:
+    _, recovery = after_a_kill(tmp_path, view_leak=0.3)
+    assert "normal_after_s" not in recovery.values
+    assert "views" in recovery.remark and "pageviews" not in recovery.remark
+
+
 def test_a_copy_of_a_run_counts_once_and_another_run_is_a_repeat(tmp_path: Path) -> None:
     path = folders.run(tmp_path, SHORT, "a_run")
     folders.run(tmp_path, SHORT, "another_run")
