@@ -20,6 +20,7 @@ LAG_WITHIN_MS = 25.0
 CAPACITY_WITHIN = 0.05
 COST_WITHIN = 0.05
 FOREIGN_WITHIN_PCT = 2.5
+RECOVERY_WITHIN_S = 1.0
 # Costs vary by a few percent from run to run, so more digits would be noise.
 DIGITS = 3
 NOT_MEASURED = "n/a"
@@ -61,8 +62,8 @@ class Metric:
 
     A difference below `within` (relative) or `within_abs` (in `unit`) is a tie, since the harness
     does not resolve it. `per` is what has a value of its own: a window at a rate or at saturation,
-    a whole run (over all its rates), or an instant of a running session. `form` replaces the format
-    of the unit. `best` is the predicate of a sentence about the best engine.
+    a whole run (over all its rates), a fault, or an instant of a running session. `form` replaces
+    the format of the unit. `best` is the predicate of a sentence about the best engine.
 
     `columns` are the tables with a column for it: those of loads, of whole runs, or both. `line` is
     the line of a run's summary that lists it. `live` is how a running session shows it."""
@@ -75,7 +76,7 @@ class Metric:
     best: str = ""
     within: float = 0.0
     within_abs: float = 0.0
-    per: Literal["window", "saturation", "run", "now"] = "window"
+    per: Literal["window", "saturation", "run", "fault", "now"] = "window"
     form: str = ""
     columns: Literal["", "load", "run", "load run"] = ""
     line: str = ""
@@ -519,6 +520,58 @@ AFTER_PEAK = _metric(
     better="less",
     form="{:,.1f}",
 )
+COUNTED_BEFORE = _metric(
+    "counted_before_events",
+    "counted before the fault",
+    "pageviews",
+    "Pageviews that the engine had counted when the fault began.",
+    per="fault",
+    columns="run",
+)
+UP_AFTER = _metric(
+    "up_after_s",
+    "up after",
+    "s",
+    "Seconds from the beginning of a fault until the services passed their health checks again and"
+    " the engine's views were there.",
+    better="less",
+    within_abs=RECOVERY_WITHIN_S,
+    per="fault",
+    form="{:,.1f}",
+    columns="run",
+)
+NORMAL_AFTER = _metric(
+    "normal_after_s",
+    "normal after",
+    "s",
+    "Seconds from the beginning of a fault until the services were up and the lags of the count and"
+    " of all traced views normal: at most 2 s, or their maximum in the ten seconds before.",
+    better="less",
+    best="recovers fastest",
+    within_abs=RECOVERY_WITHIN_S,
+    per="fault",
+    form="{:,.1f}",
+    columns="run",
+)
+LOST = _metric(
+    "lost_events",
+    "lost",
+    "pageviews",
+    "Pageviews that a view lacked after a fault, when the engine had had time to drain: of the view"
+    " that lacked most, n/a unless views were verified.",
+    better="less",
+    per="fault",
+    columns="run",
+)
+COUNTED_TWICE = _metric(
+    "counted_twice_events",
+    "counted twice",
+    "pageviews",
+    "Pageviews that a view counted too often after a fault, likewise.",
+    better="less",
+    per="fault",
+    columns="run",
+)
 
 # Figures of a running session, as of now; the noise figures above are among them.
 OFFERED = _metric(
@@ -627,6 +680,7 @@ QUESTIONS = (
     BASE_CPU,
     READ_TIME_P99,
     MEMORY,
+    NORMAL_AFTER,
 )
 _SUSTAINED = re.compile(r"sustained_(\d+(?:\.\d+)?)s_per_s")
 

@@ -6,7 +6,6 @@ Ctrl-C, SIGTERM and SIGHUP interrupt the work, but not the clean-up after it.
 import io
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,9 +22,9 @@ REDRAWS_PER_S = 1
 # Lines of progress where there is no terminal.
 PROGRESS_EVERY_S = 10.0
 REMARK = "  remark: "
-# Python drops an exception raised in a finalizer or a library's callback. If that happens to an
-# Interrupted, its signal is sent again after this time.
-AGAIN_AFTER_S = 0.05
+# Finalizers, callbacks and libraries in C may drop the exception of a signal, so it is raised again
+# after each such time until the clean-up begins.
+AGAIN_AFTER_S = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -137,17 +136,19 @@ class Interrupted(BaseException):
 
 
 class Guard:
-    """Signal handler. While it is armed, the first signal raises Interrupted in the main thread."""
+    """Signal handler. While it is armed, a signal raises Interrupted in the main thread, again and
+    again until it is accepted."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._armed = True
+        self._number = 0  # the signal that has raised Interrupted
         self._pending: int | None = None
-        self._again: threading.Timer | None = None
 
     def disarm(self) -> None:
         """Stop raising Interrupted, for the time of the clean-up."""
         self._armed = False
+        self.accept()
 
     def rearm(self) -> None:
         """Let signals raise Interrupted again, after a clean-up.
@@ -169,27 +170,31 @@ class Guard:
         """Raise this signal again at the next `rearm`."""
         self._pending = interrupted.number
 
+    def accept(self) -> None:
+        """Don't raise Interrupted again for the last signal, since it was caught."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal."""
         if not self._armed:
             self._pending = number
             self._say("  still cleaning up; please wait")
             return
-        self._armed = False
-        raise Interrupted(number)
+        self._number = number
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_AFTER_S, AGAIN_AFTER_S)
+        self.raise_again()
 
-    def raise_again(self, ignored: Interrupted) -> None:
-        """Send the signal again, because Python dropped its exception."""
-        self._armed = True
-        main = threading.main_thread().ident or 0
-        self._again = threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, [main, ignored.number])
-        self._again.start()
+    def raise_again(self, *_: object) -> None:
+        """Raise Interrupted for the last signal, unless one is being handled."""
+        if self._armed and not _is_interrupted(sys.exc_info()[1]):
+            raise Interrupted(self._number)
 
-    def leave(self) -> None:
-        """Cancel a signal that is about to be sent again."""
-        if self._again:
-            self._again.cancel()
-            self._again.join()
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Return whether an Interrupted, or an error that replaced it, is being handled."""
+    while error and not isinstance(error, Interrupted):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 @contextmanager
@@ -210,12 +215,11 @@ def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
     # nohup makes its programs ignore SIGHUP; keep that.
     caught = [n for n in _SIGNALS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
     before = {number: signal.signal(number, guard.handle) for number in caught}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, guard.raise_again)
     report = sys.unraisablehook
 
     def not_raised(args: "sys.UnraisableHookArgs") -> None:
-        if isinstance(args.exc_value, Interrupted):
-            guard.raise_again(args.exc_value)
-        else:
+        if not isinstance(args.exc_value, Interrupted):  # it is raised again
             report(args)
 
     sys.unraisablehook = not_raised
@@ -223,7 +227,7 @@ def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
         with unwrapped():
             yield guard
     finally:
-        guard.leave()
+        guard.accept()
         sys.unraisablehook = report
         for number, previous in before.items():
             signal.signal(number, previous)

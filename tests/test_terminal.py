@@ -63,9 +63,10 @@ def test_a_full_disk_ends_the_log_and_not_the_run() -> None:
 def test_the_first_signal_ends_the_work_and_later_ones_do_not(number: signal.Signals) -> None:
     lines: list[str] = []
     cleaned = False
-    with terminal.guarded(lines.append):
+    with terminal.guarded(lines.append) as guard:
         with pytest.raises(terminal.Interrupted, match=number.name) as raised:
             os.kill(os.getpid(), number)
+        guard.disarm()
         os.kill(os.getpid(), number)
         cleaned = True
     assert cleaned
@@ -105,6 +106,40 @@ def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -
         Finalized()
         threading.Event().wait(30)
     assert lines == []
+
+
+class Unclosed(io.RawIOBase):
+    """Receives a signal while its finalizer closes it, where Python drops exceptions silently."""
+
+    def close(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+
+
+def test_a_signal_whose_exception_was_dropped_silently_still_ends_the_work() -> None:
+    with terminal.guarded(print), pytest.raises(terminal.Interrupted, match="SIGTERM"):
+        Unclosed()
+        threading.Event().wait(30)
+
+
+def test_what_runs_while_a_signal_ends_the_work_is_not_interrupted() -> None:
+    ended = False
+    with terminal.guarded(print), pytest.raises(terminal.Interrupted, match="SIGINT"):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            ended = signal.sigtimedwait([signal.SIGUSR1], 3 * terminal.AGAIN_AFTER_S) is None
+    assert ended
+
+
+def test_a_signal_that_was_accepted_is_not_raised_again() -> None:
+    with terminal.guarded(print) as guard:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except terminal.Interrupted:
+            guard.accept()
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:

@@ -12,11 +12,13 @@ from racetrack.results.verification import Verified, ViewStatus
 VOID_EXIT_CODE = 5
 
 
-def run_outcome(run: RunRecord) -> str:
-    """Return `ok`, or the first reason why the figures of a finished run can't be trusted."""
+def run_outcome(run: RunRecord, *, but_miscounts: bool = False) -> str:
+    """Return `ok`, or the first reason why the figures of a finished run can't be trusted. With
+    `but_miscounts`, wrong views and counts after a fault are no such reason: they are figures."""
     if not (run.arguments and run.measured and run.results):
         return "unfinished"
-    verified = run.verified
+    is_figure = but_miscounts and run.faults is not None
+    verified = None if is_figure else run.verified
     reasons = (
         # Unfit messages may be the cause of what follows.
         wrong_views(verified) if verified and verified.unfit else None,
@@ -25,7 +27,7 @@ def run_outcome(run: RunRecord) -> str:
         deleted_unread(run.results.deleted_unread_pageviews, run.settings),
         # At rate 0 the engine has nothing to report.
         _silent(run.results) if run.arguments.pageviews_per_s else None,
-        _overcounted(run.results),
+        None if is_figure else _overcounted(run.results),
         wrong_views(verified) if verified else None,
         # Noise is checked before the rate: it may be why the rate was missed, and then repeating
         # the run may help.

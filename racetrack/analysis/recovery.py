@@ -5,11 +5,13 @@ excluding time before the rate was set, but at least FLOOR_MS. The lag has recov
 time from which it stays at or below normal until HOLD_S seconds after the service was running
 again, or after the spike.
 
-Two lags are examined. The lag of pageviews is defined in docs/verdict.md and taken just before each
-update, where it is largest. The lag of purchases is the age of the oldest purchase that is due but
-not yet in Debezium's topic.
+Three lags are examined. The lag of pageviews is defined in docs/verdict.md and taken just before
+each update, where it is largest. The lag of views is that of the traced view that needs longest to
+recover. The lag of purchases is the age of the oldest purchase that is due but not yet in
+Debezium's topic.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ from racetrack.results.run import FaultLog, LoadLog
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0
+# Time limit for the lag to become normal after the last fault.
+NORMAL_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +69,19 @@ def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) 
 
 def pageviews(folder: Path, from_ms: float) -> LagHistory:
     """Return the lag of pageviews from `from_ms` on, from `curves.csv`."""
-    recorded = trusted(curves.read(folder))
+    return _history(curves.read(folder), from_ms)
+
+
+def _history(recorded: Curves, from_ms: float) -> LagHistory:
+    recorded = trusted(recorded)
     series = lag_series(recorded, from_ms, recorded_until_ms(recorded))
     return LagHistory(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
+
+
+def traced_views(folder: Path, from_ms: float) -> list[LagHistory]:
+    """Return the lag of each traced view from `from_ms` on."""
+    partitions = curves.read(folder).partitions
+    return [_history(view, from_ms) for _, view in views.traced_curves(folder, partitions)]
 
 
 def purchases(folder: Path) -> LagHistory | None:
@@ -82,15 +96,23 @@ def is_over(faults: Sequence[FaultRecovery]) -> bool:
 
 
 def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
-    """Return the recovery of both lags from each fault in `faults` that has ended."""
-    series = {"pageviews": pageviews(folder, faults.from_ms), "purchases": purchases(folder)}
+    """Return the recovery of all lags from each fault in `faults` that has ended."""
+    from_ms, of_purchases = faults.from_ms, purchases(folder)
+    series = {
+        "pageviews": [pageviews(folder, from_ms)],
+        "views": traced_views(folder, from_ms),
+        "purchases": [of_purchases] if of_purchases else [],
+    }
     return tuple(
         FaultRecovery(
             fault=done.fault,
             **{
-                name: recovery(of, faults.from_ms, done.at_ms, done.until_ms)
-                for name, of in series.items()
-                if of is not None
+                name: max(
+                    (recovery(of, from_ms, done.at_ms, done.until_ms) for of in histories),
+                    key=lambda found: math.inf if found.after_s is None else found.after_s,
+                )
+                for name, histories in series.items()
+                if histories
             },
         )
         for done in faults.done

@@ -16,6 +16,8 @@ from typing import Any
 
 from racetrack import config
 from racetrack.analysis import windows
+from racetrack.analysis.outcome import run_outcome
+from racetrack.analysis.recovery import NORMAL_WITHIN_S
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.analysis.warnings import count_views
 from racetrack.errors import UsageError
@@ -344,7 +346,8 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
         return rows
     if part and not run.results and run.outcome == "ok":
         return []  # a scout, which only finds the rates of other runs
-    return [*rows, _of_results(common, run)]
+    whole = _of_results(common, run)
+    return [*rows, whole, *_of_faults(whole, run)]
 
 
 def _facts(run: RunRecord) -> dict[str, str | float | None]:
@@ -381,13 +384,51 @@ def _of_window(common: Row, window: WindowRecord) -> Row:
 def _of_results(common: Row, run: RunRecord) -> Row:
     """Return the row of a run with one window, or of a run that failed."""
     arguments, results = run.arguments, run.results
-    load = Load(arguments.pageviews_per_s, None, arguments.load or "") if arguments else None
+    load = (
+        Load(arguments.pageviews_per_s, arguments.share, arguments.load or "")
+        if arguments
+        else None
+    )
     if run.windows or not results:
         why = "it has no window: it belongs to a plan whose folder was not read"
         outcome = why if run.outcome == "ok" else run.outcome
         return replace(common, load=None if run.windows else load, outcome=outcome)
     verdict = str(results.verdict.kind) if load and load.per_s else "none"
-    return replace(common, load=load, window=str(load), values=windows.values(run), verdict=verdict)
+    outcome = common.outcome
+    if run.faults and outcome == run_outcome(run):
+        outcome = run_outcome(run, but_miscounts=True)
+    return replace(
+        common,
+        load=load,
+        window=str(load),
+        values=windows.values(run),
+        verdict=verdict,
+        outcome=outcome,
+    )
+
+
+def _of_faults(row: Row, run: RunRecord) -> list[Row]:
+    """Return a row with the recovery from the faults of a run, given the row of its window. What
+    these did to counts and views are figures, and no reason to leave the run out."""
+    if not (run.faults and run.results and row.outcome == "ok"):
+        return []
+    never = [
+        f"the lag of {name} was not normal again within {NORMAL_WITHIN_S:.0f} s"
+        for of in run.results.faults
+        for name, lag in of.lags.items()
+        if lag.after_s is None
+    ]
+    miscounts = [run.outcome] if run.outcome != "ok" else []
+    return [
+        replace(
+            row,
+            load=None,
+            window=f"{row.config['faults']} at {row.load}",
+            values=windows.recovery(run),
+            verdict="none",
+            remark="; ".join([*never, *miscounts]),
+        )
+    ]
 
 
 def place_of(run: RunRecord) -> Place:

@@ -13,6 +13,7 @@ from racetrack.metrics import METRICS
 from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Results
 from racetrack.results.run import RunRecord
+from racetrack.results.verification import Verified
 
 # Services that every engine needs for its input, in addition to broker and generator.
 SUPPORT = ("mysql", "registry", "debezium")
@@ -130,6 +131,39 @@ def _views(results: Results) -> dict[str, float | None]:
     return {
         metrics.VIEW_LAG_P50.key: oldest.lag_p50_ms,
         metrics.VIEW_LAG_P99.key: oldest.lag_p99_ms,
+    }
+
+
+def recovery(run: RunRecord) -> dict[str, float]:
+    """Return the figures of the faults of a run: of the one after which they were worst."""
+    if not (run.results and run.faults and run.faults.done):
+        return {}
+    done = run.faults.done
+    up_s = [of.until_ms and (of.until_ms - of.at_ms) / 1000 for of in done]
+    lags_s = [lag.after_s for of in run.results.faults for lag in of.lags.values()]
+    found: dict[str, float | None] = {
+        metrics.COUNTED_BEFORE.key: done[0].counted,
+        metrics.UP_AFTER.key: _latest(up_s),
+        metrics.NORMAL_AFTER.key: _latest([*up_s, *lags_s]),
+        **(_miscounted(run.verified) if run.verified else {}),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _latest(seconds: Sequence[float | None]) -> float | None:
+    """Return the maximum; None if it did not happen in time for all."""
+    known = [of for of in seconds if of is not None]
+    return max(known) if len(known) == len(seconds) else None
+
+
+def _miscounted(verified: Verified) -> dict[str, float]:
+    compared = [of for of in verified.views.values() if of.compared]
+    counts = [of.miscounted for of in compared if of.miscounted]
+    if not compared or any(of.still_counting for of in counts):
+        return {}
+    return {
+        metrics.LOST.key: max((of.lost for of in counts), default=0),
+        metrics.COUNTED_TWICE.key: max((of.twice for of in counts), default=0),
     }
 
 

@@ -159,14 +159,21 @@ def for_job(name: str | None) -> dict[str, str]:
 
 def line_of(row: "Row") -> str:
     """Return a line on a window that was just measured."""
-    from racetrack.metrics import CAPACITY, CPU_PER_MILLION, LAG_P50, LAG_P99
+    from racetrack.metrics import (
+        CAPACITY,
+        CPU_PER_MILLION,
+        LAG_P50,
+        LAG_P99,
+        NORMAL_AFTER,
+        UP_AFTER,
+    )
 
     if row.outcome != "ok":
         return f"{row.window}: {row.outcome}"
     values = [
         f"{metric.title} {'at least ' if metric.key in row.at_least else ''}"
         f"{metric.text(row.values[metric.key])}"
-        for metric in (CAPACITY, LAG_P50, LAG_P99, CPU_PER_MILLION)
+        for metric in (CAPACITY, LAG_P50, LAG_P99, CPU_PER_MILLION, UP_AFTER, NORMAL_AFTER)
         if metric.key in row.values
     ]
     verdict = row.verdict if row.verdict != "none" else ""

@@ -56,6 +56,8 @@ INPUT_RATES = 3
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
 ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
+# Estimated time until a fault begins and the lag is normal again, in seconds.
+FAULT_S = 90.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,10 @@ class Cell(PlanModel):
         """Longest extension of the window until the verdict is decided, in seconds. An idle engine
         has no verdict, and one with faults or a changing load has no steady state."""
         windows = [phase for phase in self.phases if isinstance(phase, Window)]
-        if not windows or windows[0].faults or not load_of(self.loads[0]).per_s:
+        if not windows or windows[0].faults:
+            return 0.0
+        load = load_of(self.loads[0])
+        if not (load.per_s or load.share):
             return 0.0
         return windows[0].decide_within_s
 
@@ -329,7 +334,8 @@ def phase_s(phase: Phase, is_saturated: bool = False) -> float:
 
 def _window_s(phase: Window, load: Load) -> float:
     profile_s = load_profile.parse(load.profile).duration_s if load.profile else 0.0
-    return phase.settle_s + max(phase.for_s, profile_s) + ROWS_S
+    faults_s = FAULT_S * len(phase.faults)
+    return phase.settle_s + max(phase.for_s, profile_s) + ROWS_S + faults_s
 
 
 def _has_share(variant: _Variant) -> bool:

@@ -139,12 +139,12 @@ def gather(found: Table) -> list[Material]:
 
 def _why_left_out(row: Row, record: RunRecord) -> str:
     """Return the first reason why a row is not used; empty if it is used."""
-    arguments = record.arguments
+    faults = record.arguments.faults if record.arguments else ()
     reasons = (
         "" if row.outcome == "ok" else row.outcome.splitlines()[0],
         f"beside {', '.join(row.beside)}" if row.beside else "",
         "no load" if row.load and not row.load.per_s else "",
-        f"with the fault {', '.join(arguments.faults)}" if arguments and arguments.faults else "",
+        f"with the fault {', '.join(faults)}" if row.load and faults else "",
         f"with the load profile {row.load.profile}" if row.load and row.load.profile else "",
         row.verdict if row.verdict in BOUND_BY_OTHERS else "",
     )

@@ -8,6 +8,7 @@ from racetrack.analysis import windows
 from racetrack.analysis.warnings import NO_COST, caveats_of, measurement_warnings
 from racetrack.analysis.windows import SUPPORT
 from racetrack.metrics import (
+    COUNTED_TWICE,
     CPU_MEAN,
     CPU_PER_MILLION,
     FOREIGN_CPU,
@@ -421,7 +422,7 @@ def describe_wrong_view(view: ViewFinding) -> str:
 def _describe_miscounted(found: Miscounted) -> str:
     """Return a text such as `90 of 26,486 events counted twice`."""
     lost = "not counted yet" if found.still_counting else "lost"
-    kinds = ((found.twice, "counted twice"), (found.lost, lost))
+    kinds = ((found.twice, COUNTED_TWICE.title), (found.lost, lost))
     (count, kind), *more = ((count, kind) for count, kind in kinds if count)
     others = "".join(f", {count:,} {kind}" for count, kind in more)
     return f"{count:,} of {found.events:,} events {kind}{others}"

@@ -278,6 +278,10 @@ class FaultRecovery(StrictModel):
 
     fault: str = Field(description="The fault in the syntax of `--fault`.")
     pageviews: Recovery = Field(description="Lag between due and counted by the engine.")
+    views: Recovery | None = Field(
+        default=None,
+        description="Lag of the traced view that needed longest; absent without tracer events.",
+    )
     purchases: Recovery | None = Field(
         default=None,
         description="Lag between due and in Debezium's topic; absent if the run does not use CDC.",
@@ -285,11 +289,9 @@ class FaultRecovery(StrictModel):
 
     @property
     def lags(self) -> Mapping[str, Recovery]:
-        """Recoveries by kind of event, `pageviews` or `purchases`."""
-        return {
-            "pageviews": self.pageviews,
-            **({"purchases": self.purchases} if self.purchases else {}),
-        }
+        """Recoveries by what lags: `pageviews`, `views` or `purchases`."""
+        named = {"pageviews": self.pageviews, "views": self.views, "purchases": self.purchases}
+        return {name: lag for name, lag in named.items() if lag}
 
 
 class LoadEffect(StrictModel):

@@ -50,6 +50,12 @@ class RunArguments(StrictModel):
     """Arguments of the run, as given on the command line."""
 
     pageviews_per_s: int = Field(ge=0, description="Requested rate; 0: idle.")
+    share: float | None = Field(
+        default=None,
+        gt=0,
+        description="Requested rate as a share of the engine's capacity; null if the rate was given"
+        " in pageviews per second.",
+    )
     wait_s: float = Field(ge=0, description="Seconds to settle before the sampling window.")
     samples: int = Field(ge=1, description="Number of samples of top.")
     delay_s: float = Field(gt=0, description="Seconds between samples of top.")
@@ -200,6 +206,10 @@ class DoneFault(StrictModel):
     how: Literal["kill", "pause", "delete", "drain", "cut"] = Field(description="Kind of fault.")
     services: tuple[str, ...] = Field(description="Affected services.")
     at_ms: int = Field(description="Start, epoch milliseconds.")
+    counted: int | None = Field(
+        default=None,
+        description="Pageviews that the engine had counted before; null if it is not known.",
+    )
     until_ms: int | None = Field(
         default=None,
         description="When the services ran again and, after a fault of the engine, its demo was"

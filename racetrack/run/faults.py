@@ -22,10 +22,13 @@ from racetrack.stack import provided
 from racetrack.stack.contract import Cluster, Say, Stack
 
 How = Literal["kill", "pause", "delete", "drain", "cut"]
-_FORM = re.compile(r"(kill|pause|delete|drain|cut):([a-z][a-z0-9.-]*)@([\w.]+)(?:\+([\w.]+))?")
+_FORM = re.compile(
+    r"(kill|pause|delete|drain|cut):([a-z][a-z0-9.-]*)@([\w.]+)( events)?(?:\+([\w.]+))?"
+)
 FORM = (
     "kill:SERVICE@10s, kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s; on"
-    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s or cut:NODE@10s+20s"
+    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s or cut:NODE@10s+20s. Instead of a time,"
+    " '500k events' are the events that the engine has counted"
 )
 ENGINE = "engine"
 # Services that can be killed and paused. Registry and Redis keep their data only in memory, so
@@ -35,19 +38,23 @@ PAUSED = (*KILLED, "registry", "redis")
 IN_CLUSTER = ("delete", "drain", "cut")  # faults of pods and nodes
 LASTING = ("pause", "drain", "cut")  # faults with a duration
 JOIN_WITHIN_S = 10.0
+# Time limit for the engine to count the events after which a fault begins.
+COUNTED_WITHIN_S, LOOK_EVERY_S = 600.0, 0.1
 
 
 @dataclass(frozen=True)
 class Fault:
     """A fault: `at_s` seconds after the rate was set, the service `target` (or `engine`) is killed
     or paused, the pod `target` is deleted, or the node `target` is drained or its network cut. It
-    is undone `for_s` seconds later. `text` is its command-line form."""
+    is undone `for_s` seconds later. `text` is its command-line form. If `at_events` is not None,
+    the fault begins after the window, once the engine has counted that many events."""
 
     text: str
     how: How
     target: str
     at_s: float
     for_s: float
+    at_events: int | None = None
 
 
 def parse(text: str) -> Fault:
@@ -59,10 +66,12 @@ def parse(text: str) -> Fault:
     found = _FORM.fullmatch(text)
     if not found:
         raise UsageError(f"{text!r} is not a fault. Write {FORM}.")
-    _, target, at, lasts = found.groups()
+    _, target, at, events, lasts = found.groups()
     how = cast(How, found[1])
     try:
-        at_s, for_s = units.parse_duration_s(at), units.parse_duration_s(lasts or "0")
+        at_events = units.parse_rate(at) if events else None
+        at_s = 0.0 if events else units.parse_duration_s(at)
+        for_s = units.parse_duration_s(lasts or "0")
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}.") from None
     if how in ("kill", "pause"):
@@ -70,10 +79,10 @@ def parse(text: str) -> Fault:
         if target not in (*allowed, *plugins.engine_names()):
             raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {target!r}.")
     if how in LASTING and not lasts:
-        raise UsageError(f"{text!r} has no duration. Write {how}:{target}@{at}+5s.")
+        raise UsageError(f"{text!r} has no duration. Write {how}:{target}@{at}{events or ''}+5s.")
     if how == "delete" and lasts:
         raise UsageError(f"{text!r}: a deleted pod is created again at once. Omit +{lasts}.")
-    return Fault(text, how, target, at_s, for_s)
+    return Fault(text, how, target, at_s, for_s, at_events)
 
 
 def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:
@@ -194,6 +203,11 @@ class ServiceControl:
         self._runs = {run.engine.name: run for run in runs}
         self._stack, self._outages, self._meter = stack, outages, meter
 
+    def counted(self, engine: str | None = None) -> int:
+        """Return the number of events that an engine has counted; by default, the slowest one."""
+        runs = [self._runs[engine]] if engine else self._runs.values()
+        return min(run.counted for run in runs)
+
     def pause(self, services: Sequence[str]) -> None:
         """Pause services until `resume`."""
         self._outages.begin(services)
@@ -287,8 +301,8 @@ class ServiceControl:
 
 
 class FaultInjector(Probe):
-    """Injects faults one after the other, each at its time after `start`. A fault is delayed while
-    the previous one lasts."""
+    """Injects faults one after the other, each at its time after `start`, then those that begin
+    after a number of events. A fault is delayed while the previous one lasts."""
 
     name = "The injection of faults"
 
@@ -300,14 +314,17 @@ class FaultInjector(Probe):
         settings: Settings,
         control: ServiceControl,
         say: Say,
+        counted_within_s: float = COUNTED_WITHIN_S,
     ) -> None:
         super().__init__()
-        self._faults = sorted(faults, key=lambda fault: fault.at_s)
+        self._counted_within_s = counted_within_s
+        self._faults = sorted(faults, key=lambda fault: (fault.at_events or 0, fault.at_s))
         self._engine, self._settings = engine, settings
         self._control, self._say = control, say
         self._done: list[DoneFault] = []
         self.began_ms = 0
         self.all_done = not faults
+        self.window_over = threading.Event()  # faults after a number of events wait for this
 
     def start(self) -> None:
         """Start the thread. The times of the faults count from now."""
@@ -347,7 +364,7 @@ class FaultInjector(Probe):
         """Inject all faults."""
         began_s = time.monotonic()
         for fault in self._faults:
-            if self.stopping.wait(max(0.0, began_s + fault.at_s - time.monotonic())):
+            if not self._await(fault, began_s):
                 return
             services = services_hit(fault, self._engine, self._settings)
             self._say(f"  {fault.text}: {fault.how} {', '.join(services)}")
@@ -356,6 +373,7 @@ class FaultInjector(Probe):
                 how=fault.how,
                 services=services,
                 at_ms=now_ms(),
+                counted=self._counted(fault),
                 until_ms=None,
                 restart_s=None,
                 reload_s=None,
@@ -377,6 +395,28 @@ class FaultInjector(Probe):
                 f" {(done.until_ms - done.at_ms) / 1000:.1f} s"
             )
         self.all_done = True
+
+    def _await(self, fault: Fault, began_s: float) -> bool:
+        """Wait until a fault is due. Return False if the run ends before.
+
+        Raises:
+            RacetrackError: the engine did not count enough events in time.
+        """
+        if fault.at_events is None:
+            return not self.stopping.wait(max(0.0, began_s + fault.at_s - time.monotonic()))
+        while not self.window_over.is_set() or self._counted(fault) < fault.at_events:
+            if time.monotonic() > began_s + self._counted_within_s:
+                raise RacetrackError(
+                    f"{fault.text}: the engine counted only {self._counted(fault):,} events within"
+                    f" {self._counted_within_s:.0f} s. Choose a smaller number."
+                )
+            if self.stopping.wait(LOOK_EVERY_S):
+                return False
+        return True
+
+    def _counted(self, fault: Fault) -> int:
+        member = member_hit(fault, self._engine)
+        return self._control.counted(member.name if member else None)
 
     def _pause(self, fault: Fault, done: DoneFault) -> None:
         try:

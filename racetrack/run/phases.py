@@ -159,14 +159,21 @@ def keep_failed(
     planned: Sequence[PlannedWindow],
     known: Collection[str],
     why: str,
+    at: str,
     folder: RunFolder,
     on_row: OnRow,
 ) -> None:
-    """Record the windows that a failed run did not measure. `known` are those of other folders."""
+    """Record the windows that a failed run did not measure. `known` are those of other folders, and
+    `at` is the window in which the run failed; empty if it failed before the first."""
     there = {window.name for window in read_run(folder.path).windows}
     for window in planned:
         if window.name not in there and window.name not in known:
-            keep(_not_reached(window, outcome=why), folder, on_row)
+            later = f"not measured, since the run ended at {at}: {why}"
+            keep(
+                _not_reached(window, outcome=why if at in ("", window.name) else later),
+                folder,
+                on_row,
+            )
 
 
 class PhaseRun:
@@ -191,6 +198,7 @@ class PhaseRun:
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
+        self.at = ""  # name of the latest window
         self.void_s = 0.0  # time spent on void windows
 
     def carry_out(self) -> None:
@@ -254,7 +262,7 @@ class PhaseRun:
         return self._saturation
 
     def _measure(self, window: PlannedWindow) -> None:
-        phase = window.phase
+        phase, self.at = window.phase, window.name
         if isinstance(phase, Saturate):
             self._repeated(partial(self._at_saturation, window, phase))
             return

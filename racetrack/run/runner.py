@@ -91,18 +91,20 @@ def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> str:
     return runtime_label(stack.runtime, for_record(settings))
 
 
-def arguments_of(cell: Cell) -> RunArguments:
-    """Return the arguments of a run with one window. A profile is sampled until its end."""
+def arguments_of(cell: Cell, share_per_s: int = 0) -> RunArguments:
+    """Return the arguments of a run with one window. `share_per_s` is the rate to which a share of
+    a capacity comes. A profile is sampled until its end."""
     window = next(phase for phase in cell.phases if isinstance(phase, Window))
     offered = load_of(cell.loads[0])
     assert window.top  # noqa: S101
-    samples, per_s = window.top.samples, offered.per_s or 0
+    samples, per_s = window.top.samples, offered.per_s or share_per_s
     if offered.profile:
         profile = load_profile.parse(offered.profile)
         samples = max(samples, ceil(profile.duration_s / window.top.every_s))
         per_s = max(1, round(profile.mean_per_s))
     return RunArguments(
         pageviews_per_s=per_s,
+        share=None if offered.is_common else offered.share,
         load=offered.profile,
         wait_s=window.settle_s,
         samples=samples,
@@ -170,6 +172,7 @@ class Runner:
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
         self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
+        self._unscoutable: dict[str, str] = {}  # variants whose scout failed, and why
 
     @property
     def left_s(self) -> float:
@@ -189,9 +192,10 @@ class Runner:
     def run(self) -> ExperimentRecord:
         """Scout, if the plan asks for it, and make the runs that are not done.
 
+        A variant whose scout fails is left out.
+
         Raises:
-            RacetrackError: a scout failed, so there are no rates; or a cause other than an engine
-                prevented a run.
+            RacetrackError: a cause other than an engine prevented a run.
             Interrupted: a signal was received. What was measured so far is kept.
         """
         for variant in self._unscouted():
@@ -206,6 +210,10 @@ class Runner:
                 f"== run {place} of {len(pending)}: {cell}; about {left_s / 60:.0f} minutes left"
             )
             make = self._make_single if cell.is_single else self._make
+            if why := self._why_capacity_unknown(number):
+                self._note(number, outcome=why)
+                self._screen.say(f"  {cell}: {why}")
+                continue
             is_quiet = self._runs_on is not self._screen
             with (
                 self._timed(number),
@@ -257,11 +265,17 @@ class Runner:
             started = self._started(
                 cell, engine, stack, folder, settings, (), Known({}), self._on_row
             )
-            with started as run:
-                per_s = run.scout(self.plan.scout_s)
-        self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
-        write_experiment(self.folder, self.record)
-        self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation")
+            try:
+                with started as run:
+                    per_s = run.scout(self.plan.scout_s)
+            except (UsageError, SetupError, BusyError):
+                raise  # not the engine's fault
+            except RacetrackError as error:
+                self._unscoutable[variant] = str(error)
+                self._screen.say(f"  the scout of {variant} failed, so it is left out: {error}")
+            else:
+                self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
+                self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation")
         self._guard.rearm()
 
     def _measure_input(self) -> None:
@@ -368,7 +382,8 @@ class Runner:
 
     def _make_single(self, number: int, cell: Cell) -> None:
         """Make a run with one window, and repeat it while it is void."""
-        arguments, settings = arguments_of(cell), self._settings(cell)
+        (window,) = self._planned(cell)
+        arguments, settings = arguments_of(cell, window.per_s or 0), self._settings(cell)
         screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
 
         def once() -> Path:
@@ -390,12 +405,8 @@ class Runner:
     def _make(self, number: int, cell: Cell) -> None:
         """Make a run with several windows, without those that its earlier folders contain."""
         known, planned = self._known(number), self._planned(cell)
-        if why := self._why_capacity_unknown(number, known):
-            self._note(number, outcome=why)
-            self._screen.say(f"  {cell}: {why}")
-            return
         folder: RunFolder | None = None
-        outcome = "ok"
+        outcome, at = "ok", ""
         try:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
@@ -407,14 +418,14 @@ class Runner:
                 try:
                     run.carry_out()
                 finally:
-                    self._void_s = run.void_s
+                    self._void_s, at = run.void_s, run.at
         except (UsageError, SetupError, BusyError):
             raise  # not the engine's fault
         except RacetrackError as error:
             outcome = str(error)
             self._screen.say(f"  {cell} failed: {error}")
             if folder:
-                keep_failed(planned, known.windows, outcome, folder, self._on_row)
+                keep_failed(planned, known.windows, outcome, at, folder, self._on_row)
         else:
             voids = [
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
@@ -426,12 +437,15 @@ class Runner:
         self._note_time(number)
         self._on_row(row)
 
-    def _why_capacity_unknown(self, number: int, known: Known) -> str:
+    def _why_capacity_unknown(self, number: int) -> str:
         """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
         because an earlier stack was void, this run is void, too."""
         cell = self.plan.cells[number]
+        if failed := self._unscoutable.get(cell.variant):
+            return f"its capacity is unknown, since its scout failed: {failed}"
         if self.plan.scout_s or not cell.needs_capacity:
             return ""
+        known = self._known(number)
         if known.capacity:
             why = known.capacity.remark if known.capacity.at_least else ""
             return f"its capacity is unknown: {why}" if why else ""

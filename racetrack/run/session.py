@@ -15,6 +15,7 @@ from typing import TypeVar
 from racetrack import host
 from racetrack.analysis import curves, recovery
 from racetrack.analysis.noise import describe_quotas
+from racetrack.analysis.recovery import NORMAL_WITHIN_S
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
@@ -50,9 +51,8 @@ FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
 ASK_EVERY_S = 1.0
-# Time limit for the lag to become normal after the last fault, and the interval between checks. The
-# interval is long because each check reads all rows recorded so far.
-NORMAL_WITHIN_S = 120.0
+# Interval between checks of whether the lag is normal again, long because each reads all rows
+# recorded so far.
 LAG_EVERY_S = 2.0
 
 FIRST_RUN = (
@@ -310,7 +310,8 @@ class Session:
         )
 
     def begin_faults(self) -> None:
-        """Start injecting the faults of this run. Their times count from now."""
+        """Start injecting the faults of this run. Their times count from now. Those that begin
+        after a number of events also wait for the end of `sample`."""
         if not self._faults.all_done:
             self.begin(self._faults)
 
@@ -446,6 +447,7 @@ class Session:
             else:  # all services run on other machines
                 self._let_pass(samples * self._sample_every_s)
             end_ms, after = now_ms(), cpu_times(self._meter)
+        self._faults.window_over.set()
         return Measured(
             window=Window(start_ms=start_ms, end_ms=end_ms),
             rate_set_ms=rate_set_ms,

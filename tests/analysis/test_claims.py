@@ -331,7 +331,7 @@ def of_class(rows: list[Row], **classes: str) -> list[Row]:
 
 def test_who_computes_when_read_makes_no_claim_and_limits_no_load() -> None:
     rng = default_rng(5)
-    early = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"lag_p99_ms": 1.5})]
+    early = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"view_lag_p99_ms": 1.5})]
     late = rows_of(rng, "late", {"lag_p99_ms": 0.1, "capacity_per_s": 9.0})
     late = [each for each in late if each.load in (None, Load(RATES[0]))]
     rows = [*of_class(late, work="when read"), *of_class(early, work="as events arrive")]
@@ -346,8 +346,8 @@ def test_who_computes_when_read_makes_no_claim_and_limits_no_load() -> None:
 
 def test_variants_that_all_compute_when_read_are_compared() -> None:
     rng = default_rng(6)
-    rows = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"lag_p99_ms": 1.5})]
-    made = claim(of_class(rows, work="when read"), LAG_P99)
+    rows = [*rows_of(rng, "one"), *rows_of(rng, "worse", {"view_lag_p99_ms": 1.5})]
+    made = claim(of_class(rows, work="when read"), VIEW_LAG_P99)
     assert made.is_decided and made.across == ()
 
 
@@ -356,8 +356,8 @@ def test_a_claim_names_the_classes_that_differ_and_can_be_made_among_some() -> N
     times = {"one": 1.0, "two": 1.5, "three": 2.0}
     rows: list[Row] = []
     for name, results in zip(times, ("served", "published to Kafka", "served"), strict=True):
-        rows += of_class(rows_of(rng, name, {"lag_p99_ms": times[name]}), results=results)
-    made = claim(rows, LAG_P99)
+        rows += of_class(rows_of(rng, name, {"view_lag_p99_ms": times[name]}), results=results)
+    made = claim(rows, VIEW_LAG_P99)
     assert made.order == ("one", "two", "three") and len(made.across) == 1
     some = made.among(("two", "three"))
     assert (some.order, some.leaders) == (("two", "three"), ("two",))

@@ -14,8 +14,10 @@ from racetrack.analysis import table
 from racetrack.analysis.claims import by_place
 from racetrack.analysis.table import Load, Place, Row
 from racetrack.errors import UsageError
+from racetrack.metrics import METRICS
 from racetrack.report.render import document
 from racetrack.report.sheet import sheet
+from tests.records import verified
 from tests.report import folders
 from tests.report.folders import PlannedRun, RunSpec, edit, experiment, search, window_at
 
@@ -33,6 +35,53 @@ def test_a_row_survives_its_flat_record(tmp_path: Path) -> None:
     again = table.from_record(record, tmp_path / "runs.json")
     assert found.values and again.place == found.place and again.load == found.load
     assert {**table.as_record(again), **found.facts, "experiment": ""} == record
+
+
+KILL = "kill:debezium@500k events"
+
+
+def after_a_kill(logs: Path, **spec: Any) -> tuple[Row, Row]:
+    """Return the rows of a run with a fault: of its window, and of its recovery."""
+    arguments = {"faults": (KILL,), "share": 0.5, "verify": "verified" in spec}
+    folders.run(logs, RunSpec(arguments=arguments, view_delay_ms=700.0, **spec), "a_run")
+    window, recovery = table.read([logs]).rows
+    return window, recovery
+
+
+def test_the_recovery_from_a_fault_has_a_row_of_its_own(tmp_path: Path) -> None:
+    view = {"status": "right", "compared": 5}
+    window, recovery = after_a_kill(tmp_path, verified=verified(some=view))
+    assert (window.outcome, window.load) == ("ok", Load(4_000, 0.5))
+    assert {key for key in window.values if METRICS[key].per == "fault"} == set()
+    assert recovery.load is None and KILL in recovery.window and not recovery.remark
+    assert recovery.values == {
+        "up_after_s": 5.0,
+        "normal_after_s": 5.0,
+        "lost_events": 0,
+        "counted_twice_events": 0,
+    }
+
+
+def test_what_a_fault_did_to_counts_is_a_figure_and_leaves_no_run_out(tmp_path: Path) -> None:
+    miscounted = {"events": 9, "twice": 3, "lost": 2, "still_counting": False}
+    view = {"status": "wrong", "compared": 5, "miscounted": miscounted}
+    window, recovery = after_a_kill(tmp_path, verified=verified(some=view))
+    assert (window.outcome, recovery.outcome) == ("ok", "ok")
+    assert recovery.values["counted_twice_events"] == 3
+    assert recovery.values["lost_events"] == 2
+    assert "some" in recovery.remark
+
+
+def test_a_lag_that_was_never_normal_again_has_no_figure_but_a_remark(tmp_path: Path) -> None:
+    _, recovery = after_a_kill(tmp_path, window_s=17.0)
+    assert "normal_after_s" not in recovery.values and "up_after_s" in recovery.values
+    assert "views" in recovery.remark and "120 s" in recovery.remark
+
+
+def test_recovery_takes_until_the_views_are_fresh_again_not_only_the_count(tmp_path: Path) -> None:
+    _, recovery = after_a_kill(tmp_path, view_leak=0.3)
+    assert "normal_after_s" not in recovery.values
+    assert "views" in recovery.remark and "pageviews" not in recovery.remark
 
 
 def test_a_copy_of_a_run_counts_once_and_another_run_is_a_repeat(tmp_path: Path) -> None:

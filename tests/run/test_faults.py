@@ -36,12 +36,26 @@ def test_what_a_fault_says(text: str, how: How, whom: str, at_s: float, for_s: f
 
 
 @pytest.mark.parametrize(
+    ("text", "at_events", "for_s"),
+    [("kill:engine@500k events", 500_000, 0), ("pause:broker@1000 events+5s", 1_000, 5)],
+)
+def test_a_fault_may_begin_after_a_number_of_events(
+    text: str, at_events: int, for_s: float
+) -> None:
+    fault = faults.parse(text)
+    assert (fault.at_events, fault.at_s, fault.for_s) == (at_events, 0, for_s)
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("kill:debezium", "Write kill:SERVICE@10s"),
         ("kill:debezium@soon", "'soon' is not a duration such as 20s"),
         ("stop:debezium@10s", "Write kill"),
         ("kill:debezium@-1s", "Write kill"),
+        ("kill:engine@many events", "'many' is not a rate such as"),
+        ("kill:engine@10s events", "'10s' is not a rate"),
+        ("pause:broker@1k events", r"Write pause:broker@1k events\+5s"),
         ("pause:broker@10s", "has no duration"),
         ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
         ("kill:redis@10s", "not 'redis'"),
@@ -70,16 +84,16 @@ class FakeRun:
 
     def __init__(self, stack: FakeStack) -> None:
         self.engine, self.delay = FakeEngine(), FakeDelay(stack)
-        self.services = self.engine.services
+        self.services, self.counted = self.engine.services, 7
 
 
 class Bench:
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts: str, counted_within_s: float = 60.0) -> None:
         self.stack = FakeStack()
         self.said: list[str] = []
         self.outages = ExpectedOutages()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
-        run = FakeRun(self.stack)
+        self.run_of_engine = run = FakeRun(self.stack)
         control = ServiceControl(
             [cast(EngineRun, run)],
             stack=self.stack.as_stack(),
@@ -92,6 +106,7 @@ class Bench:
             settings=load(),
             control=control,
             say=self.said.append,
+            counted_within_s=counted_within_s,
         )
 
     def _is_done(self) -> bool:
@@ -143,6 +158,26 @@ def test_faults_are_done_in_the_order_of_their_times() -> None:
     bench = Bench("kill:mysql@0.1s", "kill:debezium@0s")
     bench.run()
     assert [service for what, service in bench.stack.did if what == "kill"] == ["debezium", "mysql"]
+
+
+def test_a_fault_after_a_number_of_events_waits_for_them_and_for_the_end_of_the_window() -> None:
+    bench = Bench("kill:engine@500 events", "pause:broker@0s+0.01s")
+    bench.faults.start()
+    wait_until(lambda: ("resume", "broker") in bench.stack.did, "fault at a time")
+    bench.run_of_engine.counted = 501
+    assert bench.faults.record().done[-1].counted == 7
+    bench.faults.window_over.set()
+    wait_until(lambda: bench.faults.all_done, "end of the faults")
+    killed = bench.faults.record().done[-1]
+    assert (killed.how, killed.counted) == ("kill", 501)
+
+
+def test_an_engine_that_does_not_count_the_events_of_a_fault_is_named_as_the_reason() -> None:
+    bench = Bench("kill:engine@500 events", counted_within_s=0.1)
+    bench.faults.window_over.set()
+    with pytest.raises(RacetrackError, match=r"kill:engine@500 events.*only 7 events"):
+        bench.run()
+    assert not bench.stack.did
 
 
 def test_a_service_that_does_not_come_back_ends_the_run() -> None:

@@ -3,6 +3,7 @@ windows and resumption."""
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,18 @@ from rich.console import Console
 
 from racetrack import terminal
 from racetrack.analysis.table import Row, read
+from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
-from racetrack.errors import RacetrackError, UsageError
-from racetrack.plan.model import parse_plan
+from racetrack.errors import UsageError
+from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, resolve
-from racetrack.results.experiment import ExperimentRecord, read_experiment
+from racetrack.results.experiment import ExperimentRecord
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
+from racetrack.run.experiment import run_once
+from racetrack.run.faults import parse
 from racetrack.run.phases import rounded_down
-from racetrack.run.runner import Runner, begin
+from racetrack.run.runner import Runner, RunOnce, begin
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
@@ -65,7 +69,7 @@ class Fakes(FluidRuns):
         plan = resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment={})
         return begin(plan, ("./race", "compare"))
 
-    def carry_out(self, folder: Path) -> ExperimentRecord:
+    def carry_out(self, folder: Path, run_once: RunOnce = run_once) -> ExperimentRecord:
         return Runner(
             folder,
             Screen(Console(quiet=True)),
@@ -73,6 +77,7 @@ class Fakes(FluidRuns):
             on_row=self.rows.append,
             open_session=self.session,
             prepare=lambda name, settings, _: (Named(name), FakeStack(settings).as_stack()),
+            run_once=run_once,
             clock=self.clock,
         ).run()
 
@@ -147,7 +152,8 @@ def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
     record = fakes.carry_out(folder)
     failure = "the engine ended: out of memory"
     assert {(run.variant, run.outcome) for run in record.runs} == {(SWIFT, failure), (SLOW, "ok")}
-    assert {(row.engine, row.outcome) for row in fakes.rows} == {(SWIFT, failure), (SLOW, "ok")}
+    assert all((row.outcome == "ok") == (row.engine == SLOW) for row in fakes.rows)
+    assert all(failure in row.outcome for row in fakes.rows if row.engine == SWIFT)
     assert len(fakes.rows) == 12
     fakes.carry_out(folder)
     assert len(fakes.sessions) == 4  # a failure is a result
@@ -233,16 +239,54 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
     assert above.verdict == "fell behind" and "not offered" in above.remark
 
 
-def test_a_failed_scout_ends_the_experiment(fakes: Fakes) -> None:
+def fails_of(name: str) -> Callable[[FluidSession], None]:
+    """Return a change that ends the sessions of an engine soon."""
+
     def dies(session: FluidSession) -> None:
-        session.dies_at_s = 5
+        if session.service == name:
+            session.dies_at_s = 5
+
+    return dies
+
+
+def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fakes) -> None:
+    fakes.change = fails_of(SWIFT)
+    text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "80%"')
+    folder = fakes.begin(text)
+    record = fakes.carry_out(folder)
+    assert list(record.scouted_per_s) == [SLOW]
+    table = read([folder])
+    assert {(row.engine, row.outcome) for row in table.rows} == {(SLOW, "ok")}
+    assert len(table.rows) == 6
+    assert len(table.missing) == 2
+    assert all(SWIFT in line and "out of memory" in line for line in table.missing)
+    assert outcome_code(record) == 1
+    fakes.change = lambda _: None
+    assert outcome_code(fakes.carry_out(folder)) == 0  # resumed, it is scouted again
+    assert len(read([folder]).rows) == 12
+
+
+def test_an_engine_that_dies_at_a_share_of_its_capacity_ends_its_run_only(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT and len(fakes.sessions) > 1:
+            session.dies_at_s = 20  # in the second window
 
     fakes.change = dies
-    text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest"')
+    text = """
+    scout = "60s"
+    phase = [
+        { window = "10s", settle = "3s", loads = ["50%", "95%"] },
+        { saturate = "20s", hold = "20s", batch = "10s" },
+    ]
+    """
     folder = fakes.begin(text)
-    with pytest.raises(RacetrackError, match="out of memory"):
-        fakes.carry_out(folder)
-    assert read_experiment(folder).scouted_per_s == {}
+    record = fakes.carry_out(folder)
+    assert {run.variant: run.outcome == "ok" for run in record.runs} == {SWIFT: False, SLOW: True}
+    outcomes = {row.window: row.outcome for row in read([folder]).rows if row.engine == SWIFT}
+    assert outcomes["50 % of capacity"] == "ok"
+    assert outcomes["95 % of capacity"] == "the engine ended: out of memory"
+    assert "95 % of capacity" in outcomes["saturation"]
+    assert outcomes["95 % of capacity"] in outcomes["saturation"]
 
 
 SWEEP = """
@@ -259,12 +303,15 @@ verify = true
 """
 
 
-def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) -> None:
-    folder = fakes.begin(SWEEP, (SWIFT,))
-    made: list[RunArguments] = []
-    outcomes = iter(["ok", "Void: noise.", "ok", "it failed"])
+class OneWindowRuns:
+    """Makes runs with one window, whose outcomes are given."""
 
-    def run_once(
+    def __init__(self, *outcomes: str) -> None:
+        self.made: list[tuple[str, RunArguments]] = []
+        self._outcomes = iter(outcomes)
+
+    def __call__(
+        self,
         name: str,
         arguments: RunArguments,
         settings: Settings,
@@ -272,20 +319,39 @@ def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) ->
         part_of: PartOf,
         **__: object,
     ) -> Path:
-        made.append(arguments)
+        self.made.append((name, arguments))
         run = RunFolder.create(settings.logs_folder, name, "fake")
         with run.recording() as record:
-            record.part_of, record.outcome = part_of, next(outcomes)
+            record.part_of, record.outcome = part_of, next(self._outcomes, "ok")
         return run.path
 
-    screen, guard = Screen(Console(quiet=True)), terminal.Guard(print)
-    runner = Runner(folder, screen, guard, run_once=run_once, clock=fakes.clock)
-    record = runner.run()
+
+def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) -> None:
+    folder = fakes.begin(SWEEP, (SWIFT,))
+    runs = OneWindowRuns("ok", "Void: noise.", "ok", "it failed")
+    record = fakes.carry_out(folder, runs)
     assert [run.outcome for run in record.runs] == ["ok", "ok", "it failed"]
+    made = [arguments for _, arguments in runs.made]
     assert [each.pageviews_per_s for each in made] == [1_000, 0, 0, 1_130]
     assert [each.decide_within_s for each in made] == [9, 0, 0, 0]
     assert [each.samples for each in made] == [3, 3, 3, 23] and all(each.verify for each in made)
-    assert runner.left_s == 0
+    assert all(run.is_done for run in record.runs)
+
+
+def test_engines_are_killed_at_a_share_of_the_capacity_that_their_scouts_found(
+    fakes: Fakes,
+) -> None:
+    folder = fakes.begin(find_plan("recovery").read_text())
+    failure = "After the kill, it did not start."
+    runs = OneWindowRuns("ok", failure)
+    record = fakes.carry_out(folder, runs)
+    assert sorted(name for name, _ in runs.made) == sorted(TWO * 5)
+    for name, arguments in runs.made:
+        assert arguments.pageviews_per_s == pytest.approx(record.scouted_per_s[name] / 2, abs=1)
+        assert (arguments.share, arguments.verify) == (0.5, True)
+        assert [parse(fault).at_events for fault in arguments.faults] == [500_000]
+    assert sorted(str(run.outcome) for run in record.runs) == [failure, *["ok"] * 9]
+    assert outcome_code(record) == 1
 
 
 @pytest.mark.parametrize(("per_s", "rate"), [(12_345, 10_000), (999, 900), (5, 5), (0.4, 1)])

@@ -158,7 +158,7 @@ class Live:
                     recorded_run(self._folder, guard, self._stop) as recorded,
                 ):
                     self._start()
-                    self._steer()
+                    self._steer(guard)
                     recorded.text = self._finish()
                 return recorded.text
             except SetupError:
@@ -202,7 +202,7 @@ class Live:
         self._do(Action("load" if profile else "rate", arguments, BY_SESSION))
         self._log.add("ready", "all views are there")
 
-    def _steer(self) -> None:
+    def _steer(self, guard: terminal.Guard) -> None:
         """Carry out the requested actions, and check the session once a second, until the session
         ends."""
         due_s = time.monotonic()
@@ -216,6 +216,7 @@ class Live:
         except terminal.Interrupted as interrupted:
             if self._now.phase != RUNNING or interrupted.exit_code != CTRL_C:
                 raise
+            guard.accept()
             self._end_text = "Ended by Ctrl-C."
 
     def _next_s(self, tick_s: float) -> float:
