@@ -33,6 +33,14 @@ final class Compact {
   }
 
   /**
+   * Writes all keys as the same byte, and reads them as `key`. A table with this serde has a single
+   * row in each task.
+   */
+  static <K> Serde<K> unkeyed(K key) {
+    return Serdes.serdeFrom((topic, any) -> new byte[1], (topic, data) -> key);
+  }
+
+  /**
    * A key of two non-negative numbers. Stores sort such keys by the first number, then by the
    * second.
    */
