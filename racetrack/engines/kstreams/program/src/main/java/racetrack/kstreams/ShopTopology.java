@@ -124,7 +124,7 @@ final class ShopTopology {
                 () -> Sold.NONE,
                 Sold::plus,
                 Sold::minus,
-                topology.table("sales", ID, Json.of(Sold.class)));
+                topology.table("sales", ID, Sold.SERDE));
     topology.write(
         sold.toStream().mapValues((key, all) -> all == null ? null : Sales.of(key, all)),
         "purchases_by_item");
@@ -137,10 +137,11 @@ final class ShopTopology {
 
     KTable<Long, ItemSummary> summaries =
         items
-            .repartition(topology.byKey("items", ID, Json.of(Item.class)))
-            .toTable(topology.table("items-by-id", ID, Json.of(Item.class)))
-            .leftJoin(sold, ItemSummary::of)
-            .leftJoin(pageviews, ItemSummary::with);
+            .mapValues(ItemSummary::of)
+            .repartition(topology.byKey("items", ID, ItemSummary.SERDE))
+            .toTable(topology.table("items-by-id", ID, ItemSummary.SERDE))
+            .<Sold, ItemSummary>leftJoin(sold, ItemSummary::with)
+            .<Long, ItemSummary>leftJoin(pageviews, ItemSummary::with);
     topology.write(summaries.toStream(), "item_summary");
     showBest(summaries);
   }
@@ -153,7 +154,7 @@ final class ShopTopology {
     KStream<Object, Object> best =
         summaries
             .toStream()
-            .repartition(topology.toOne("summaries", ID, Json.of(ItemSummary.class)))
+            .repartition(topology.toOne("summaries", ID, ItemSummary.SERDE))
             .process(new BestItems.Supplier(topology, orders));
     orders.keySet().forEach(view -> topology.write(best, view));
   }
