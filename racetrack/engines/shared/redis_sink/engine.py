@@ -14,6 +14,7 @@ class WritesToRedis(Engine):
     """See `racetrack.engines.contract.Engine`."""
 
     needs = ("redis",)
+    ignores_updates_of = ("ads",)  # it looks up the campaign of an ad once, as published
     writes_to = ("the keys of the original benchmark in Redis",)
 
     def guarantee(self, settings: Settings) -> str:
