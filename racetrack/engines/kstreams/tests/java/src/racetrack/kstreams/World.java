@@ -78,7 +78,7 @@ final class World implements AutoCloseable {
     Settings settings =
         new Settings(
             Cluster.at("nowhere:1"), url, "test", 100, kind.guarantee, 1, kind.cacheBytes, 5,
-            kind.inMemory, kind.changelog, true, "only", state, state.resolve("ready"));
+            kind.inMemory, kind.changelog, true, Map.of(), "only", state, state.resolve("ready"));
     driver =
         new TopologyTestDriver(
             topology.apply(settings, 1).build(),
