@@ -149,8 +149,8 @@ class Verified(StrictModel):
     unfit: dict[str, UnfitMessages] = Field(default={}, description="Invalid messages by topic.")
     first_rows_of: tuple[str, ...] = Field(
         default=(),
-        description="Tables whose updates the engine ignores: views were compared with the rows that"
-        " it read first.",
+        description="Tables whose updates the engine ignores: views were compared with the rows"
+        " that it read first.",
     )
     views: dict[str, ViewFinding] = Field(description="Results by view.")
 

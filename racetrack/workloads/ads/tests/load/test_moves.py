@@ -1,4 +1,4 @@
-"""Tests of the moves of ads: a seed determines them, and each changes the counts of two campaigns."""
+"""Tests that a seed determines the moves of ads, and that each changes an ad's campaign."""
 
 from collections.abc import Sequence
 
