@@ -137,6 +137,10 @@ class Engine(ABC):
     # engine writes the two views independently.
     summary_after_ms: int = 0
 
+    # Tables of which the engine reads each row once, so that its views do not follow updates. If
+    # there are updates, its views are verified with the rows that it read.
+    ignores_updates_of: tuple[str, ...] = ()
+
     # Places outside the engine's own services to which it writes under fixed names. Two engines
     # with a common place can't be in a group.
     writes_to: tuple[str, ...] = ()

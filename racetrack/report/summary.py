@@ -341,6 +341,8 @@ def describe_verification(verified: Verified) -> list[str]:
         lines.append(f"  NOT COMPARED {name}: {verified.views[name].reason}")
     for topic, unfit in verified.unfit.items():
         lines.append(_line("UNFIT", describe_unfit(topic, unfit)))
+    for table in verified.first_rows_of:
+        lines.append(_line("", f"by the first rows of {table}: this engine ignores their updates"))
     if absent := verified.named(ViewStatus.ABSENT):
         lines.append(_line("", f"not in this engine's demo: {', '.join(absent)}"))
     return [*lines, _line("drained", describe_drain(verified))]

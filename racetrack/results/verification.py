@@ -147,6 +147,11 @@ class Verified(StrictModel):
         " Its views are then compared with MySQL.",
     )
     unfit: dict[str, UnfitMessages] = Field(default={}, description="Invalid messages by topic.")
+    first_rows_of: tuple[str, ...] = Field(
+        default=(),
+        description="Tables whose updates the engine ignores: views were compared with the rows"
+        " that it read first.",
+    )
     views: dict[str, ViewFinding] = Field(description="Results by view.")
 
     def named(self, *statuses: ViewStatus) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from racetrack.analysis.outcome import wrong_views
 from racetrack.clock import now_ms
-from racetrack.config import load
+from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import Settled
@@ -39,8 +39,10 @@ EDGE_MS = 20_000
 class Fakes:
     """A fake of the part of an engine that a verification uses."""
 
-    def __init__(self, read_view: ReadView, needs: Sequence[str] = ()) -> None:
-        self._read_view, self.needs = read_view, needs
+    def __init__(
+        self, read_view: ReadView, needs: Sequence[str] = (), ignores: tuple[str, ...] = ()
+    ) -> None:
+        self._read_view, self.needs, self.ignores_updates_of = read_view, needs, ignores
 
     def read_view(self, stack: Stack, view: str) -> pa.Table:
         return self._read_view(view)
@@ -52,7 +54,8 @@ class Fakes:
 class Place:
     """A fake of the part of a stack that a verification uses."""
 
-    settings = load()
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
 
     class endpoints:  # noqa: N801
         kafka = "nowhere:0"
@@ -137,14 +140,17 @@ def verification_of(
     delivered: Delivered | None = None,
     in_mysql: dict[str, Any] | None = None,
     unfit: sources.Unfit | None = None,
+    ignores: tuple[str, ...] = (),
+    updates_per_s: int = 0,
 ) -> Verification:
     """Return a verification. `patience_s` is the time for a view to become right. `delivered` are
     the topics of CDC; without them the engine uses no CDC. `in_mysql` replaces the tables' rows.
-    `unfit` are pageviews that were left out."""
+    `unfit` are pageviews that were left out. The engine `ignores` updates of these tables."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     needs = ("debezium",) if delivered else ()
-    engine, place = cast(Engine, Fakes(read_view, needs)), cast(Stack, Place())
+    engine = cast(Engine, Fakes(read_view, needs, ignores))
+    place = cast(Stack, Place(load({"UPDATES_PER_SECOND": str(updates_per_s)})))
     paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
     return Verification(
         engine,
@@ -281,6 +287,24 @@ def test_an_engine_is_not_blamed_if_messages_are_unfit(truth: Shop, tmp_path: Pa
         "purchases": "wrong",  # has no pageviews
     }
     assert "pageviews" in found["views"]["pageviews_summary"]["reason"]
+
+
+@pytest.mark.parametrize("updates_per_s", [0, 2])
+def test_an_engine_that_ignores_updates_is_compared_with_the_rows_that_it_read(
+    truth: Shop, tmp_path: Path, updates_per_s: int
+) -> None:
+    first = shop.views(truth)
+    now = rows_of(truth)
+    now["users"] = [(row[0], "new@example.com", *row[2:]) for row in now["users"]]
+    given = {"ignores": ("users",), "updates_per_s": updates_per_s, "in_mysql": now}
+    found = verify(truth, tmp_path, first.__getitem__, 0.1, **given)
+    wrong = {name for name, status in statuses(found).items() if status != "right"}
+    if updates_per_s:
+        assert not wrong
+        assert found["first_rows_of"] == ["users"]
+    else:
+        assert "users" in wrong
+        assert not found.get("first_rows_of")
 
 
 def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> None:

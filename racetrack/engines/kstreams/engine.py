@@ -37,20 +37,20 @@ class KafkaStreams(UpsertEngine):
     version_part = "kafka-streams"
 
     def check(self, stack: Stack) -> None:
-        """Check that the settings allow several replicas to take over each other's state.
+        """Check that the program can restore its state, after a kill and in other replicas.
 
         Raises:
             UsageError: a setting does not allow that.
         """
         own = KafkaStreamsSettings.of(stack.settings)
+        if own.kstreams_changelog == "off" and own.kstreams_after_a_kill == "resume":
+            raise UsageError(
+                "KSTREAMS_CHANGELOG=off: after a kill, Kafka Streams would continue without the"
+                " state that it had. Set KSTREAMS_AFTER_A_KILL=anew too, or KSTREAMS_CHANGELOG=on."
+            )
         if own.engine_replicas == 1:
             return
         given = f"ENGINE_REPLICAS={own.engine_replicas} is not possible with Kafka Streams'"
-        if own.kstreams_changelog == "off":
-            raise UsageError(
-                f"{given} KSTREAMS_CHANGELOG=off: a replica that joins takes over partitions, and"
-                " reads their state from Kafka. Set it to on."
-            )
         if own.kstreams_after_a_kill == "anew":
             raise UsageError(
                 f"{given} KSTREAMS_AFTER_A_KILL=anew: each replica would read all input under an"

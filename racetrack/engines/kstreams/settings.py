@@ -2,12 +2,38 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from racetrack.config import Count, Mebibytes, Milliseconds, Settings, Size
+from racetrack.config import (
+    Count,
+    Mebibytes,
+    Milliseconds,
+    Properties,
+    Settings,
+    ShellWords,
+    Size,
+    properties_in,
+)
 from racetrack.stack.applicability import Applicability
 
 EXACTLY_ONCE = "exactly_once_v2"
+# Properties that can't be set as such: the harness relies on them.
+RESERVED = {
+    "processing.guarantee": "set KSTREAMS_GUARANTEE",
+    "commit.interval.ms": "set KSTREAMS_COMMIT_MS",
+    **dict.fromkeys(
+        ("application.id", "bootstrap.servers", "group.instance.id", "state.dir"),
+        "the program sets it",
+    ),
+}
+
+
+def _not_reserved(words: str) -> str:
+    """Return the text unchanged if it contains none of the RESERVED properties."""
+    for name in properties_in(words):
+        if name in RESERVED:
+            raise ValueError(f"{name} can't be set here: {RESERVED[name]}")
+    return words
 
 
 class KafkaStreamsSettings(Settings):
@@ -22,6 +48,8 @@ class KafkaStreamsSettings(Settings):
     kstreams_store: Literal["rocksdb", "in_memory"]
     kstreams_changelog: Literal["on", "off"]
     kstreams_after_a_kill: Literal["resume", "anew"]
+    kstreams_properties: Annotated[Properties, AfterValidator(_not_reserved)]
+    kstreams_jvm_options: ShellWords
     kstreams_version: str
 
 

@@ -11,7 +11,10 @@ FACTS = Facts(
         "KSTREAMS_STORE": "in_memory",
         "KSTREAMS_CHANGELOG": "off",
         "KSTREAMS_AFTER_A_KILL": "anew",
+        "KSTREAMS_PROPERTIES": "producer.batch.size=9999",
+        "KSTREAMS_JVM_OPTIONS": "-Dracetrack.kstreams=1",
     },
+    changed_from={"KSTREAMS_JVM_OPTIONS": {"KSTREAMS_JVM_OPTIONS": "-Dracetrack.before=1"}},
     jvm_of={"KSTREAMS_HEAP": "kstreams"},
     image_of={"KSTREAMS_HEAP": ("kstreams", "eclipse-temurin")},
 )

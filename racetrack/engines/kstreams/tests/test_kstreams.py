@@ -46,11 +46,31 @@ def test_settings_that_change_what_is_measured_are_caveats() -> None:
     assert "KSTREAMS_CHANGELOG=off" in said(KSTREAMS_CHANGELOG="off")
 
 
-@pytest.mark.parametrize(
-    "given", [{"KSTREAMS_CHANGELOG": "off"}, {"KSTREAMS_AFTER_A_KILL": "anew"}]
-)
-def test_replicas_must_be_able_to_share_their_state(given: dict[str, str]) -> None:
+def test_replicas_must_be_able_to_share_their_state() -> None:
+    anew = {"KSTREAMS_AFTER_A_KILL": "anew"}
     KSTREAMS.check(stack(ENGINE_REPLICAS="2"))
-    KSTREAMS.check(stack(**given))
+    KSTREAMS.check(stack(**anew))
     with pytest.raises(UsageError, match="ENGINE_REPLICAS=2 is not possible"):
-        KSTREAMS.check(stack(ENGINE_REPLICAS="2", **given))
+        KSTREAMS.check(stack(ENGINE_REPLICAS="2", **anew))
+
+
+def test_it_can_resume_only_with_changelogs() -> None:
+    KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off", KSTREAMS_AFTER_A_KILL="anew"))
+    with pytest.raises(UsageError, match="KSTREAMS_CHANGELOG=off"):
+        KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off"))
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("num.stream.threads", "num.stream.threads"),
+        ("a.b=1 a.b=2", "a.b"),
+        ("'a.b=1", "quot"),
+        ("num.stream.threads=2 commit.interval.ms=9", "KSTREAMS_COMMIT_MS"),
+        ("application.id=x", "application.id"),
+    ],
+)
+def test_properties_that_can_not_be_set_are_named(words: str, named: str) -> None:
+    with pytest.raises(UsageError, match=f"KSTREAMS_PROPERTIES.*{named}"):
+        settings.load({"KSTREAMS_PROPERTIES": words})
+    settings.load({"KSTREAMS_PROPERTIES": "num.stream.threads=2 producer.client.id='a b'"})

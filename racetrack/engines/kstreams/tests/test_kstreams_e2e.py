@@ -21,6 +21,9 @@ KINDS = {
         "KSTREAMS_CACHE_MB": "0",
         "KSTREAMS_STORE": "in_memory",
         "KSTREAMS_CHANGELOG": "off",
+        "KSTREAMS_AFTER_A_KILL": "anew",
+        "KSTREAMS_JVM_OPTIONS": "-XX:+UseParallelGC",
+        "KSTREAMS_PROPERTIES": "producer.batch.size=65536 max.task.idle.ms=-1",
     },
 }
 

@@ -15,6 +15,7 @@ class WritesToRedis(Engine):
     """See `racetrack.engines.contract.Engine`."""
 
     needs = ("redis",)
+    ignores_updates_of = ("ads",)  # it looks up the campaign of an ad once, as published
     writes_to = ("the keys of the original benchmark in Redis",)
 
     def classes(self, settings: Settings) -> Classes:

@@ -94,8 +94,8 @@ class UpsertEngine(Engine):
             yield replace(seen, timestamp_ms=at_ms)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a reader of the engine's topics. The engine serves no queries, so clients read the
-        topics, and keep the current rows of the views in `access.queries` in memory."""
+        """Open a reader of the engine's topics. No server of the engine answers queries, so clients
+        read the topics, and keep the current rows of the views in `access.queries` in memory."""
         kept = self._kept(access) if access.queries else {}
         read_once = partial(self._read_once, access)
         return views.open_reader(access.endpoints.kafka, kept, read_once)

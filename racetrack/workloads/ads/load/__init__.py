@@ -1,4 +1,4 @@
-"""The load generator's part of Yahoo's benchmark: events and initial rows."""
+"""The load generator's part of Yahoo's benchmark: events, initial rows, and moves of ads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from loadgen.workload import Workload
 from racetrack.workloads.ads.load import redis, settings
 from racetrack.workloads.ads.load.database import AdsDatabase
 from racetrack.workloads.ads.load.events import AdEvents
+from racetrack.workloads.ads.load.moves import Moves
 
 
 class AdsLoad(Workload):
@@ -33,9 +34,8 @@ class AdsLoad(Workload):
         if self._settings.redis:
             redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 
-    def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
-        """Return no source: the tables do not change."""
-        return []
+    def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
+        return [Moves(self._settings, schedule())]
 
     def events(self, library: Library) -> AdEvents:
         return AdEvents(self._settings, library.ffi)

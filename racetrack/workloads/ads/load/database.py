@@ -1,4 +1,4 @@
-"""The database in MySQL: campaigns and their ads. Its rows do not change."""
+"""The database in MySQL: campaigns, and their ads, which may move to other campaigns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from loadgen.config import Config
 from loadgen.mysql import Database, Insert, Seed
 
+from racetrack.workloads.ads.load.moves import Move
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.load.settings import AdsSettings
 
@@ -29,6 +30,12 @@ class AdsDatabase(Database):
     def seeds(self) -> Sequence[Seed]:
         campaigns, ads = seeded(self._settings)
         return Seed(campaigns, "ADS_CAMPAIGNS"), Seed(ads)
+
+    def move(self, moves: Sequence[Move]) -> None:
+        """Move ads in one transaction. Repeating this is harmless."""
+        with self.transaction() as cursor:
+            for ad, campaign in moves:
+                cursor.execute("UPDATE ads SET campaign_id = %s WHERE ad_id = %s", (campaign, ad))
 
 
 def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:

@@ -21,7 +21,8 @@ class AdsSettings:
     """The numbers of campaigns, ads and users, the topic, whether times are skewed, and the skew of
     the ads' popularity (exponent of Zipf's law). `event_bytes` is the size to which events are
     padded; 0: no padding. `redis` is the host and port of a Redis that the engine queries for
-    campaigns; None if it queries none."""
+    campaigns; None if it queries none. `updates_milli_per_s` is the initial rate of moved ads, in
+    thousandths per second."""
 
     seed: int
     topic: str
@@ -32,6 +33,7 @@ class AdsSettings:
     key_skew: float
     users: int
     event_bytes: int
+    updates_milli_per_s: int = 0
     redis: tuple[str, int] | None = None
 
 
@@ -48,5 +50,6 @@ def load(config: Config, read: Reader) -> AdsSettings:
         key_skew=read.number("ADS_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
         users=read.whole("ADS_USERS", 100, 1, MAX_USERS),
         event_bytes=read.size("ADS_EVENT_BYTES", MIN_EVENT_BYTES, MAX_EVENT_BYTES),
+        updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
         redis=read.endpoint("LOADGEN_REDIS", "") if has_redis else None,
     )

@@ -4,9 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
-import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -57,16 +58,63 @@ class AdsTopologyTest {
   }
 
   @Test
+  void aMovedAdTakesItsViewsAlong() {
+    ad("a", "x");
+    ad("ab", "x");
+    event("a", "view", 0);
+    event("a", "view", 10_000);
+    event("ab", "view", 10_000);
+    ad("a", "y");
+    assertEquals(Map.of("y 0", 1L, "x 10000", 1L, "y 10000", 1L), counts());
+    event("a", "view", 10_001);
+    assertEquals(Map.of("y 0", 1L, "x 10000", 1L, "y 10000", 2L), counts());
+    ad("a", "x");
+    assertEquals(Map.of("x 0", 1L, "x 10000", 3L), counts());
+  }
+
+  @Test
+  void viewsOfADeletedAdDoNotCountUntilItIsBack() {
+    ad("a", "x");
+    ad("b", "x");
+    event("a", "view", 0);
+    event("b", "view", 0);
+    world.change("mysql.ads.ads", "a", Rows.AD, null);
+    event("a", "view", 1);
+    assertEquals(Map.of("x 0", 1L), counts());
+    world.change("mysql.ads.ads", "b", Rows.AD, null);
+    assertEquals(Map.of(), counts());
+    ad("a", "y");
+    assertEquals(Map.of("y 0", 2L), counts());
+  }
+
+  @Test
   void eachEventIsCountedOnceWhateverItIs() {
     ad("a", "x");
     event("a", "view", 7);
     event("a", "click", 9);
-    world.pass(Duration.ofMillis(25));
-    world.pass(Duration.ofMillis(25));
+    event("an unknown ad", "view", 8);
     JsonNode row = world.row("ad_events_summary");
-    assertEquals(2, row.get("total").asLong());
+    assertEquals(3, row.get("total").asLong());
     assertEquals(World.NOW_MS + 9, row.get("max_received_at").asLong());
-    assertEquals(2, world.row("ad_events_progress").get("total").asLong());
+    assertEquals(3, world.row("ad_events_progress").get("total").asLong());
+  }
+
+  @Test
+  void eventsAreCountedByAdWhereTheyAreRead() {
+    ad("a", "x");
+    event("a", "view", 7);
+    event("a", "click", 9);
+    assertEquals(Set.of("ads", "changes", "counts"), world.innerTopics());
+  }
+
+  /** The number of views by campaign and start of the window (ms after the first). */
+  private Map<String, Long> counts() {
+    Map<String, Long> found = new HashMap<>();
+    for (JsonNode row : world.rows("campaign_windows")) {
+      long start = row.get("window_start_ms").asLong() - World.NOW_MS;
+      found.put(row.get("campaign_id").asText() + " " + start, row.get("seen_count").asLong());
+    }
+    return found;
   }
 
   private void ad(String id, String campaign) {

@@ -219,8 +219,6 @@ class ShopTopologyTest {
     view(8, "/products/5", 30);
     view(8, "/profiles/5", 20);
     view(8, "/about", 5);
-    world.pass(Duration.ofMillis(25));
-    world.pass(Duration.ofMillis(25));
     for (String view : List.of("pageviews_progress", "pageviews_summary")) {
       JsonNode row = world.row(view);
       assertEquals(4, row.get("total").asLong());

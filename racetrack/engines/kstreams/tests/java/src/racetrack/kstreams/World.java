@@ -21,7 +21,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Map.Entry;
+import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.stream.Collectors;
 import org.apache.avro.Conversions;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
@@ -76,7 +78,7 @@ final class World implements AutoCloseable {
     Settings settings =
         new Settings(
             Cluster.at("nowhere:1"), url, "test", 100, kind.guarantee, 1, kind.cacheBytes, 5,
-            kind.inMemory, kind.changelog, true, "only", state, state.resolve("ready"));
+            kind.inMemory, kind.changelog, true, Map.of(), "only", state, state.resolve("ready"));
     driver =
         new TopologyTestDriver(
             topology.apply(settings, 1).build(),
@@ -124,6 +126,16 @@ final class World implements AutoCloseable {
   /** The rows of a view in which a column is this number. */
   List<JsonNode> rows(String view, String column, long value) {
     return rows(view).stream().filter(row -> row.get(column).asLong() == value).toList();
+  }
+
+  /** The names of the topics between the stages that were written to. */
+  Set<String> innerTopics() {
+    String begin = "test-";
+    String end = "-repartition";
+    return driver.producedTopicNames().stream()
+        .filter(topic -> topic.startsWith(begin) && topic.endsWith(end))
+        .map(topic -> topic.substring(begin.length(), topic.length() - end.length()))
+        .collect(Collectors.toSet());
   }
 
   private Map<String, JsonNode> table(String topic) {

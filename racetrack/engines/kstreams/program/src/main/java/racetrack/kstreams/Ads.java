@@ -1,7 +1,9 @@
 package racetrack.kstreams;
 
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
 import org.apache.kafka.common.serialization.Serde;
 
 /**
@@ -21,13 +23,11 @@ final class Ads {
     static final Serde<Message> SERDE = Json.of(Message.class);
   }
 
-  /** An event, with its partition and offset. */
-  record Event(String adId, String eventType, long eventTime, int partition, long offset)
+  /** An event, with its partition. */
+  record Event(String adId, String eventType, long eventTime, int partition)
       implements Progress.Event {
-    static final Serde<Event> SERDE = Json.of(Event.class);
-
-    static Event of(Message message, int partition, long offset) {
-      return new Event(message.adId, message.eventType, message.eventTime, partition, offset);
+    static Event of(Message message, int partition) {
+      return new Event(message.adId, message.eventType, message.eventTime, partition);
     }
 
     @Override
@@ -40,40 +40,93 @@ final class Ads {
 
   record Ad(String adId, String campaignId) {}
 
-  /** A campaign, and a window of ten seconds that begins at `windowStartMs` (epoch ms). */
-  record Window(String campaignId, long windowStartMs) {
-    static final Serde<Window> SERDE =
-        Compact.ofSize(
-            window -> Long.BYTES + window.campaign().length,
-            (buffer, window) -> buffer.putLong(window.windowStartMs).put(window.campaign()),
-            Window::read);
+  /** The campaign of an ad; null if there is no such ad. */
+  record Placed(String campaignId) {
+    static final Serde<Placed> SERDE = Json.of(Placed.class);
 
-    static Window of(String campaign, long timeMs) {
-      return new Window(campaign, timeMs - timeMs % WINDOW_MS);
-    }
-
-    private byte[] campaign() {
-      return campaignId.getBytes(StandardCharsets.UTF_8);
-    }
-
-    private static Window read(ByteBuffer buffer) {
-      long start = buffer.getLong();
-      return new Window(StandardCharsets.UTF_8.decode(buffer).toString(), start);
+    static Placed of(Ad ad) {
+      return new Placed(ad == null ? null : ad.campaignId);
     }
   }
 
-  /** The fields of a view that are needed for counting. */
-  record AdView(int partition, long dueMs) implements Progress.Event {
-    static final Serde<AdView> SERDE =
+  /** An ad, and a window of ten seconds that begins at `windowStartMs` (epoch ms). */
+  record AdWindow(String adId, long windowStartMs) {
+    static final Serde<AdWindow> SERDE =
+        serde(AdWindow::new, AdWindow::adId, AdWindow::windowStartMs);
+
+    static AdWindow of(Event event) {
+      return new AdWindow(event.adId, event.eventTime - event.eventTime % WINDOW_MS);
+    }
+  }
+
+  /** A campaign, and such a window. */
+  record Window(String campaignId, long windowStartMs) {
+    /** The campaign of views of unknown ads. */
+    static final String NO_CAMPAIGN = "";
+
+    static final Serde<Window> SERDE =
+        serde(Window::new, Window::campaignId, Window::windowStartMs);
+
+    boolean isOfCampaign() {
+      return !campaignId.equals(NO_CAMPAIGN);
+    }
+  }
+
+  /**
+   * A change of the number of views in a window, and the events that are the reason: those of one
+   * partition, or none if an ad has moved.
+   */
+  record Change(long views, int partition, long events, long dueMs) implements Progress.Event {
+    static final Serde<Change> SERDE =
         Compact.of(
-            Integer.BYTES + Long.BYTES,
-            (buffer, view) -> buffer.putInt(view.partition).putLong(view.dueMs),
-            buffer -> new AdView(buffer.getInt(), buffer.getLong()));
+            3 * Long.BYTES + Integer.BYTES,
+            (buffer, change) ->
+                buffer
+                    .putLong(change.views)
+                    .putInt(change.partition)
+                    .putLong(change.events)
+                    .putLong(change.dueMs),
+            buffer ->
+                new Change(buffer.getLong(), buffer.getInt(), buffer.getLong(), buffer.getLong()));
+
+    static Change of(Event view) {
+      return new Change(1, view.partition, 1, view.eventTime);
+    }
+
+    static Change of(long views) {
+      return new Change(views, 0, 0, 0);
+    }
+
+    /** The sum of two changes by events of the same partition. */
+    Change plus(Change other) {
+      return new Change(
+          views + other.views, partition, events + other.events, Math.max(dueMs, other.dueMs));
+    }
   }
 
   record WindowCount(String campaignId, long windowStartMs, long seenCount) {
-    static WindowCount of(Window window, Counts counts) {
-      return new WindowCount(window.campaignId, window.windowStartMs, counts.total());
+    static WindowCount of(Window window, Long views) {
+      return views == null
+          ? null
+          : new WindowCount(window.campaignId, window.windowStartMs, views);
     }
+  }
+
+  /** Serde for a text and a number. It sorts by the text first, unless one begins with another. */
+  private static <T> Serde<T> serde(
+      BiFunction<String, Long, T> of, Function<T, String> text, ToLongFunction<T> number) {
+    return Compact.ofSize(
+        value -> Long.BYTES + bytes(text.apply(value)).length,
+        (buffer, value) ->
+            buffer.put(bytes(text.apply(value))).putLong(number.applyAsLong(value)),
+        buffer -> {
+          byte[] read = new byte[buffer.remaining() - Long.BYTES];
+          buffer.get(read);
+          return of.apply(new String(read, StandardCharsets.UTF_8), buffer.getLong());
+        });
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
   }
 }

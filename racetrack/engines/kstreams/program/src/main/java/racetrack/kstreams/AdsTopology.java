@@ -1,25 +1,27 @@
 package racetrack.kstreams;
 
 import java.util.List;
-import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
-import org.apache.kafka.streams.processor.api.ContextualProcessor;
-import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
+import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 import racetrack.kstreams.Ads.Ad;
-import racetrack.kstreams.Ads.AdView;
 import racetrack.kstreams.Ads.Campaign;
+import racetrack.kstreams.Ads.Change;
 import racetrack.kstreams.Ads.Event;
+import racetrack.kstreams.Ads.Placed;
 import racetrack.kstreams.Ads.Window;
 import racetrack.kstreams.Ads.WindowCount;
 
 /**
  * Yahoo's streaming benchmark on Kafka Streams: counts how often ads were viewed, by campaign and
  * window of ten seconds. Every view is a topic, as in `ShopTopology`.
+ *
+ * <p>Views are counted by ad before they are joined with the ads, so the counts of an ad follow it to
+ * another campaign. The counts of campaigns are then sums of such counts.
  *
  * <p>The start of a window is part of an ordinary key. Kafka Streams' own windows are not used,
  * because they close some time after their end, and later events would not be counted.
@@ -47,9 +49,8 @@ final class AdsTopology {
     KStream<String, Ad> ads = topology.changes("mysql.ads.ads", Object::toString, Ad.class);
     topology.write(ads, "ads");
 
-    KStream<byte[], Event> events =
-        topology.read(EVENTS, Consumed.with(Serdes.ByteArray(), Ads.Message.SERDE))
-            .process(Locate::new);
+    KStream<Integer, Event> events =
+        topology.events(EVENTS, Ads.Message.SERDE).processValues(Locate::new);
     countWindows(events.filter((key, event) -> event.eventType().equals(VIEW)), ads);
     topology.countProgress(
         "other", events.filterNot((key, event) -> event.eventType().equals(VIEW)));
@@ -57,37 +58,42 @@ final class AdsTopology {
   }
 
   private static final class Locate
-      extends ContextualProcessor<byte[], Ads.Message, byte[], Event> {
+      extends ContextualFixedKeyProcessor<Integer, Ads.Message, Event> {
     @Override
-    public void process(Record<byte[], Ads.Message> record) {
-      var place = context().recordMetadata().orElseThrow();
-      Event found = Event.of(record.value(), place.partition(), place.offset());
-      context().forward(record.withValue(found));
+    public void process(FixedKeyRecord<Integer, Ads.Message> record) {
+      int partition = context().recordMetadata().orElseThrow().partition();
+      context().forward(record.withValue(Event.of(record.value(), partition)));
     }
   }
 
-  private void countWindows(KStream<byte[], Event> views, KStream<String, Ad> ads) {
-    Serde<String> text = Serdes.String();
-    KStream<String, Object> known =
-        ads.filter((id, ad) -> ad != null)
-            .repartition(topology.toAll("ads", text, Json.of(Ad.class)))
-            .mapValues(ad -> ad);
-    KStream<Window, AdView> byWindow =
-        views
-            .<String, Object>map((key, event) -> KeyValue.pair(event.adId(), event))
-            .merge(known)
-            .process(new CampaignOf.Supplier(topology))
-            .repartition(topology.byKey("views", Window.SERDE, AdView.SERDE));
-    String counted = "window-counts";
-    KTable<Window, Counts> counts =
-        byWindow
-            .groupByKey(Grouped.with(Window.SERDE, AdView.SERDE))
+  private void countWindows(KStream<Integer, Event> views, KStream<String, Ad> ads) {
+    KStream<String, Placed> placed =
+        ads.mapValues(Placed::of)
+            .repartition(topology.toAll("ads", Serdes.String(), Placed.SERDE));
+    KStream<Window, Change> changes =
+        anything(views)
+            .merge(anything(placed))
+            .merge(anything(topology.commits("views", views)))
+            .process(new AdCounts.Supplier(topology))
+            .repartition(topology.byKey("changes", Window.SERDE, Change.SERDE));
+    KTable<Window, Long> counts =
+        changes
+            .filter((window, change) -> window.isOfCampaign())
+            .groupByKey(Grouped.with(Window.SERDE, Change.SERDE))
             .aggregate(
-                () -> Counts.none(topology.partitions),
-                (window, view, before) -> before.plus(view),
-                topology.table(counted, Window.SERDE, Counts.SERDE));
+                () -> 0L,
+                (window, change, before) -> sum(change.views(), before),
+                topology.table("window-counts", Window.SERDE, Serdes.Long()));
     topology.write(counts.toStream().mapValues(WindowCount::of), "campaign_windows");
-    var counter = new Counts.CounterSupplier(topology, "views", counted);
-    topology.report(counts.toStream().process(counter, counted));
+    topology.countProgress("views", changes);
+  }
+
+  /** Adds to a count; null if it is 0 then, so that the window has no row. */
+  private static Long sum(long more, long before) {
+    return before + more == 0 ? null : before + more;
+  }
+
+  private static KStream<Object, Object> anything(KStream<?, ?> stream) {
+    return stream.map(KeyValue::pair);
   }
 }

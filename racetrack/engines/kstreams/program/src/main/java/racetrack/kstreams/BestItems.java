@@ -93,7 +93,9 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
 
   private final Supplier of;
   private final Map<String, Ranking> rankings = new HashMap<>();
-  private KeyValueStore<Long, ItemSummary> items;
+  /** The items of the store, which would have to decode them. */
+  private final Map<Long, ItemSummary> items = new HashMap<>();
+  private KeyValueStore<Long, ItemSummary> store;
 
   private BestItems(Supplier of) {
     this.of = of;
@@ -103,20 +105,22 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
   public void init(ProcessorContext<Object, Object> context) {
     super.init(context);
     of.orders.forEach((view, order) -> rankings.put(view, new Ranking(order)));
-    items = context.getStateStore(STORE);
-    try (var all = items.all()) {
-      all.forEachRemaining(each -> rankings.values().forEach(r -> r.replace(null, each.value)));
+    store = context.getStateStore(STORE);
+    try (var rows = store.all()) {
+      rows.forEachRemaining(row -> items.put(row.key, row.value));
     }
+    items.values().forEach(item -> rankings.values().forEach(r -> r.replace(null, item)));
     rankings.values().forEach(Ranking::changes);
   }
 
   @Override
   public void process(Record<Long, ItemSummary> record) {
-    ItemSummary before = items.get(record.key());
-    items.put(record.key(), record.value());
+    ItemSummary now = record.value();
+    store.put(record.key(), now);
+    ItemSummary before = now == null ? items.remove(record.key()) : items.put(record.key(), now);
     rankings.forEach(
         (view, ranking) -> {
-          ranking.replace(before, record.value());
+          ranking.replace(before, now);
           for (KeyValue<Long, ItemSummary> each : ranking.changes()) {
             context().forward(
                 new Record<>(each.key, each.value, record.timestamp()), view);
@@ -134,7 +138,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
 
     @Override
     public Set<StoreBuilder<?>> stores() {
-      return Set.of(topology.store(STORE, Serdes.Long(), Json.of(ItemSummary.class)));
+      return Set.of(topology.store(STORE, Serdes.Long(), ItemSummary.SERDE));
     }
   }
 }

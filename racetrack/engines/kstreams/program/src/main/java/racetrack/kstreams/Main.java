@@ -3,6 +3,7 @@ package racetrack.kstreams;
 import java.nio.file.Files;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KafkaStreams.State;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler;
@@ -13,8 +14,8 @@ import racetrack.upsert.Folders;
 /**
  * Maintains the views of one workload, each in a topic of its own, until the program is stopped.
  *
- * <p>After a kill, KSTREAMS_AFTER_A_KILL decides: the program resumes from its last commit, or uses
- * a new application id, so that it reads all input from the beginning.
+ * <p>After a kill, KSTREAMS_AFTER_A_KILL decides: the program resumes from its last commit, or
+ * begins anew: it reads all input from the beginning, as a new application.
  */
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
@@ -23,7 +24,16 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) throws Exception {
-    Settings settings = Settings.from(System.getenv());
+    try {
+      start(Settings.from(System.getenv()));
+    } catch (IllegalArgumentException | ConfigException error) {
+      // A setting or a property can't be used: its name says enough.
+      LOG.error(error.getMessage());
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private static void start(Settings settings) throws Exception {
     TopologyContext topology;
     String applicationId;
     try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {

@@ -3,6 +3,8 @@ package racetrack.kstreams;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.streams.StreamsConfig;
@@ -22,11 +24,21 @@ record Settings(
     boolean inMemory,
     boolean changelog,
     boolean resumes,
+    Map<String, String> properties,
     String instance,
     Path stateFolder,
     Path readyFile) {
 
   private static final int MESSAGE_MAX_BYTES = 9 << 20;
+  /** Prefix of the properties of clients → all properties of these clients. */
+  private static final Map<String, Set<String>> CLIENTS =
+      Map.of(
+          StreamsConfig.CONSUMER_PREFIX, ConsumerConfig.configNames(),
+          StreamsConfig.MAIN_CONSUMER_PREFIX, ConsumerConfig.configNames(),
+          StreamsConfig.RESTORE_CONSUMER_PREFIX, ConsumerConfig.configNames(),
+          StreamsConfig.GLOBAL_CONSUMER_PREFIX, ConsumerConfig.configNames(),
+          StreamsConfig.PRODUCER_PREFIX, ProducerConfig.configNames(),
+          StreamsConfig.ADMIN_CLIENT_PREFIX, AdminClientConfig.configNames());
 
   static Settings from(Map<String, String> variables) {
     Environment env = new Environment(variables);
@@ -42,9 +54,30 @@ record Settings(
         env.text("KSTREAMS_STORE").equals("in_memory"),
         env.text("KSTREAMS_CHANGELOG").equals("on"),
         env.text("KSTREAMS_AFTER_A_KILL").equals("resume"),
+        requireKnown(env.properties("KSTREAMS_PROPERTIES")),
         env.text("RACETRACK_INSTANCE", "only"),
         Path.of(env.text("STATE_FOLDER")),
         Path.of(env.text("READY_FILE")));
+  }
+
+  /** Ends the program if there is no such property: Kafka Streams would ignore it. */
+  private static Map<String, String> requireKnown(Map<String, String> properties) {
+    for (String name : properties.keySet()) {
+      boolean isKnown =
+          name.startsWith(StreamsConfig.TOPIC_PREFIX)
+              || StreamsConfig.configDef().names().contains(name)
+              || CLIENTS.entrySet().stream()
+                  .anyMatch(each -> each.getValue().contains(without(each.getKey(), name)));
+      if (!isKnown) {
+        throw new IllegalArgumentException(
+            "KSTREAMS_PROPERTIES: Kafka Streams and its clients have no property " + name + ".");
+      }
+    }
+    return properties;
+  }
+
+  private static String without(String prefix, String name) {
+    return name.startsWith(prefix) ? name.substring(prefix.length()) : name;
   }
 
   /** The configuration of Kafka Streams where it differs from the defaults. */
@@ -74,6 +107,7 @@ record Settings(
     // Kafka recognizes a restarted replica by this id. Otherwise the replica's tasks would wait 45
     // s, until the group removes the old member.
     properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, instance);
+    properties.putAll(this.properties);
     return properties;
   }
 }

@@ -1,5 +1,8 @@
 package racetrack.kstreams;
 
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.math.BigDecimal;
 import org.apache.kafka.common.serialization.Serde;
 
@@ -52,6 +55,23 @@ final class Shop {
    * is NULL.
    */
   record Sold(BigDecimal revenue, long prices, long orders, long itemsSold, long quantities) {
+    static final Serde<Sold> SERDE =
+        Compact.ofRow(
+            (out, sold) -> {
+              Compact.write(out, sold.revenue);
+              out.writeLong(sold.prices);
+              out.writeLong(sold.orders);
+              out.writeLong(sold.itemsSold);
+              out.writeLong(sold.quantities);
+            },
+            in ->
+                new Sold(
+                    Compact.readDecimal(in),
+                    in.readLong(),
+                    in.readLong(),
+                    in.readLong(),
+                    in.readLong()));
+
     static final Sold NONE = new Sold(BigDecimal.ZERO, 0, 0, 0, 0);
 
     static Sold plus(long item, Purchase one, Sold sold) {
@@ -98,17 +118,29 @@ final class Shop {
       long pageviews,
       Double conversionRate) {
 
-    static ItemSummary of(Item item, Sold found) {
-      Sold sold = found == null ? Sold.NONE : found;
-      return new ItemSummary(
-          item.id,
-          item.name,
-          item.category,
-          sold.revenue,
-          sold.orders,
-          sold.itemsSold,
-          0,
-          null);
+    static final Serde<ItemSummary> SERDE = 
+        Compact.ofRow((out, row) -> row.write(out), ItemSummary::read);
+
+    /** The row of an item that nobody has bought or viewed. */
+    static ItemSummary of(Item item) {
+      return item == null
+          ? null
+          : new ItemSummary(
+              item.id, item.name, item.category, Sold.NONE.revenue, 0, 0, 0, null);
+    }
+
+    ItemSummary with(Sold sold) {
+      return sold == null
+          ? this
+          : new ItemSummary(
+              itemId,
+              name,
+              category,
+              sold.revenue,
+              sold.orders,
+              sold.itemsSold,
+              pageviews,
+              conversionRate);
     }
 
     ItemSummary with(Long views) {
@@ -116,6 +148,29 @@ final class Shop {
       Double rate = count == 0 ? null : (double) orders / count;
       return new ItemSummary(
           itemId, name, category, revenue, orders, itemsSold, count, rate);
+    }
+
+    private void write(DataOutputStream out) throws IOException {
+      out.writeLong(itemId);
+      Compact.write(out, name);
+      Compact.write(out, category);
+      Compact.write(out, revenue);
+      out.writeLong(orders);
+      out.writeLong(itemsSold);
+      out.writeLong(pageviews);
+    }
+
+    private static ItemSummary read(DataInputStream in) throws IOException {
+      return new ItemSummary(
+              in.readLong(),
+              Compact.readText(in),
+              Compact.readText(in),
+              Compact.readDecimal(in),
+              in.readLong(),
+              in.readLong(),
+              0,
+              null)
+          .with(in.readLong());
     }
   }
 

@@ -10,8 +10,8 @@ import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
-import org.apache.kafka.streams.processor.api.ContextualProcessor;
-import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
+import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 import racetrack.kstreams.Pageview.View;
 import racetrack.kstreams.Shop.Email;
 import racetrack.kstreams.Shop.FlaggedProfile;
@@ -66,7 +66,7 @@ final class ShopTopology {
         table("purchases", Purchase.class)
             .toTable(topology.table("purchases-by-id", ID, Json.of(Purchase.class)));
 
-    KStream<Long, Pageview> pageviews = pageviews();
+    KStream<Integer, Pageview> pageviews = pageviews();
     KStream<Long, View> products = byTarget(pageviews, Pageview.PRODUCTS);
     KStream<Long, View> profiles = byTarget(pageviews, Pageview.PROFILES);
     summarizeItems(items, purchases, products);
@@ -75,9 +75,10 @@ final class ShopTopology {
     showHighValueUsers(purchases, users);
 
     // These calls come last, because they count events that have passed the processors above.
+    topology.countProgress("products", products);
     topology.countProgress("profiles", profiles);
     topology.countProgress(
-        "other", pageviews.filter((user, pageview) -> pageview.pageviewType() == null));
+        "other", pageviews.filter((key, pageview) -> pageview.pageviewType() == null));
     topology.writeProgress("pageviews_progress", "pageviews_summary");
   }
 
@@ -89,31 +90,26 @@ final class ShopTopology {
     return changes;
   }
 
-  /**
-   * The pageviews, keyed by user. Each contains its position in the topic, which only a processor
-   * can read.
-   */
-  private KStream<Long, Pageview> pageviews() {
-    return topology.read(
-            PAGEVIEWS, Consumed.with(Serdes.ByteArray(), Pageview.Message.SERDE))
-        .process(Locate::new);
+  /** The pageviews. Each contains its position in the topic, which only a processor can read. */
+  private KStream<Integer, Pageview> pageviews() {
+    return topology.events(PAGEVIEWS, Pageview.Message.SERDE).processValues(Locate::new);
   }
 
   private static final class Locate
-      extends ContextualProcessor<byte[], Pageview.Message, Long, Pageview> {
+      extends ContextualFixedKeyProcessor<Integer, Pageview.Message, Pageview> {
     @Override
-    public void process(Record<byte[], Pageview.Message> record) {
+    public void process(FixedKeyRecord<Integer, Pageview.Message> record) {
       var place = context().recordMetadata().orElseThrow();
-      Pageview found = Pageview.of(record.value(), place.partition(), place.offset());
-      context().forward(record.withKey(found.userId()).withValue(found));
+      Pageview located = Pageview.of(record.value(), place.partition(), place.offset());
+      context().forward(record.withValue(located));
     }
   }
 
   /** The pageviews of products, or of profiles, keyed by their target. */
-  private KStream<Long, View> byTarget(KStream<Long, Pageview> pageviews, String type) {
+  private KStream<Long, View> byTarget(KStream<Integer, Pageview> pageviews, String type) {
     return pageviews
-        .filter((user, pageview) -> pageview.isOf(type))
-        .map((user, pageview) -> KeyValue.pair(pageview.targetId(), pageview.view()))
+        .filter((key, pageview) -> pageview.isOf(type))
+        .map((key, pageview) -> KeyValue.pair(pageview.targetId(), pageview.view()))
         .repartition(topology.byKey(type, ID, View.SERDE));
   }
 
@@ -128,32 +124,26 @@ final class ShopTopology {
                 () -> Sold.NONE,
                 Sold::plus,
                 Sold::minus,
-                topology.table("sales", ID, Json.of(Sold.class)));
+                topology.table("sales", ID, Sold.SERDE));
     topology.write(
         sold.toStream().mapValues((key, all) -> all == null ? null : Sales.of(key, all)),
         "purchases_by_item");
 
-    String counted = "item-counts";
-    KTable<Long, Counts> counts =
+    KTable<Long, Long> pageviews =
         products
             .groupByKey(Grouped.with(ID, View.SERDE))
-            .aggregate(
-                () -> Counts.none(topology.partitions),
-                (item, view, before) -> before.plus(view),
-                topology.table(counted, ID, Counts.SERDE));
-    KTable<Long, Long> pageviews = counts.mapValues(Counts::total);
+            .count(topology.table("item-counts", ID, Serdes.Long()));
     topology.write(pageviews.toStream().mapValues(ItemViews::new), "pageviews_by_item");
 
     KTable<Long, ItemSummary> summaries =
         items
-            .repartition(topology.byKey("items", ID, Json.of(Item.class)))
-            .toTable(topology.table("items-by-id", ID, Json.of(Item.class)))
-            .leftJoin(sold, ItemSummary::of)
-            .leftJoin(pageviews, ItemSummary::with);
+            .mapValues(ItemSummary::of)
+            .repartition(topology.byKey("items", ID, ItemSummary.SERDE))
+            .toTable(topology.table("items-by-id", ID, ItemSummary.SERDE))
+            .<Sold, ItemSummary>leftJoin(sold, ItemSummary::with)
+            .<Long, ItemSummary>leftJoin(pageviews, ItemSummary::with);
     topology.write(summaries.toStream(), "item_summary");
     showBest(summaries);
-    var counter = new Counts.CounterSupplier(topology, "products", counted);
-    topology.report(counts.toStream().process(counter, counted));
   }
 
   private void showBest(KTable<Long, ItemSummary> summaries) {
@@ -164,7 +154,7 @@ final class ShopTopology {
     KStream<Object, Object> best =
         summaries
             .toStream()
-            .repartition(topology.toOne("summaries", ID, Json.of(ItemSummary.class)))
+            .repartition(topology.toOne("summaries", ID, ItemSummary.SERDE))
             .process(new BestItems.Supplier(topology, orders));
     orders.keySet().forEach(view -> topology.write(best, view));
   }
@@ -192,7 +182,7 @@ final class ShopTopology {
    * Writes the views of flagged users. People send the messages by hand, so messages that are not
    * numbers are ignored.
    */
-  private void showFlagged(KStream<Long, Pageview> pageviews) {
+  private void showFlagged(KStream<Integer, Pageview> pageviews) {
     KStream<Long, Long> flags =
         topology.read(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
             .filter((key, text) -> text != null && USER_ID.matcher(text).matches())
@@ -202,7 +192,7 @@ final class ShopTopology {
         flags.repartition(topology.toAll("flags", ID, ID)).mapValues(FlaggedProfile::new);
     KStream<?, ?> found =
         pageviews
-            .<Object>mapValues(pageview -> pageview)
+            .<Long, Object>map((key, pageview) -> KeyValue.pair(pageview.userId(), pageview))
             .merge(everywhere)
             .process(new Flagged.Supplier(topology));
     topology.write(found, "dd_flagged_profile_view");

@@ -9,6 +9,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
@@ -40,7 +41,7 @@ final class TopologyContext {
 
   private final Debezium debezium;
   private final Set<String> outputs = new LinkedHashSet<>();
-  private final List<KStream<Integer, Progress.Report>> reports = new ArrayList<>();
+  private final List<KStream<String, Counts>> counted = new ArrayList<>();
   private String summary;
 
   TopologyContext(Settings settings, int partitions) {
@@ -68,6 +69,14 @@ final class TopologyContext {
    */
   <K, V> KStream<K, V> changes(String topic, Function<Object, K> key, Class<V> row) {
     return read(topic, Consumed.with(debezium.key(key), debezium.row(row)));
+  }
+
+  /**
+   * The events of the main topic. All have the same key, so that `countProgress` can count those of
+   * a task without sending them through a topic.
+   */
+  <V> KStream<Integer, V> events(String topic, Serde<V> value) {
+    return read(topic, Consumed.with(Compact.unkeyed(0), value));
   }
 
   /** The messages of a topic. */
@@ -142,21 +151,38 @@ final class TopologyContext {
     return settings.changelog() ? store : store.withLoggingDisabled();
   }
 
+  /**
+   * A record whenever Kafka Streams commits after it has processed such events. A processor that is
+   * given both can work once for all events of a commit: what it forwards and stores then is part
+   * of the commit.
+   */
+  <K, V> KStream<K, Long> commits(String name, KStream<K, V> events) {
+    return events
+        .groupByKey()
+        .count(table("commits-of-" + name, Compact.<K>unkeyed(null), Serdes.Long()))
+        .toStream();
+  }
+
   /** Counts the events that reach this stage; see `Progress`. */
-  void countProgress(String stage, KStream<?, ? extends Progress.Event> done) {
-    reports.add(done.process(new Progress.CounterSupplier(this, stage)));
+  <K, E extends Progress.Event> void countProgress(String stage, KStream<K, E> done) {
+    KStream<K, Counts> counts =
+        done.groupByKey()
+            .aggregate(
+                () -> Counts.none(partitions),
+                (key, event, before) -> before.add(event),
+                table("counted-" + stage, Compact.<K>unkeyed(null), Counts.SERDE))
+            .toStream();
+    counted.add(counts.process(() -> new Progress.Sign<>(stage)));
   }
 
-  void report(KStream<Integer, Progress.Report> from) {
-    reports.add(from);
-  }
-
-  /** Adds up all reports, and writes the two progress views. */
+  /** Adds up the counts of all stages, and writes the two progress views. */
   void writeProgress(String progress, String summary) {
-    KStream<Integer, Progress.Report> all =
-        reports.stream().reduce(KStream::merge).orElseThrow();
     KStream<Object, Object> sums =
-        Progress.spread(this, all).process(new Progress.SumSupplier(this, progress, summary));
+        counted.stream()
+            .reduce(KStream::merge)
+            .orElseThrow()
+            .repartition(toOne("counts", Serdes.String(), Counts.SERDE))
+            .process(new Progress.SumSupplier(this, progress, summary));
     write(sums, progress);
     write(sums, summary);
     this.summary = topicOf(summary);
