@@ -21,7 +21,6 @@ class SparkSettings(Settings):
     spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]
     spark_shuffle_partitions: Count
-    spark_state_store: Literal["hdfs", "rocksdb"]
     spark_after_a_kill: Literal["resume", "anew"]
     # Set inside pods only: the address of the master of the cluster whose driver is the program.
     peer_spark_master: str = Field(default="", exclude=True)

@@ -9,7 +9,6 @@ FACTS = Facts(
     other_values={
         "SPARK_MASTER_URL": "spark://spark.example:7077",
         "SPARK_SHARED_FOLDER": "/shared",
-        "SPARK_STATE_STORE": "rocksdb",
         "SPARK_AFTER_A_KILL": "anew",
     },
     jvm_of={"SPARK_HEAP": "spark"},

@@ -51,7 +51,7 @@ def test_the_views_that_it_makes_are_followed_and_read(shop: Door) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"SPARK_AFTER_A_KILL": "anew", "SPARK_STATE_STORE": "rocksdb", "SPARK_TRIGGER_MS": "300"}],
+    [{}, {"SPARK_AFTER_A_KILL": "anew", "SPARK_TRIGGER_MS": "300"}],
 )
 def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str]) -> None:
     door = run("--workload", "ads", "--fault", "kill:engine@8s", **settings)

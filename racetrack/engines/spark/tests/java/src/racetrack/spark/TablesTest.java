@@ -3,9 +3,7 @@ package racetrack.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -43,15 +41,6 @@ class TablesTest {
     assertEquals(Set.of("2"), rows.keySet());
     assertEquals("1.50", rows.get("2").get("purchase_price").decimalValue().toPlainString());
     assertEquals("id", rows.get("2").fieldNames().next());
-  }
-
-  @Test
-  void anAdIsOfTheCampaignThatCameLast() throws Exception {
-    Map<String, String> campaignOf = new TreeMap<>();
-    for (Row row : world.ads(List.of("a x", "b x", "a y"))) {
-      campaignOf.put(row.getAs("ad_id"), row.getAs("campaign_id"));
-    }
-    assertEquals(Map.of("a", "y", "b", "x"), campaignOf);
   }
 
   @Test

@@ -46,14 +46,10 @@ final class World implements AutoCloseable {
   private long offset;
 
   World() throws IOException {
-    this(false);
-  }
-
-  World(boolean rocksDb) throws IOException {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
         new Settings(
-            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, rocksDb, true, state, state);
+            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, true, state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }
@@ -82,18 +78,6 @@ final class World implements AutoCloseable {
     topics.get(topic).addData(CollectionConverters.asScala(List.of(row)));
   }
 
-  /** What is known of ads after these changes, each an ad and its campaign. */
-  List<Row> ads(List<String> changes) throws IOException {
-    List<Row> messages = new ArrayList<>();
-    for (String each : changes) {
-      GenericRecord row = Registry.row(Registry.AD, (Object[]) each.split(" "));
-      byte[] change = registry.change(Registry.AD, null, row);
-      messages.add(RowFactory.create("ads", 0, offset++, registry.key(row), change));
-    }
-    spark.createDataFrame(messages, MESSAGE).createOrReplaceTempView("ad_changes");
-    return spark.sql(AdsViews.CAMPAIGNS).collectAsList();
-  }
-
   /** The rows of pageviews, if these are the topic's messages. */
   List<Row> pageviews(List<byte[]> values) {
     List<Row> messages = new ArrayList<>();
@@ -108,9 +92,13 @@ final class World implements AutoCloseable {
   }
 
   StreamingQuery keep(String name, String sql, String mode) throws Exception {
+    return keep(name, spark.sql(sql), mode);
+  }
+
+  StreamingQuery keep(String name, Dataset<Row> rows, String mode) throws Exception {
     VoidFunction2<Dataset<Row>, Long> write = (batch, id) -> take(batch.collectAsList());
     StreamingQuery query =
-        kafka.query(name, spark.sql(sql)).outputMode(mode).foreachBatch(write).start();
+        kafka.query(name, rows).outputMode(mode).foreachBatch(write).start();
     queries.add(query);
     return query;
   }

@@ -48,16 +48,6 @@ record Kafka(SparkSession spark, Settings settings) {
         .load();
   }
 
-  /** The messages that the topic contains now. */
-  Dataset<Row> table(String topic) {
-    return spark
-        .read()
-        .format("kafka")
-        .options(options())
-        .option("subscribe", cluster().topic(topic))
-        .load();
-  }
-
   /** Creates a query with this name. It resumes where an earlier query of this name ended. */
   DataStreamWriter<Row> query(String name, Dataset<Row> rows) {
     return rows.writeStream()
