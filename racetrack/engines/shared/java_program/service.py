@@ -1,6 +1,7 @@
 """Service of an engine that runs as a Java program written for this project."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 READY_FILE = "ready"
-# Settings that the program does not read: the JVM's heap size, and the version to install.
-NOT_PASSED_ON = ("HEAP", "VERSION")
+# Settings that the program does not read: the JVM's heap size and options, and the version to
+# install.
+NOT_PASSED_ON = ("HEAP", "JVM_OPTIONS", "VERSION")
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class JavaProgram:
                 str(jvm.java()),
                 *jvm.options(heap, context.work, settings),
                 jvm.LOG_GC_PAUSES,
+                *shlex.split(getattr(settings, f"{self.name}_jvm_options", "")),
                 *self.options(part),
                 "-cp",
                 f"{part / 'classes'}:{jvm.class_path(part / 'lib')}",

@@ -46,7 +46,7 @@ def test_it_is_ready_when_its_own_program_reports_it(engine: str, tmp_path: Path
 def test_its_program_gets_all_that_it_asks_for(engine: str, tmp_path: Path) -> None:
     files = [file for source in recipe_of(engine).sources for file in source.rglob("*.java")]
     text = "".join(file.read_text() for file in files)
-    required = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', text))
+    required = set(re.findall(r'env\.(?:text|number|properties)\("(\w+)"\)', text))
     assert required
     context = Context(settings.load(), tmp_path, {engine: tmp_path})
     assert service_of(engine).launch(context).env.keys() == required

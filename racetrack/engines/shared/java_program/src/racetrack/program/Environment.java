@@ -1,5 +1,6 @@
 package racetrack.program;
 
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** Reads settings from environment variables. A missing setting ends the program. */
@@ -19,5 +20,18 @@ public record Environment(Map<String, String> variables) {
 
   public int number(String name) {
     return Integer.parseInt(text(name));
+  }
+
+  /** Properties: words such as `name=value`, quoted as for a shell. There may be none. */
+  public Map<String, String> properties(String name) {
+    Map<String, String> properties = new LinkedHashMap<>();
+    for (String word : ShellWords.of(text(name, ""))) {
+      String[] sides = word.split("=", 2);
+      if (sides.length == 1) {
+        throw new IllegalArgumentException(name + ": " + word + " is not of the form name=value.");
+      }
+      properties.put(sides[0], sides[1]);
+    }
+    return properties;
   }
 }

@@ -44,6 +44,11 @@ class TablesTest {
   }
 
   @Test
+  void furtherPropertiesOverrideThoseOfTheProgram() {
+    World.PROPERTIES.forEach((name, value) -> assertEquals(value, world.spark.conf().get(name)));
+  }
+
+  @Test
   void progressIsWrittenLast() throws Exception {
     var producer =
         new MockProducer<>(true, null, new StringSerializer(), new StringSerializer());

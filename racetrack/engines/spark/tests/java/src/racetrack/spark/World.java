@@ -31,6 +31,7 @@ import racetrack.upsert.Cluster;
 /** Queries without Kafka: what comes in, a registry for it, and what the views then hold. */
 final class World implements AutoCloseable {
   static final long NOW_MS = 1_795_000_000_000L;
+  static final Map<String, String> PROPERTIES = Map.of("spark.sql.streaming.pollingDelay", "10");
   /** What Kafka's source says of a message. */
   private static final StructType MESSAGE =
       StructType.fromDDL("topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY");
@@ -51,7 +52,7 @@ final class World implements AutoCloseable {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
         new Settings(
-            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, true, state, state);
+            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, true, PROPERTIES, state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }

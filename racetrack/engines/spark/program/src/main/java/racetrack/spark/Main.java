@@ -82,7 +82,9 @@ public final class Main {
     StreamingQueryManager running = kafka.spark().streams();
     running.resetTerminated();
     try {
+      int pools = 0;
       for (var query : views.queries(kafka)) {
+        kafka.spark().sparkContext().setLocalProperty("spark.scheduler.pool", "query-" + pools++);
         query.start();
       }
       try (Topics topics = new Topics(kafka.settings().cluster())) {

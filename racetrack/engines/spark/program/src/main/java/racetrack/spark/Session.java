@@ -15,7 +15,7 @@ final class Session {
   private Session() {}
 
   static SparkSession open(Settings settings) {
-    SparkSession spark =
+    SparkSession.Builder builder =
         builder(settings)
             .config("spark.ui.enabled", false)
             .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
@@ -37,7 +37,10 @@ final class Session {
             // might be late. There is no watermark, so no row is ever late.
             .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", false)
             .config("spark.sql.session.timeZone", "UTC")
-            .getOrCreate();
+            // Queries take turns: each starts its jobs in a pool of its own (see Main).
+            .config("spark.scheduler.mode", "FAIR");
+    settings.properties().forEach(builder::config);
+    SparkSession spark = builder.getOrCreate();
     Debezium debezium = new Debezium(settings.registry());
     UDF1<byte[], String> key = debezium::key;
     UDF1<byte[], String> row = debezium::row;

@@ -14,6 +14,7 @@ record Settings(
     int shufflePartitions,
     int cores,
     boolean resumes,
+    Map<String, String> properties,
     Path stateFolder,
     Path readyFile) {
 
@@ -27,6 +28,7 @@ record Settings(
         env.number("SPARK_SHUFFLE_PARTITIONS"),
         env.number("SPARK_CORES"),
         env.text("SPARK_AFTER_A_KILL").equals("resume"),
+        env.properties("SPARK_PROPERTIES"),
         Path.of(env.text("STATE_FOLDER")),
         Path.of(env.text("READY_FILE")));
   }
