@@ -4,6 +4,7 @@ the progress views, are upsert topics, which are written once per micro-batch.""
 from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.spark.elsewhere import ELSEWHERE
+from racetrack.engines.spark.settings import SparkSettings
 from racetrack.stack.contract import Stack
 
 
@@ -25,6 +26,11 @@ class Spark(UpsertEngine):
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
         """Return "exactly once": a restarted Spark resumes from its checkpoints."""
         return "exactly once"
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Return three seconds plus the time of two micro-batches: the time window moves in steps
+        of one second, and views show a step after the next micro-batch."""
+        return 3_000 + 2 * SparkSettings.of(settings).spark_trigger_ms
 
     def remarks(self, stack: Stack) -> list[str]:
         """If the user provides a cluster, return which folder is used, and which folders earlier
