@@ -2,10 +2,39 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from racetrack.config import Count, Milliseconds, Settings, Size, text_that
+from racetrack.config import (
+    Count,
+    Milliseconds,
+    Properties,
+    Settings,
+    Size,
+    properties_in,
+    text_that,
+)
 from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
+
+# Properties that can't be set as such: the program relies on them.
+RESERVED = {
+    "spark.master": "set SPARK_MASTER_URL, or SPARK_CORES",
+    "spark.sql.streaming.stateStore.providerClass": "transformWithState requires RocksDB",
+    **dict.fromkeys(
+        ("spark.app.name", "spark.driver.host", "spark.driver.bindAddress"), "the program sets it"
+    ),
+}
+
+
+def _allowed(words: str) -> str:
+    """Return the text unchanged if all its words are properties of Spark, and none is RESERVED."""
+    for name in properties_in(words):
+        if not name.startswith("spark."):
+            raise ValueError(
+                f"{name} is not a property of Spark: its name has to begin with spark."
+            )
+        if name in RESERVED:
+            raise ValueError(f"{name} can't be set here: {RESERVED[name]}")
+    return words
 
 
 class SparkSettings(Settings):
@@ -21,8 +50,8 @@ class SparkSettings(Settings):
     spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]
     spark_shuffle_partitions: Count
-    spark_state_store: Literal["hdfs", "rocksdb"]
     spark_after_a_kill: Literal["resume", "anew"]
+    spark_properties: Annotated[Properties, AfterValidator(_allowed)]
     # Set inside pods only: the address of the master of the cluster whose driver is the program.
     peer_spark_master: str = Field(default="", exclude=True)
     spark_version: str

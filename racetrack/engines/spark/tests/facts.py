@@ -9,8 +9,8 @@ FACTS = Facts(
     other_values={
         "SPARK_MASTER_URL": "spark://spark.example:7077",
         "SPARK_SHARED_FOLDER": "/shared",
-        "SPARK_STATE_STORE": "rocksdb",
         "SPARK_AFTER_A_KILL": "anew",
+        "SPARK_PROPERTIES": "spark.scheduler.mode=FIFO",
     },
     jvm_of={"SPARK_HEAP": "spark"},
     image_of={"SPARK_HEAP": ("spark", "eclipse-temurin")},

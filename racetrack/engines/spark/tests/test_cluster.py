@@ -1,4 +1,5 @@
-"""Tests of the addresses and sizes of Spark's processes when each is in its own pod."""
+"""Tests of the addresses and sizes of Spark's processes when each is in its own pod, and of the
+properties that can be set."""
 
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from racetrack.config import load
 from racetrack.engines.spark.services import sparkmaster
 from racetrack.engines.spark.settings import SparkSettings
+from racetrack.errors import UsageError
 from racetrack.stack.service import Context, find_service
 
 
@@ -50,3 +52,17 @@ def test_the_program_waits_for_all_executors_and_leaves_state_where_it_is(contex
         1,
     )
     assert found["spark.locality.wait"] == "1d"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("spark.scheduler.mode", "spark.scheduler.mode"),
+        ("scheduler.mode=FAIR", "scheduler.mode"),
+        ("spark.scheduler.mode=FAIR spark.master=local", "SPARK_MASTER_URL"),
+    ],
+)
+def test_properties_that_can_not_be_set_are_named(words: str, named: str) -> None:
+    with pytest.raises(UsageError, match=f"SPARK_PROPERTIES.*{named}"):
+        load({"SPARK_PROPERTIES": words})
+    load({"SPARK_PROPERTIES": "spark.scheduler.mode=FAIR spark.a='b c'"})

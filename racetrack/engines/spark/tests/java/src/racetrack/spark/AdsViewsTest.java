@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.avro.generic.GenericRecord;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.StreamingQueryException;
 import org.junit.jupiter.api.AfterEach;
@@ -16,12 +20,9 @@ class AdsViewsTest {
 
   @BeforeEach
   void open() throws Exception {
-    world = new World(rocksDb());
+    world = new World();
     world.topic("ad_events");
-  }
-
-  boolean rocksDb() {
-    return false;
+    world.topic("ad_changes");
   }
 
   @AfterEach
@@ -31,8 +32,9 @@ class AdsViewsTest {
 
   @Test
   void viewsAreCountedByCampaignAndTenSeconds() throws Exception {
-    ads("('a', 'x'), ('b', 'x')");
-    world.keep("counts", AdsViews.COUNTS);
+    keep();
+    ad("a", null, "x");
+    ad("b", null, "x");
     event(0, "a", "view", 0);
     event(0, "a", "view", 10_000);
     world.settle();
@@ -40,10 +42,7 @@ class AdsViewsTest {
     event(1, "b", "view", 1);
     event(1, "a", "click", 7);
     world.settle();
-    var rows = world.rows("campaign_windows");
-    String first = "{\"campaign_id\":\"x\",\"window_start_ms\":" + World.NOW_MS + "}";
-    assertEquals(3, rows.get(first).get("seen_count").asLong());
-    assertEquals(2, rows.size());
+    assertEquals(Map.of("x 0", 3L, "x 10000", 1L), windows());
     assertEquals(2, world.rows("ad_events_progress").get("{\"partition\":1}").get("total").asInt());
     var all = world.rows("ad_events_summary").get("\"all\"");
     assertEquals(5, all.get("total").asLong());
@@ -51,43 +50,73 @@ class AdsViewsTest {
   }
 
   @Test
-  void anEventWaitsForItsAd() throws Exception {
-    ads("('a', 'x')");
-    StreamingQuery first = world.keep("counts", AdsViews.COUNTS);
+  void theViewsOfAnUnknownAdWaitForItsCampaign() throws Exception {
+    keep();
     event(0, "a", "view", 0);
+    event(0, "", "view", 0);
     world.settle();
-    event(0, "b", "view", 1);
-    event(0, "a", "view", 2);
-    var error = assertThrows(StreamingQueryException.class, () -> first.awaitTermination(60_000));
-    assertTrue(new AdsViews().mayGoOn(error));
-    assertEquals(1, total());
-    ads("('a', 'x'), ('b', 'y')");
-    world.keep("counts", AdsViews.COUNTS);
+    assertEquals(Map.of(), windows());
+    assertEquals(2, world.rows("ad_events_summary").get("\"all\"").get("total").asLong());
+    ad("a", null, "x");
     world.settle();
-    assertEquals(3, total());
-    assertEquals(2, world.rows("campaign_windows").size());
+    assertEquals(Map.of("x 0", 1L), windows());
+  }
+
+  @Test
+  void allViewsOfAnAdFollowItToAnotherCampaign() throws Exception {
+    keep();
+    ad("a", null, "x");
+    ad("b", null, "x");
+    event(0, "a", "view", 0);
+    event(0, "a", "view", 10_000);
+    event(0, "b", "view", 10_000);
+    world.settle();
+    ad("a", "x", "z");
+    ad("a", "z", "y");
+    event(0, "a", "view", 10_000);
+    world.settle();
+    assertEquals(Map.of("x 10000", 1L, "y 0", 1L, "y 10000", 2L), windows());
+    ad("a", "y", null);
+    event(0, "a", "view", 10_000);
+    world.settle();
+    assertEquals(Map.of("x 10000", 1L), windows());
+    ad("a", null, "x");
+    world.settle();
+    assertEquals(Map.of("x 0", 1L, "x 10000", 4L), windows());
   }
 
   @Test
   void whatIsNoEventEndsTheQuery() throws Exception {
-    ads("('a', 'x')");
-    StreamingQuery query = world.keep("counts", AdsViews.COUNTS);
+    StreamingQuery query = keep();
     world.send("ad_events", 0, "{\"ad_id\": ");
     var error =
         assertThrows(StreamingQueryException.class, () -> query.awaitTermination(60_000));
-    assertTrue(!new AdsViews().mayGoOn(error));
     assertTrue(
         error.getMessage().contains("topic=ad-events, partition=0, offset="), error::getMessage);
   }
 
-  private void ads(String rows) {
-    world.spark
-        .sql("SELECT * FROM VALUES " + rows + " AS (ad_id, campaign_id)")
-        .createOrReplaceTempView("campaign_of");
+  private StreamingQuery keep() throws Exception {
+    return world.keep("counts", AdsViews.counts(world.spark), "update");
   }
 
-  private long total() throws Exception {
-    return world.rows("ad_events_summary").get("\"all\"").get("total").asLong();
+  /** A change of an ad's campaign; null: there was no such ad, or is none. */
+  private void ad(String ad, String before, String after) throws Exception {
+    world.change("ad_changes", Registry.AD, ofCampaign(ad, before), ofCampaign(ad, after));
+  }
+
+  private static GenericRecord ofCampaign(String ad, String campaign) {
+    return campaign == null ? null : Registry.row(Registry.AD, ad, campaign);
+  }
+
+  /** Campaign and start of a window, after `NOW_MS` → number of views. */
+  private Map<String, Long> windows() throws Exception {
+    Map<String, Long> found = new TreeMap<>();
+    for (JsonNode row : world.rows("campaign_windows").values()) {
+      long after = row.get("window_start_ms").asLong() - World.NOW_MS;
+      String key = row.get("campaign_id").asText() + " " + after;
+      found.put(key, row.get("seen_count").asLong());
+    }
+    return found;
   }
 
   private void event(int partition, String ad, String type, long afterMs) {

@@ -3,9 +3,7 @@ package racetrack.spark;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -46,12 +44,8 @@ class TablesTest {
   }
 
   @Test
-  void anAdIsOfTheCampaignThatCameLast() throws Exception {
-    Map<String, String> campaignOf = new TreeMap<>();
-    for (Row row : world.ads(List.of("a x", "b x", "a y"))) {
-      campaignOf.put(row.getAs("ad_id"), row.getAs("campaign_id"));
-    }
-    assertEquals(Map.of("a", "y", "b", "x"), campaignOf);
+  void furtherPropertiesOverrideThoseOfTheProgram() {
+    World.PROPERTIES.forEach((name, value) -> assertEquals(value, world.spark.conf().get(name)));
   }
 
   @Test

@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.spark.api.java.function.VoidFunction2;
@@ -29,6 +31,7 @@ import racetrack.upsert.Cluster;
 /** Queries without Kafka: what comes in, a registry for it, and what the views then hold. */
 final class World implements AutoCloseable {
   static final long NOW_MS = 1_795_000_000_000L;
+  static final Map<String, String> PROPERTIES = Map.of("spark.sql.streaming.pollingDelay", "10");
   /** What Kafka's source says of a message. */
   private static final StructType MESSAGE =
       StructType.fromDDL("topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY");
@@ -46,14 +49,10 @@ final class World implements AutoCloseable {
   private long offset;
 
   World() throws IOException {
-    this(false);
-  }
-
-  World(boolean rocksDb) throws IOException {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
         new Settings(
-            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, rocksDb, true, state, state);
+            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, true, PROPERTIES, state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }
@@ -82,18 +81,6 @@ final class World implements AutoCloseable {
     topics.get(topic).addData(CollectionConverters.asScala(List.of(row)));
   }
 
-  /** What is known of ads after these changes, each an ad and its campaign. */
-  List<Row> ads(List<String> changes) throws IOException {
-    List<Row> messages = new ArrayList<>();
-    for (String each : changes) {
-      GenericRecord row = Registry.row(Registry.AD, (Object[]) each.split(" "));
-      byte[] change = registry.change(Registry.AD, null, row);
-      messages.add(RowFactory.create("ads", 0, offset++, registry.key(row), change));
-    }
-    spark.createDataFrame(messages, MESSAGE).createOrReplaceTempView("ad_changes");
-    return spark.sql(AdsViews.CAMPAIGNS).collectAsList();
-  }
-
   /** The rows of pageviews, if these are the topic's messages. */
   List<Row> pageviews(List<byte[]> values) {
     List<Row> messages = new ArrayList<>();
@@ -108,9 +95,13 @@ final class World implements AutoCloseable {
   }
 
   StreamingQuery keep(String name, String sql, String mode) throws Exception {
+    return keep(name, spark.sql(sql), mode);
+  }
+
+  StreamingQuery keep(String name, Dataset<Row> rows, String mode) throws Exception {
     VoidFunction2<Dataset<Row>, Long> write = (batch, id) -> take(batch.collectAsList());
     StreamingQuery query =
-        kafka.query(name, spark.sql(sql)).outputMode(mode).foreachBatch(write).start();
+        kafka.query(name, rows).outputMode(mode).foreachBatch(write).start();
     queries.add(query);
     return query;
   }
@@ -142,6 +133,17 @@ final class World implements AutoCloseable {
   /** Waits until all that was sent is in the views. */
   void settle() {
     queries.stream().filter(StreamingQuery::isActive).forEach(StreamingQuery::processAllAvailable);
+  }
+
+  /** Waits until what the views hold meets a condition. */
+  void waitUntil(Callable<Boolean> condition) throws Exception {
+    long giveUp = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (!condition.call()) {
+      if (System.nanoTime() > giveUp) {
+        throw new AssertionError("the views are " + written);
+      }
+      Thread.sleep(100);
+    }
   }
 
   @Override

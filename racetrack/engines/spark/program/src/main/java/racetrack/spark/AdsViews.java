@@ -5,11 +5,11 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
-import org.apache.spark.sql.streaming.StreamingQueryException;
 
 /**
  * Yahoo's streaming benchmark on Spark Structured Streaming: counts how often ads were viewed, by
- * campaign and window of ten seconds.
+ * campaign and window of ten seconds. Views are counted by ad and window first; the counts of ads
+ * are then added up by campaign.
  *
  * <p>The changes of every view are written to the topic `spark.<view>`: a message for each changed
  * row, whose key identifies the row. The last messages of all keys together are the view's rows.
@@ -21,28 +21,15 @@ final class AdsViews implements Views {
   private static final String ADS = "mysql.ads.ads";
   private static final List<String> TABLES = List.of("mysql.ads.campaigns", ADS);
   private static final List<String> PROGRESS = List.of("ad_events_progress", "ad_events_summary");
-  static final String UNKNOWN_AD = "No campaign is known of the ad ";
-
-  /** Query for all ads when the program starts: the newest row of each ad. */
-  static final String CAMPAIGNS =
-      """
-      SELECT ad.* FROM (
-        SELECT from_json(max_by(debezium_row(value), offset), 'ad_id STRING, campaign_id STRING') AS ad
-        FROM ad_changes
-        GROUP BY key
-      )
-      WHERE ad IS NOT NULL
-      """;
 
   /**
-   * A query that emits rows whenever they change may contain only one aggregation. So this
-   * aggregation counts by window, by partition (progress) and in total (summary); its rows from one
+   * The changed counts by ad and window, by partition (progress) and in total (summary), together
+   * with the changed campaigns of ads. One aggregation computes all counts, so its rows from one
    * micro-batch are consistent.
    *
    * <p>The start of a window is part of an ordinary key: without a watermark, no window is ever
-   * closed. An event with an unknown ad ends the query, which is started again at this micro-batch
-   * with the ads known by then. A message that is not JSON ends the query for good, so that no
-   * measurement continues with wrong counts.
+   * closed. A message that is not JSON ends the query, so that no measurement continues with wrong
+   * counts.
    */
   static final String COUNTS =
       """
@@ -62,24 +49,43 @@ final class AdsViews implements Views {
           FROM ad_events
         )
       ),
-      of_campaigns AS (
+      views AS (
         SELECT partition, event.event_time AS event_time,
-          CASE WHEN event.event_type = 'view' THEN
-            coalesce(campaign_id, raise_error(concat('%s', event.ad_id)))
-          END AS campaign_id,
-          event.event_time - event.event_time %% 10000 AS window_start_ms
-        FROM events LEFT JOIN campaign_of ON ad_id = event.ad_id AND event.event_type = 'view'
+          CASE WHEN event.event_type = 'view' THEN event.ad_id END AS ad_id,
+          event.event_time - event.event_time % 10000 AS window_start_ms
+        FROM events
       ),
       counts AS (
-        SELECT partition, campaign_id, window_start_ms,
-          count(*) AS total, max(event_time) AS max_received_at,
+        SELECT ad_id, CASE WHEN ad_id IS NOT NULL THEN window_start_ms END AS window_start_ms,
+          partition, count(*) AS total, max(event_time) AS max_received_at,
+          grouping(ad_id) = 0 AS is_by_ad
+        FROM views
+        GROUP BY GROUPING SETS ((ad_id, window_start_ms), (partition), ())
+      )
+      SELECT coalesce(ad_id, '') AS ad_id, window_start_ms, partition, total, max_received_at,
+        CAST(NULL AS STRING) AS campaign_id, CAST(NULL AS BIGINT) AS changed_at
+      FROM counts
+      WHERE ad_id IS NOT NULL OR NOT is_by_ad
+      UNION ALL
+      SELECT from_json(concat('[', debezium_key(key), ']'), 'ARRAY<STRING>')[0], NULL, NULL, NULL,
+        NULL, from_json(debezium_row(value), 'campaign_id STRING').campaign_id, offset
+      FROM ad_changes
+      """;
+
+  /** The messages to write. A campaign's window whose ads have all moved away has no row. */
+  static final String MESSAGES =
+      """
+      WITH
+      sums AS (
+        SELECT campaign_id, window_start_ms, partition,
+          sum(total) AS seen_count, max(total) AS total, max(max_received_at) AS max_received_at,
           CASE
-            WHEN grouping(window_start_ms) = 0 THEN 'spark.campaign_windows'
-            WHEN grouping(partition) = 0 THEN 'spark.ad_events_progress'
+            WHEN window_start_ms IS NOT NULL THEN 'spark.campaign_windows'
+            WHEN partition IS NOT NULL THEN 'spark.ad_events_progress'
             ELSE 'spark.ad_events_summary'
           END AS topic
-        FROM of_campaigns
-        GROUP BY GROUPING SETS ((campaign_id, window_start_ms), (partition), ())
+        FROM counts_of_campaigns
+        GROUP BY campaign_id, window_start_ms, partition
       )
       SELECT topic,
         CASE topic
@@ -89,14 +95,14 @@ final class AdsViews implements Views {
         END AS key,
         CASE topic
           WHEN 'spark.campaign_windows' THEN
-            to_json(struct(campaign_id, window_start_ms, total AS seen_count))
+            CASE WHEN seen_count != 0 THEN
+              to_json(struct(campaign_id, window_start_ms, seen_count))
+            END
           WHEN 'spark.ad_events_progress' THEN to_json(struct(partition, total, max_received_at))
           ELSE to_json(struct('all' AS summary_of, total, max_received_at))
         END AS value
-      FROM counts
-      WHERE topic != 'spark.campaign_windows' OR campaign_id IS NOT NULL
-      """
-          .formatted(UNKNOWN_AD);
+      FROM sums
+      """;
 
   @Override
   public List<String> inputs() {
@@ -114,25 +120,16 @@ final class AdsViews implements Views {
   }
 
   @Override
-  public boolean mayGoOn(StreamingQueryException error) {
-    // Use the message of the cause: the error's own message contains the text of the query, and
-    // with it these words.
-    return error.getCause() != null && error.getCause().getMessage().contains(UNKNOWN_AD);
-  }
-
-  @Override
   public List<DataStreamWriter<Row>> queries(Kafka kafka) {
-    kafka.table(ADS).createOrReplaceTempView("ad_changes");
+    kafka.stream(ADS).createOrReplaceTempView("ad_changes");
     kafka.stream(EVENTS).createOrReplaceTempView("ad_events");
     return List.of(
         kafka.mirror(TABLES), kafka.toTopicsInOrder("counts", counts(kafka.spark()), PROGRESS));
   }
 
-  /** Computes the counts from the temporary views `ad_events` and `ad_changes`. */
+  /** Computes the messages from the temporary views `ad_events` and `ad_changes`. */
   static Dataset<Row> counts(SparkSession spark) {
-    Dataset<Row> ads = spark.sql(CAMPAIGNS);
-    // Read the ads only once: otherwise Spark would read their topic again for each micro-batch.
-    spark.createDataFrame(ads.collectAsList(), ads.schema()).createOrReplaceTempView("campaign_of");
-    return spark.sql(COUNTS);
+    CampaignCounts.of(spark.sql(COUNTS)).createOrReplaceTempView("counts_of_campaigns");
+    return spark.sql(MESSAGES);
   }
 }

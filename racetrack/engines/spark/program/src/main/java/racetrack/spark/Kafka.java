@@ -48,23 +48,18 @@ record Kafka(SparkSession spark, Settings settings) {
         .load();
   }
 
-  /** The messages that the topic contains now. */
-  Dataset<Row> table(String topic) {
-    return spark
-        .read()
-        .format("kafka")
-        .options(options())
-        .option("subscribe", cluster().topic(topic))
-        .load();
-  }
-
   /** Creates a query with this name. It resumes where an earlier query of this name ended. */
   DataStreamWriter<Row> query(String name, Dataset<Row> rows) {
     return rows.writeStream()
         .queryName(name)
         .outputMode("update")
-        .trigger(Trigger.ProcessingTime(settings.triggerMs()))
+        .trigger(atLeast(0))
         .option("checkpointLocation", settings.stateFolder().resolve(name).toString());
+  }
+
+  /** The trigger of the settings, but with at least this time between micro-batches. */
+  Trigger atLeast(int ms) {
+    return Trigger.ProcessingTime(Math.max(ms, settings.triggerMs()));
   }
 
   /** Creates a query that writes rows with the columns `topic`, `key` and `value` into topics. */

@@ -21,8 +21,6 @@ import racetrack.upsert.Topics;
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
   private static final long LOOK_EVERY_MS = 100;
-  private static final long TRY_AGAIN_AFTER_MS = 1_000;
-  private static final int TRIES = 60;
   private static final String LOST = "CANNOT_LOAD_STATE_STORE";
 
   private Main() {}
@@ -58,20 +56,13 @@ public final class Main {
       topics.make(outputs);
     }
     Kafka kafka = new Kafka(Session.open(settings), settings);
-    for (int tries = 1; ; tries++) {
-      try {
-        run(views, kafka);
-      } catch (StreamingQueryException error) {
-        if (String.valueOf(error.getCause()).contains(LOST)) {
-          kafka.spark().stop();
-          return;
-        }
-        if (tries == TRIES || !views.mayGoOn(error)) {
-          throw error;
-        }
-        LOG.warn("begins again at the last micro-batch: {}", error.getMessage().split("\n")[0]);
-        Thread.sleep(TRY_AGAIN_AFTER_MS);
+    try {
+      run(views, kafka);
+    } catch (StreamingQueryException error) {
+      if (!String.valueOf(error.getCause()).contains(LOST)) {
+        throw error;
       }
+      kafka.spark().stop();
     }
   }
 
@@ -91,7 +82,9 @@ public final class Main {
     StreamingQueryManager running = kafka.spark().streams();
     running.resetTerminated();
     try {
+      int pools = 0;
       for (var query : views.queries(kafka)) {
+        kafka.spark().sparkContext().setLocalProperty("spark.scheduler.pool", "query-" + pools++);
         query.start();
       }
       try (Topics topics = new Topics(kafka.settings().cluster())) {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataTypes;
 /** Opens a Spark session: configured by the settings, otherwise with Spark's defaults. */
 final class Session {
   private static final String STATE_STORE =
-      "org.apache.spark.sql.execution.streaming.state.%sStateStoreProvider";
+      "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
   private static final String BY_FILE_SYSTEM =
       "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager";
   private static final int IDLE_MS = 100;
@@ -15,8 +15,7 @@ final class Session {
   private Session() {}
 
   static SparkSession open(Settings settings) {
-    String stateStore = STATE_STORE.formatted(settings.rocksDb() ? "RocksDB" : "HDFSBacked");
-    SparkSession spark =
+    SparkSession.Builder builder =
         builder(settings)
             .config("spark.ui.enabled", false)
             .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
@@ -30,9 +29,20 @@ final class Session {
             .config("spark.sql.artifact.isolation.enabled", false)
             .config("spark.hadoop.fs.file.impl", LocalFiles.class.getName())
             .config("spark.sql.streaming.checkpointFileManagerClass", BY_FILE_SYSTEM)
-            .config("spark.sql.streaming.stateStore.providerClass", stateStore)
+            // transformWithState requires RocksDB.
+            .config("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+            // A micro-batch then writes its changes only, not a snapshot of all state.
+            .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", true)
+            // All state together then has at most 500 MB of memory (Spark's default of this bound).
+            .config("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", true)
+            // Spark refuses an operator after an aggregation that emits changed rows, because rows
+            // might be late. There is no watermark, so no row is ever late.
+            .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", false)
             .config("spark.sql.session.timeZone", "UTC")
-            .getOrCreate();
+            // Queries take turns: each starts its jobs in a pool of its own (see Main).
+            .config("spark.scheduler.mode", "FAIR");
+    settings.properties().forEach(builder::config);
+    SparkSession spark = builder.getOrCreate();
     Debezium debezium = new Debezium(settings.registry());
     UDF1<byte[], String> key = debezium::key;
     UDF1<byte[], String> row = debezium::row;

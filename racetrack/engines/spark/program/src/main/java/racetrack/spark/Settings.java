@@ -13,8 +13,8 @@ record Settings(
     int triggerMs,
     int shufflePartitions,
     int cores,
-    boolean rocksDb,
     boolean resumes,
+    Map<String, String> properties,
     Path stateFolder,
     Path readyFile) {
 
@@ -27,8 +27,8 @@ record Settings(
         env.number("SPARK_TRIGGER_MS"),
         env.number("SPARK_SHUFFLE_PARTITIONS"),
         env.number("SPARK_CORES"),
-        env.text("SPARK_STATE_STORE").equals("rocksdb"),
         env.text("SPARK_AFTER_A_KILL").equals("resume"),
+        env.properties("SPARK_PROPERTIES"),
         Path.of(env.text("STATE_FOLDER")),
         Path.of(env.text("READY_FILE")));
   }

@@ -3,7 +3,6 @@ package racetrack.spark;
 import java.util.List;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.streaming.DataStreamWriter;
-import org.apache.spark.sql.streaming.StreamingQueryException;
 
 /** The views of one workload. */
 interface Views {
@@ -19,11 +18,6 @@ interface Views {
 
   /** The view whose first row shows that all views are ready. */
   String summary();
-
-  /** Returns whether a query that ended with this error may resume. */
-  default boolean mayGoOn(StreamingQueryException error) {
-    return false;
-  }
 
   /** The queries that maintain the views, ready to be started. */
   List<DataStreamWriter<Row>> queries(Kafka kafka);
