@@ -142,6 +142,29 @@ def _shell_words(text: str) -> str:
     return text
 
 
+def properties_in(words: str) -> dict[str, str]:
+    """Return the properties in words such as `name=value`, which are quoted as for a shell.
+
+    Raises:
+        ValueError: a word has another form, or names a property again.
+    """
+    found: dict[str, str] = {}
+    for word in shlex.split(_shell_words(words)):
+        name, equals, value = word.partition("=")
+        if not equals or not re.fullmatch(r"[\w.-]+", name):
+            raise ValueError(f"{word!r} is not a property such as name=value")
+        if name in found:
+            raise ValueError(f"{name} is there twice")
+        found[name] = value
+    return found
+
+
+def _properties(words: str) -> str:
+    """Return the text unchanged if it consists of properties."""
+    properties_in(words)
+    return words
+
+
 def _folder(path: Path) -> Path:
     """Return the absolute path of a folder; a relative one starts at the repository."""
     if path == Path():
@@ -244,6 +267,8 @@ Milliseconds = Annotated[int, BeforeValidator(units.parse_milliseconds)]
 Seconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
 Folder = Annotated[Path, AfterValidator(_folder)]
 ShellWords = Annotated[str, AfterValidator(_shell_words)]
+# Properties of an engine; see `properties_in`.
+Properties = Annotated[str, AfterValidator(_properties)]
 
 
 class Settings(BaseSettings):
