@@ -67,6 +67,23 @@ def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_rea
     assert counted == {3: 3, 4: 1}
 
 
+PERSISTENCE = """
+SELECT DISTINCT relpersistence FROM pg_class
+WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace"""
+
+
+@pytest.mark.parametrize("workload", ["shop", "ads"])
+@pytest.mark.parametrize(("unlogged", "kind"), [(False, "p"), (True, "u")])
+def test_all_tables_are_unlogged_or_none(
+    stack: Stack, workload: str, unlogged: bool, kind: str
+) -> None:
+    given = {"postgres_unlogged": unlogged, "workload": workload}
+    stack = fakes.stack(stack.settings.model_copy(update=given))
+    pg.ENGINE.load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        assert connection.execute(PERSISTENCE).fetchall() == [(kind,)]
+
+
 def test_triggers_are_a_caveat() -> None:
     found = pg.ENGINE.caveats(load({"POSTGRES_TRIGGERS": "true"}))
     assert any("POSTGRES_TRIGGERS" in caveat for caveat in found)
