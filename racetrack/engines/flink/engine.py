@@ -143,7 +143,7 @@ class Flink(UpsertEngine):
             found.append(
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
-        if not FlinkSettings.of(settings).flink_checkpoint_ms:
+        if not FlinkSettings.of(settings).resumes:
             found.append(NO_CHECKPOINTS)
         elif FlinkSettings.of(settings).uses_transactions:
             found.append(ON_TRANSACTIONS)

@@ -47,9 +47,16 @@ class FlinkSettings(Settings):
         return properties_in(self.flink_properties)
 
     @property
+    def resumes(self) -> bool:
+        """True if this stack's Flink makes checkpoints. Pods make none, and a Flink elsewhere has
+        a configuration of its own."""
+        is_here = self.runtime != "kubernetes" and not self.flink_gateway_url
+        return is_here and bool(self.flink_checkpoint_ms)
+
+    @property
     def uses_transactions(self) -> bool:
-        """Whether rows are written in transactions, which end with the checkpoints."""
-        return bool(self.flink_checkpoint_ms) and self.flink_guarantee == "exactly_once"
+        """True if rows are written in transactions, which end with the checkpoints."""
+        return self.resumes and self.flink_guarantee == "exactly_once"
 
 
 APPLICABILITY = Applicability(

@@ -203,6 +203,8 @@ def test_rows_are_written_in_transactions_only_with_checkpoints(
     ]
     assert len(set(ids)) == len(ids) == len(writing)
     assert (FLINK.readable_ms(settings.load(given), 1) > 1) is exact  # type: ignore[attr-defined]
+    for elsewhere in ({"FLINK_GATEWAY_URL": "http://f.example:1"}, {"RUNTIME": "kubernetes"}):
+        assert "delivery-guarantee" not in str(statements(**given, **elsewhere))
 
 
 def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:

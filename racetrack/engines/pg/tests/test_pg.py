@@ -318,7 +318,7 @@ def test_what_is_no_progress_is_refused(payload: str) -> None:
 
 
 def test_a_plan_that_shares_memory_gives_it_shared_buffers() -> None:
-    text = 'heap_share = 0.5\n[[phase]]\nwindow = 10\nloads = [1000]\n'
+    text = "heap_share = 0.5\n[[phase]]\nwindow = 10\nloads = [1000]\n"
     plan = parse_plan(text, "my.toml")
     engines = Options(variants=("pg", "flink"))
     resolved = resolve(plan, "my.toml", engines, environment={}, memory_bytes=16 << 30)
