@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -57,6 +58,16 @@ KAFKA_CLIENT = "KAFKA_CLIENT_"
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
 # Ends of the names of settings for the size of an engine's heap.
 HEAP_ENDINGS = ("_heap", "_memory_mib")
+
+
+@dataclass(frozen=True)
+class ShareOfMemory:
+    """Marks the field of a setting for memory that is not a heap: the part of an engine's memory
+    that it gets if a plan sets that memory (`heap_share`)."""
+
+    share: float
+
+
 # Variables with these beginnings are no misspelled settings: properties of Kafka clients, what
 # Kubernetes sets in each pod, and what Racetrack's processes set for each other.
 NO_SETTINGS = (KAFKA_CLIENT, "KUBERNETES_SERVICE_", "KUBERNETES_PORT", "RACETRACK_")
@@ -468,10 +479,15 @@ def of_engine(engine: str) -> tuple[str, ...]:
     return own_names(plugins.of_all("settings").get(engine))
 
 
-def heaps_of_engine(engine: str) -> tuple[str, ...]:
-    """Return the lower-case names of the engine's settings for the sizes of its heaps; empty if it
-    has no heap."""
-    return tuple(name for name in of_engine(engine) if name.endswith(HEAP_ENDINGS))
+def heaps_of_engine(engine: str) -> dict[str, float]:
+    """Return the engine's settings for the sizes of its heaps, and of memory that it uses like a
+    heap: lower-case name → share of the engine's memory. Empty if it has none."""
+    found = {name: 1.0 for name in of_engine(engine) if name.endswith(HEAP_ENDINGS)}
+    for name in of_engine(engine):
+        for mark in every_setting()[name].metadata:
+            if isinstance(mark, ShareOfMemory):
+                found[name] = mark.share
+    return found
 
 
 def of_other_engines(*engines: str) -> frozenset[str]:

@@ -10,6 +10,7 @@
 -- A view is computed only when it is read, and then completely.
 
 \set ON_ERROR_STOP on
+\if :{?unlogged} \else \set unlogged off \endif
 BEGIN;
 
 -- ---- Events -------------------------------------------------------------------------------------
@@ -77,5 +78,20 @@ CREATE TABLE feed_positions (
     next_offset bigint NOT NULL,
     PRIMARY KEY (topic, partition)
 );
+
+-- demo.pg.sql explains `unlogged`.
+\if :unlogged
+DO $$
+DECLARE made regclass;
+BEGIN
+    FOR made IN
+        SELECT oid FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+    LOOP
+        EXECUTE format('ALTER TABLE %s SET UNLOGGED', made);
+    END LOOP;
+END
+$$;
+\endif
 
 COMMIT;

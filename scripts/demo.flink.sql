@@ -420,7 +420,22 @@ CREATE TABLE dd_flagged_profiles (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- A profile may be flagged at any time, and then its old pageviews are needed. So the join of this view
--- keeps all pageviews, and Flink's memory use grows with them.
+-- keeps all pageviews, and Flink's memory use grows with them. It keeps them as they arrive: columns are
+-- computed, as in pageviews_stg, only for rows of the result.
+CREATE VIEW dd_flagged_profile_view_query AS
+SELECT
+    seen.user_id, url, channel, received_at, `partition`, `offset`,
+    CASE
+        WHEN url LIKE '/products/%' THEN 'products'
+        WHEN url LIKE '/profiles/%' THEN 'profiles'
+    END AS pageview_type,
+    CASE
+        WHEN url LIKE '/products/%' OR url LIKE '/profiles/%'
+        THEN CAST(SUBSTRING(url FROM 11) AS BIGINT)
+    END AS target_id
+FROM pageviews AS seen
+JOIN dd_flagged_profiles_query AS flagged ON flagged.user_id = seen.user_id;
+
 CREATE TABLE dd_flagged_profile_view (
     user_id BIGINT,
     url STRING,
@@ -487,6 +502,8 @@ CREATE TABLE hvu_test WITH ('topic' = 'flink.hvu_test') LIKE high_value_users;
 -- message's partition and offset. In joins, the new version of a row may overtake the old one. With this
 -- clause Flink keeps both until it knows which one is valid. Without it (upsert-materialize=NONE) the
 -- old version may arrive last, and the row stays wrong or missing.
+-- profile_views and dd_flagged_profile_view would be right without it, since a pageview never changes;
+-- but Flink can't be told that, and upsert-materialize is one setting for the whole job.
 EXECUTE STATEMENT SET
 BEGIN
 
@@ -518,11 +535,7 @@ ON CONFLICT DO DEDUPLICATE;
 
 INSERT INTO dd_flagged_profiles SELECT * FROM dd_flagged_profiles_query;
 
-INSERT INTO dd_flagged_profile_view
-SELECT
-    pageviews_stg.user_id, url, channel, received_at, `partition`, `offset`, pageview_type, target_id
-FROM pageviews_stg
-JOIN dd_flagged_profiles_query ON dd_flagged_profiles_query.user_id = pageviews_stg.user_id
+INSERT INTO dd_flagged_profile_view SELECT * FROM dd_flagged_profile_view_query
 ON CONFLICT DO DEDUPLICATE;
 
 INSERT INTO high_value_users SELECT * FROM high_value_users_query;

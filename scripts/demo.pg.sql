@@ -12,10 +12,8 @@
 -- allow queries for a few rows to read only these rows.
 
 \set ON_ERROR_STOP on
-\if :{?triggers}
-\else
-\set triggers off
-\endif
+\if :{?triggers} \else \set triggers off \endif
+\if :{?unlogged} \else \set unlogged off \endif
 BEGIN;
 
 -- ---- Pageviews ----------------------------------------------------------------------------------
@@ -139,6 +137,10 @@ AFTER INSERT ON pageviews REFERENCING NEW TABLE AS brought
 FOR EACH STATEMENT EXECUTE FUNCTION count_pageviews_by_item();
 
 \else
+-- This index is for queries of single items.
+CREATE INDEX product_pageviews ON pageviews (target_id)
+WHERE pageview_type = 'products';
+
 CREATE VIEW pageviews_by_item AS
 SELECT target_id AS item_id, count(*) AS pageviews
 FROM pageviews
@@ -283,5 +285,21 @@ CREATE TABLE feed_positions (
     next_offset bigint NOT NULL,
     PRIMARY KEY (topic, partition)
 );
+
+-- With `\set unlogged on`, tables have no write-ahead log: after a crash they are empty, as the
+-- consumer's positions are, so it reads all input again.
+\if :unlogged
+DO $$
+DECLARE made regclass;
+BEGIN
+    FOR made IN
+        SELECT oid FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+    LOOP
+        EXECUTE format('ALTER TABLE %s SET UNLOGGED', made);
+    END LOOP;
+END
+$$;
+\endif
 
 COMMIT;

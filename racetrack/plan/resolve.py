@@ -573,12 +573,13 @@ def _heaps(engine: str, share: float | None, memory_bytes: int) -> dict[str, str
     """Return the settings for the heap sizes of an engine."""
     if share is None:
         return {}
-    mib = max(1, int((memory_bytes >> 20) * share) // HEAP_STEP_MIB) * HEAP_STEP_MIB
-    return {
-        name.upper(): f"{mib}" if name.endswith("_mib") else f"{mib}m"
-        for member in engine.split(plugins.JOIN)
-        for name in config.heaps_of_engine(member)
-    }
+    found = {}
+    for member in engine.split(plugins.JOIN):
+        for name, part in config.heaps_of_engine(member).items():
+            steps = int((memory_bytes >> 20) * share * part) // HEAP_STEP_MIB
+            mib = max(1, steps) * HEAP_STEP_MIB
+            found[name.upper()] = f"{mib}" if name.endswith("_mib") else f"{mib}m"
+    return found
 
 
 def _share_partitions(variants: Sequence[_Variant], given: Collection[str]) -> list[str]:

@@ -85,6 +85,7 @@ def of_every_process(settings: FlinkSettings, work: Path) -> dict[str, str]:
         **_mini_batches(settings.flink_mini_batch_ms),
         **_state(settings, work),
         "table.exec.sink.upsert-materialize": settings.flink_upsert_materialize,
+        **settings.properties,
     }
 
 

@@ -4,9 +4,10 @@ topics."""
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from racetrack.clock import wait_until
+from racetrack.clock import now_ms, wait_until
 from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import script, topics
@@ -14,8 +15,8 @@ from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobElsewhere, JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
+from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
-from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
 
@@ -26,6 +27,27 @@ RECOVER_FROM = "execution.state-recovery.path"
 # Packages of Kafka's client. Flink's connector contains the client under another package name.
 CLIENT = "org.apache.kafka."
 SHADED = f"org.apache.flink.kafka.shaded.{CLIENT}"
+# Beginnings of the names of a table's options, also in FLINK_PROPERTIES: properties of its Kafka
+# client, and options of writing.
+OF_CLIENTS, OF_SINKS = "properties.", "sink."
+# The broker allows at most 15 minutes. A source must not read the rows of open transactions.
+TRANSACTIONS = {
+    f"{OF_CLIENTS}transaction.timeout.ms": "900000",
+    f"{OF_CLIENTS}isolation.level": "read_committed",
+}
+NO_CHECKPOINTS = (
+    "Flink ran without checkpoints: a failed job has to be started by hand, and reads all input"
+    " again."
+)
+ON_TRANSACTIONS = (
+    "FLINK_GUARANTEE=exactly_once: rows can be read after the next checkpoint"
+    " (FLINK_CHECKPOINT_MS). They count from when the harness read them, which is up to"
+    f" {totals.EVERY_S} s later."
+)
+NO_TRANSACTIONS = (
+    "FLINK_GUARANTEE=at_least_once: rows that a killed Flink wrote after its last checkpoint stay,"
+    " also those that are no longer part of a view."
+)
 
 
 class Flink(UpsertEngine):
@@ -96,10 +118,17 @@ class Flink(UpsertEngine):
             return JobElsewhere(stack.settings)
         return JobLog(stack.log_of("flink"))
 
+    def readable_ms(self, settings: Settings, at_ms: int) -> int:
+        """Return `at_ms`; if Flink uses transactions, return the current time, since a row can be
+        read only after its transaction was committed, and the time of the commit is unknown."""
+        return now_ms() if FlinkSettings.of(settings).uses_transactions else at_ms
+
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two seconds, since the time window moves by whole seconds, plus the time of a few
-        mini-batches."""
-        return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
+        mini-batches, and of the checkpoints if rows can be read only after them."""
+        own = FlinkSettings.of(settings)
+        hidden_ms = 2 * own.flink_checkpoint_ms if own.uses_transactions else 0
+        return 2_000 + 4 * own.flink_mini_batch_ms + hidden_ms
 
     def classes(self, settings: Settings) -> Classes:
         """Return that a job resumes from its last checkpoint if it makes any, which pods can't. The
@@ -124,11 +153,12 @@ class Flink(UpsertEngine):
             found.append(
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
-        if not FlinkSettings.of(settings).flink_checkpoint_ms:
-            found.append(
-                "Flink ran without checkpoints: a failed job has to be started by hand, and reads"
-                " all input again."
-            )
+        if not FlinkSettings.of(settings).resumes:
+            found.append(NO_CHECKPOINTS)
+        elif FlinkSettings.of(settings).uses_transactions:
+            found.append(ON_TRANSACTIONS)
+        else:
+            found.append(NO_TRANSACTIONS)
         return found
 
     def usage_hints(self, stack: Stack) -> list[str]:
@@ -187,8 +217,18 @@ def statements_for(stack: Stack, path: Path) -> list[str]:
     """Return the script's statements, preceded by statements with this stack's addresses."""
     sql = path.read_text()
     prefix = stack.internal_endpoints.kafka.topic_prefix
-    own = script.statements(address_tables(stack, sql) + script.with_prefix(sql, prefix))
-    return [*_statements_before(stack.settings), *own]
+    own = script.with_options(sql, prefix, partial(_of_sink, FlinkSettings.of(stack.settings)))
+    return [
+        *_statements_before(stack.settings),
+        *script.statements(address_tables(stack, sql) + own),
+    ]
+
+
+def _of_sink(settings: FlinkSettings, topic: str) -> dict[str, str]:
+    """Return the options of a table that writes to this topic."""
+    exact = {"sink.delivery-guarantee": "exactly-once", "sink.transactional-id-prefix": topic}
+    given = {name: v for name, v in settings.properties.items() if name.startswith(OF_SINKS)}
+    return {**(exact if settings.uses_transactions else {}), **given}
 
 
 def _gateway_url(settings: Settings) -> str:
@@ -197,35 +237,50 @@ def _gateway_url(settings: Settings) -> str:
 
 
 def _statements_before(settings: Settings) -> Sequence[str]:
-    return ELSEWHERE.statements_before() if ELSEWHERE.address(settings) else ()
+    """Return what a Flink that the user provides has to be told in the job's session."""
+    if not ELSEWHERE.address(settings):
+        return ()
+    given = {
+        name: value
+        for name, value in FlinkSettings.of(settings).properties.items()
+        if not name.startswith((OF_SINKS, OF_CLIENTS))
+    }
+    sets = (f"SET '{name}' = '{script.quoted(value)}'" for name, value in given.items())
+    return (*ELSEWHERE.statements_before(), *sets)
 
 
 def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
     """Return statements, one per line, that create the script's templates of connection options
-    (tables `at_…`) with the addresses of this stack. If they are executed first, the script's own
-    templates have no effect. If `hidden` is true, secrets are left out."""
+    (tables `at_…`) with the addresses of this stack, and with the properties of Kafka's clients. If
+    they are executed first, the script's own templates have no effect. If `hidden` is true, secrets
+    are left out."""
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
+    addresses = {"redpanda:9092": str(kafka), "http://redpanda:8081": registry}
+    clients = _client_options(stack, hidden=hidden)
     found = ""
     for name, options in re.findall(
         r"^CREATE TABLE IF NOT EXISTS (at_\w+) \(unused AS 1\) WITH \((.*?)^\);",
         sql,
         re.DOTALL | re.MULTILINE,
     ):
-        where = " ".join(options.split()).replace("http://redpanda:8081", registry)
-        where = where.replace("'redpanda:9092'", _kafka_options(kafka, hidden=hidden))
+        own = {
+            option: addresses.get(value, value)
+            for option, value in re.findall(r"'([^']+)' = '([^']*)'", options)
+        }
+        where = script.in_sql({**own, **clients})
         found += f"CREATE TABLE {name} (unused AS 1) WITH ({where});\n"
     return found
 
 
-def _kafka_options(kafka: KafkaEndpoint, *, hidden: bool) -> str:
-    """Return SQL text to insert into a table's options: the address as an option's value, followed
-    by one option for each other property of Kafka's clients."""
+def _client_options(stack: Stack, *, hidden: bool) -> dict[str, str]:
+    """Return the options of all tables with properties of Kafka's clients."""
+    settings = FlinkSettings.of(stack.settings)
     further = {
-        name: "…" if hidden else value.replace(CLIENT, SHADED).replace("'", "''")
-        for name, value in kafka.java_properties.items()
+        f"{OF_CLIENTS}{name}": "…" if hidden else value.replace(CLIENT, SHADED)
+        for name, value in stack.internal_endpoints.kafka.java_properties.items()
     }
-    options = (f"'properties.{name}' = '{value}'" for name, value in further.items())
-    return ", ".join([f"'{kafka}'", *options])
+    given = {name: v for name, v in settings.properties.items() if name.startswith(OF_CLIENTS)}
+    return {**further, **(TRANSACTIONS if settings.uses_transactions else {}), **given}
 
 
 ENGINE = Flink()

@@ -2,7 +2,7 @@
 topics to which it writes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 # A semicolon does not end a statement inside a comment, a string or a quoted name.
 _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
@@ -40,9 +40,26 @@ def own_topics(sql: str) -> list[str]:
     return [topic[1] for table, topic in made if table and topic and table[1] in written]
 
 
-def with_prefix(sql: str, prefix: str) -> str:
-    """Return the script with a prefix before the name of each topic."""
-    return _TOPIC.sub(rf"'topic' = '{prefix}\1'", sql)
+def with_options(sql: str, prefix: str, of_sink: Callable[[str], Mapping[str, str]]) -> str:
+    """Return the script with a prefix before the name of each topic. Tables that the script writes
+    get further options: `of_sink` returns those of a topic."""
+    written = set(own_topics(sql))
+
+    def options(found: re.Match[str]) -> str:
+        topic = f"{prefix}{found[1]}"
+        return in_sql({"topic": topic, **(of_sink(topic) if found[1] in written else {})})
+
+    return _TOPIC.sub(options, sql)
+
+
+def in_sql(options: Mapping[str, str]) -> str:
+    """Return a table's options as in SQL."""
+    return ", ".join(f"'{name}' = '{quoted(value)}'" for name, value in options.items())
+
+
+def quoted(value: str) -> str:
+    """Return a text as it is written between SQL's quotes."""
+    return value.replace("'", "''")
 
 
 def _parts(sql: str) -> Iterator[str]:

@@ -4,7 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Port, Settings, Size, text_that
+from racetrack.config import (
+    Count,
+    Milliseconds,
+    Port,
+    Properties,
+    Settings,
+    Size,
+    properties_in,
+    text_that,
+)
 from racetrack.stack.applicability import CONTAINERS, Applicability, Ignored
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
@@ -23,19 +32,42 @@ class FlinkSettings(Settings):
     flink_mini_batch_ms: Milliseconds
     flink_state_backend: Literal["hashmap", "rocksdb"]
     flink_checkpoint_ms: Milliseconds
+    flink_guarantee: Literal["at_least_once", "exactly_once"]
     flink_upsert_materialize: Literal["AUTO", "FORCE", "NONE"]
     # Set inside pods only: the host name of the JobManager. Empty: each job gets a cluster of its
     # own inside the gateway.
     flink_jobmanager: str = Field(default="", exclude=True)
     flink_version: str
     flink_kafka_version: str
+    flink_properties: Properties
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties in FLINK_PROPERTIES."""
+        return properties_in(self.flink_properties)
+
+    @property
+    def resumes(self) -> bool:
+        """True if this stack's Flink makes checkpoints. Pods make none, and a Flink elsewhere has
+        a configuration of its own."""
+        is_here = self.runtime != "kubernetes" and not self.flink_gateway_url
+        return is_here and bool(self.flink_checkpoint_ms)
+
+    @property
+    def uses_transactions(self) -> bool:
+        """True if rows are written in transactions, which end with the checkpoints."""
+        return self.resumes and self.flink_guarantee == "exactly_once"
 
 
 APPLICABILITY = Applicability(
-    harness_only=("FLINK_GATEWAY_URL",),
+    harness_only=("FLINK_GATEWAY_URL", "FLINK_GUARANTEE"),
     ignored=(
         Ignored(("FLINK_GATEWAY_URL",), CONTAINERS, NATIVE_ONLY),
-        Ignored(("FLINK_CHECKPOINT_MS",), ("kubernetes",), "pods have no folder in common"),
+        Ignored(
+            ("FLINK_CHECKPOINT_MS", "FLINK_GUARANTEE"),
+            ("kubernetes",),
+            "pods have no folder in common",
+        ),
     ),
     affects={"FLINK_GATEWAY_URL": "flink"},
     image_versions=("FLINK_IMAGE_VERSION",),

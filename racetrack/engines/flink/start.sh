@@ -32,4 +32,12 @@ execution.checkpointing.interval: $FLINK_CHECKPOINT_MS ms
 execution.checkpointing.storage: filesystem
 execution.checkpointing.dir: file:///tmp/checkpoints"
 fi
+# The image reads lines `name: value` from the same variable.
+further=()
+set -f  # words with * are no patterns of file names
+eval "further=($FLINK_PROPERTIES)"
+for property in "${further[@]}"; do
+    properties+="
+${property%%=*}: ${property#*=}"
+done
 FLINK_PROPERTIES=$properties exec "$@"

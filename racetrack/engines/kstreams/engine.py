@@ -76,8 +76,7 @@ class KafkaStreams(UpsertEngine):
             after_a_kill=_after_a_kill(KafkaStreamsSettings.of(settings)),
             work="as events arrive",
             views="programmed",
-            # An event is counted for the campaign that its ad had when it arrived.
-            changes="ignores changes" if settings.workload == "ads" else "follows changes",
+            changes="follows changes",
         )
 
     def caveats(self, settings: Settings) -> list[str]:

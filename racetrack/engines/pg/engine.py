@@ -17,7 +17,7 @@ from racetrack.config import Settings
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.settings import PostgresSettings
-from racetrack.engines.shared.pgwire import Server
+from racetrack.engines.shared.pgwire import Server, rows_of_keys
 from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.tracer import only_more, value_in_sql
 from racetrack.errors import RacetrackError, UsageError
@@ -63,6 +63,7 @@ class PostgreSQL(SqlEngine):
     version_part = "postgres"
     elsewhere = ELSEWHERE
     makes = "VIEW|TABLE"
+    one_key_at_a_time = True
 
     def server_here(self, settings: Settings) -> Server:
         """Return the address of PostgreSQL in the stack."""
@@ -102,9 +103,10 @@ class PostgreSQL(SqlEngine):
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql. The consumer starts when the script is committed."""
-        triggers = "on" if PostgresSettings.of(stack.settings).postgres_triggers else "off"
-        server, variables = self.server(stack.settings), {"triggers": triggers}
-        self.run_script(server, stack.settings, variables)
+        own = PostgresSettings.of(stack.settings)
+        given = {"triggers": own.postgres_triggers, "unlogged": own.postgres_unlogged}
+        variables = {name: "on" if is_on else "off" for name, is_on in given.items()}
+        self.run_script(self.server(stack.settings), stack.settings, variables)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
         """Return the version of a PostgreSQL that the user provides."""
@@ -198,9 +200,8 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
 def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
     """Return the SQL query that reads (key, value) of the tracer rows in a view."""
     value = value_in_sql(view, f"max({view.column})")
-    among = ", ".join(map(str, keys))
-    select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
-    return f"{select} WHERE {view.key} IN ({among}) GROUP BY {view.key}".encode()
+    rows = rows_of_keys(f"{view.key}, {value}", view.view, view.key, keys, f"GROUP BY {view.key}")
+    return rows.encode()
 
 
 def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:

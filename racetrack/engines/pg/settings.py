@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, Size
+from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, ShareOfMemory, Size
 from racetrack.stack.applicability import (
     IN_MANIFESTS,
     IN_MEMORY,
@@ -27,15 +27,17 @@ class PostgresSettings(Settings):
     postgres_port: Port
     postgres_url: PostgresUrl
     postgres_tmpfs: Size
-    postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]
+    # The share that PostgreSQL's documentation recommends; the rest is for data and connections.
+    postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size), ShareOfMemory(0.25)]
     postgres_batch_ms: Annotated[Milliseconds, Field(ge=1)]
     postgres_triggers: bool
+    postgres_unlogged: bool
     postgres_password: SecretStr
 
 
 APPLICABILITY = Applicability(
-    # The harness passes it to the script.
-    harness_only=("POSTGRES_TRIGGERS",),
+    # The harness passes them to the script.
+    harness_only=("POSTGRES_TRIGGERS", "POSTGRES_UNLOGGED"),
     ignored=(
         Ignored(("POSTGRES_TMPFS",), ("native",), IN_MEMORY),
         Ignored(("POSTGRES_TMPFS",), ("kubernetes",), IN_MANIFESTS),

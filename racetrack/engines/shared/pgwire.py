@@ -182,14 +182,16 @@ class Server:
             )
 
     @contextmanager
-    def reader(self, made: Collection[str]) -> "Iterator[SqlReader]":
+    def reader(
+        self, made: Collection[str], *, one_key_at_a_time: bool = False
+    ) -> "Iterator[SqlReader]":
         """Open a client with its own connection. `made` contains the names of the demo's views.
 
         Raises:
             RacetrackError: no connection to the server is possible.
         """
         with self.connect() as connection:
-            yield SqlReader(partial(self._table, connection), made)
+            yield SqlReader(partial(self._table, connection), made, one_key_at_a_time)
 
     def _table(self, connection: "psycopg.Connection[Any]", query: str) -> "pyarrow.Table":
         cursor = self._ask(connection, query)
@@ -209,14 +211,26 @@ class SqlReader:
 
     table: "Callable[[str], pyarrow.Table]"
     made: Collection[str]
+    one_key_at_a_time: bool
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
         """Return the rows of a view by a SELECT, with 64-bit integers, exact decimals, and times in
         UTC."""
         if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
+        if self.one_key_at_a_time and among:
+            return self.table(rows_of_keys("*", view, key, among))
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
         return self.table(f"SELECT * FROM {view}{where}")  # noqa: S608  # names of the catalogue
+
+
+def rows_of_keys(what: str, view: str, key: str, among: Sequence[int], rest: str = "") -> str:
+    """Return a query of a view's rows with these keys, as a union of one SELECT for each key."""
+    selects = (
+        f"SELECT {what} FROM {view} WHERE {key} = {number} {rest}"  # noqa: S608  # names of the catalogue
+        for number in among
+    )
+    return " UNION ALL ".join(selects)
 
 
 def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> "pyarrow.Table":

@@ -22,6 +22,8 @@ class SqlEngine(Engine):
     elsewhere: OwnSchema
     # Regular expression for the kinds of created objects that can be queried, such as `VIEW`.
     makes: str
+    # True if the engine uses an index of a joined view for `key = 1`, but not for `key IN (1, 2)`.
+    one_key_at_a_time = False
 
     def __init__(self, script: Path | None = None) -> None:
         """Create the engine. If `script` is given, it replaces the workload's script."""
@@ -54,7 +56,8 @@ class SqlEngine(Engine):
         """Open a connection for queries of the views that the script creates."""
         server = replace(self.server(access.settings), schema=access.namespace)
         text = self.script(access.settings).read_text()
-        return server.reader(re.findall(rf"^CREATE (?:{self.makes}) (\w+)", text, re.M))
+        made = re.findall(rf"^CREATE (?:{self.makes}) (\w+)", text, re.M)
+        return server.reader(made, one_key_at_a_time=self.one_key_at_a_time)
 
     def remarks(self, stack: Stack) -> list[str]:
         """If the server runs elsewhere, return the schema of the demo's objects, and schemas that

@@ -35,6 +35,7 @@ class Spark(UpsertEngine):
             ),
             work="as events arrive",
             views="programmed",
+            changes="follows changes",
         )
 
     def clock_slack_ms(self, settings: Settings) -> int:

@@ -8,6 +8,7 @@ FACTS = Facts(
     versions={"flink": "2.3.0", "flink-kafka": "5.0.0-2.2"},
     other_values={
         "FLINK_GATEWAY_URL": "http://flink.example:8083",
+        "FLINK_PROPERTIES": "pipeline.object-reuse=true",
         "FLINK_STATE_BACKEND": "rocksdb",
         "FLINK_UPSERT_MATERIALIZE": "NONE",
     },

@@ -25,6 +25,7 @@ SETTINGS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE"
         {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
         {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINT_MS": "5000", "FLINK_HEAP": "2g"},
         {"FLINK_UPSERT_MATERIALIZE": "NONE"},
+        {"FLINK_PROPERTIES": "a.b='1 * s' pipeline.object-reuse=true parallelism.default=7"},
     ],
 )
 def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str]) -> None:
@@ -36,6 +37,7 @@ def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str])
         text=True,
         check=True,
     ).stdout
+    # The image takes the last value of each name.
     ours = dict(line.split(": ", 1) for line in done.splitlines())
     native = flink.configured(Context(settings, tmp_path, {}))
     places = re.compile(r"address|bind|\.host$|\.port$|dirs?$|idle-timeout")
@@ -46,7 +48,7 @@ def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str])
     assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
     # The image's own defaults are too little: one task slot, and one port for the file (blob)
     # servers of the clusters of all jobs.
-    assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
+    assert ours["taskmanager.numberOfTaskSlots"] == overrides.get("FLINK_PARALLELISM", "1")
     assert ours["blob.server.port"] == "0"
 
 
@@ -60,4 +62,5 @@ def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> No
 
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
     needed = {f"FLINK_{name}": "1" for name in (*SETTINGS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
+    needed["FLINK_PROPERTIES"] = "a=1"
     Only(tmp_path).run(IMAGES["flink"], "bash", str(START), "bash", "-c", "true", **needed)

@@ -16,6 +16,7 @@ from racetrack.engines.flink.engine import address_tables, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
+from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from tests.fake_server import JsonHandler, serving
 
@@ -141,6 +142,69 @@ def test_a_kafka_elsewhere_gets_its_properties_and_prefix() -> None:
     assert "'topic' = 'race-1.mysql.shop.users'" in sql
     assert "'topic' = 'race-1.flink.item_summary'" in sql
     assert "secret" not in "\n".join(FLINK.usage_hints(own))
+
+
+def statements(**overrides: str) -> dict[str, str]:
+    """Return the statements for the shop by the names of what they create."""
+    own = stack(**overrides)
+    created = statements_for(own, FLINK.script(own.settings))
+    return {each.split()[2]: each for each in created if each.startswith("CREATE TABLE ")}
+
+
+def test_properties_reach_kafkas_clients_and_the_tables_that_are_written() -> None:
+    made = statements(
+        FLINK_PROPERTIES="properties.linger.ms=20 properties.max.request.size=5"
+        " sink.buffer-flush.interval='1 s' pipeline.object-reuse=true"
+    )
+    for template in ("at_kafka", "at_kafka_and_registry", "at_kafka_in_avro"):
+        assert "'properties.linger.ms' = '20'" in made[template]
+        assert made[template].count("'properties.max.request.size' = '5'") == 1
+    buffered = {name for name, each in made.items() if "sink.buffer-flush.interval" in each}
+    assert {"item_summary", "top_viewed_items", "high_value_users_sink"} <= buffered
+    assert not buffered & {"pageviews", "mysql_users", "flagged_profile_messages", "at_kafka"}
+    assert "object-reuse" not in "".join(made.values())
+
+
+def test_a_flink_of_the_user_gets_the_other_properties_in_its_session() -> None:
+    properties = "pipeline.object-reuse=true a.b='it''s' properties.linger.ms=20 sink.parallelism=1"
+    own = stack(FLINK_PROPERTIES=properties, FLINK_GATEWAY_URL="http://f.example:8083")
+    sets = [each for each in statements_for(own, FLINK.script(own.settings)) if "SET '" in each]
+    assert "SET 'pipeline.object-reuse' = 'true'" in sets
+    assert "SET 'a.b' = 'its'" in sets
+    assert not [each for each in sets if "linger" in each or "sink.parallelism" in each]
+
+
+@pytest.mark.parametrize("wrong", ["pipeline.object-reuse", "a=1 a=2", "a: 1", "=1", "a='1"])
+def test_what_is_no_property_is_refused(wrong: str) -> None:
+    with pytest.raises(UsageError, match="FLINK_PROPERTIES"):
+        settings.load({"FLINK_PROPERTIES": wrong})
+
+
+@pytest.mark.parametrize(
+    ("every_ms", "guarantee", "exact"),
+    [
+        ("0", "exactly_once", False),
+        ("10000", "at_least_once", False),
+        ("10s", "exactly_once", True),
+    ],
+)
+def test_rows_are_written_in_transactions_only_with_checkpoints(
+    every_ms: str, guarantee: str, exact: bool
+) -> None:
+    given = {"FLINK_CHECKPOINT_MS": every_ms, "FLINK_GUARANTEE": guarantee}
+    made = statements(**given)
+    writing = {name for name, each in made.items() if "'sink.delivery-guarantee'" in each}
+    assert ("item_summary" in writing) is exact
+    assert ("read_committed" in made["at_kafka"]) is exact
+    ids = [
+        each.partition("transactional-id-prefix' = ")[2].split("'")[1]
+        for each in made.values()
+        if "transactional-id-prefix" in each
+    ]
+    assert len(set(ids)) == len(ids) == len(writing)
+    assert (FLINK.readable_ms(settings.load(given), 1) > 1) is exact  # type: ignore[attr-defined]
+    for elsewhere in ({"FLINK_GATEWAY_URL": "http://f.example:1"}, {"RUNTIME": "kubernetes"}):
+        assert "delivery-guarantee" not in str(statements(**given, **elsewhere))
 
 
 def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.pg.tests.brought import (
     NOW_MS,
     WITHIN_S,
@@ -29,6 +30,8 @@ from racetrack.engines.pg.tests.brought import (
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.plan.model import parse_plan
+from racetrack.plan.resolve import Options, resolve
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
@@ -65,6 +68,23 @@ def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_rea
         assert connection.execute(KIND).fetchone() == (kind,)
     counted = {row["item_id"]: row["pageviews"] for row in rows(stack, "pageviews_by_item")}
     assert counted == {3: 3, 4: 1}
+
+
+PERSISTENCE = """
+SELECT DISTINCT relpersistence FROM pg_class
+WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace"""
+
+
+@pytest.mark.parametrize("workload", ["shop", "ads"])
+@pytest.mark.parametrize(("unlogged", "kind"), [(False, "p"), (True, "u")])
+def test_all_tables_are_unlogged_or_none(
+    stack: Stack, workload: str, unlogged: bool, kind: str
+) -> None:
+    given = {"postgres_unlogged": unlogged, "workload": workload}
+    stack = fakes.stack(stack.settings.model_copy(update=given))
+    pg.ENGINE.load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        assert connection.execute(PERSISTENCE).fetchall() == [(kind,)]
 
 
 def test_triggers_are_a_caveat() -> None:
@@ -295,6 +315,17 @@ def test_a_view_determines_which_tracer_events_it_holds_and_again_when_it_holds_
 def test_what_is_no_progress_is_refused(payload: str) -> None:
     with pytest.raises(RacetrackError, match="invalid notification"):
         pg.update_of(find_workload("shop"), "pageviews_progress", payload, NOW_MS)
+
+
+def test_a_plan_that_shares_memory_gives_it_shared_buffers() -> None:
+    text = "heap_share = 0.5\n[[phase]]\nwindow = 10\nloads = [1000]\n"
+    plan = parse_plan(text, "my.toml")
+    engines = Options(variants=("pg", "flink"))
+    resolved = resolve(plan, "my.toml", engines, environment={}, memory_bytes=16 << 30)
+    sizes = {name: size for cell in resolved.cells for name, size in cell.settings.items()}
+    assert sizes["FLINK_HEAP"] == "8192m"
+    assert sizes["POSTGRES_SHARED_BUFFERS"] == "2048m"
+    assert PostgresSettings.of(load(sizes)).postgres_shared_buffers == "2GB"
 
 
 def test_a_setting_of_containers_is_refused_natively(ready: MakeReady) -> None:
