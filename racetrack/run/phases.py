@@ -212,13 +212,17 @@ class PhaseRun:
         """Measure the throughput at saturation briefly, without waiting for the engine to warm up.
 
         Raises:
-            RacetrackError: the engine was not saturated, or a component of the stack failed.
+            RacetrackError: the engine was not saturated or counted nothing, or a component of the
+                stack failed.
         """
         saturation = Saturation(self._load, self._folder.path)
         saturation.warm_up(SCOUT_MOST_S, SCOUT_LOW_S, SCOUT_S)
         phases = [phase for phase in self._cell.phases if isinstance(phase, Saturate)]
         batch_s = phases[0].batch_s if phases else SCOUT_S
-        return self._work_of_last(SCOUT_S, batch_s).work.per_s
+        per_s = self._work_of_last(SCOUT_S, batch_s).work.per_s
+        if not per_s > 0:
+            raise RacetrackError("The engine counted nothing at saturation.")
+        return per_s
 
     def _warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
