@@ -320,9 +320,10 @@ FAULT_OPTION = click.option(
     multiple=True,
     metavar="FAULT",
     help="Inject a fault, at a time counted from when the rate was set: kill:SERVICE@10s,"
-    " kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s. SERVICE is engine (of"
-    " several, the engine's name), broker, debezium or mysql; pause also accepts registry and"
-    " redis. On Kubernetes also delete:POD@10s, drain:NODE@10s+20s and cut:NODE@10s+20s"
+    " kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s; or once the engine has"
+    " counted so many, 'kill:SERVICE@500k events'. SERVICE is engine (of several, the engine's"
+    " name), broker, debezium or mysql; pause also accepts registry and redis. On"
+    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s and cut:NODE@10s+20s"
     " (docs/faults.md). The run continues until the lag is back to normal, for at most 120 s. The"
     " option may be given several times.",
 )

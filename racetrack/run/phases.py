@@ -219,12 +219,16 @@ class PhaseRun:
         then.
 
         Raises:
-            RacetrackError: the engine was not saturated, or a component of the stack failed.
+            RacetrackError: the engine was not saturated or counted nothing, or a component of the
+                stack failed.
         """
         saturation = Saturation(self._load, self._folder.path)
         last_s = SCOUT_SHARE * most_s
         saturation.warm_up(most_s, SCOUT_LOW_S, last_s)
-        return self._work_of_last(last_s, last_s).work.per_s
+        per_s = self._work_of_last(last_s, last_s).work.per_s
+        if not per_s > 0:
+            raise RacetrackError("The engine counted nothing at saturation.")
+        return per_s
 
     def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
         """Measure what the broker uses at these rates; the engine of this run only reads the input.

@@ -266,6 +266,17 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
     assert len(read([folder]).rows) == 12
 
 
+def test_a_scout_that_counts_nothing_has_failed(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CAPACITY, SWIFT, 0.0)
+    folder = fakes.begin(find_plan("recovery").read_text())
+    runs = OneWindowRuns()
+    record = fakes.carry_out(folder, runs)
+    assert list(record.scouted_per_s) == [SLOW]
+    assert {name for name, _ in runs.made} == {SLOW}
+
+
 def test_an_engine_that_dies_at_a_share_of_its_capacity_ends_its_run_only(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         if session.service == SWIFT and len(fakes.sessions) > 1:
