@@ -253,6 +253,7 @@ class Plan(PlanModel):
     fresh: Literal["variant", "load"] = "variant"
     seed: int | None = None
     scout: bool = False
+    cores: Literal["apart", "shared"] = "apart"
     heap_share: float | None = Field(default=None, gt=0, lt=1)
     baseline: Literal["", "first"] = ""
     reference: str = ""

@@ -48,7 +48,7 @@ class CoresSpeed:
     def __init__(self, core_speed: Callable[[], float] = core_mib_per_s) -> None:
         """Create the sampler. `core_speed` measures the current core, in MiB/s."""
         self._core_speed = core_speed
-        # Also the engine's cores, to which the harness is not restricted otherwise: 0.2 ms a second.
+        # With the engine's cores, which the harness does not use for anything else.
         self._cores = itertools.cycle(sorted(usable_cores()))
         self._samples: list[float] = []
 

@@ -202,6 +202,7 @@ def test_the_command_line_filters_the_variants_of_a_plan() -> None:
 
 def test_settings_follow_the_order_of_precedence() -> None:
     text = (
+        'cores = "shared"\n'
         "settings = { LOADGEN_SEED = 1, BROKER_REPLICAS = 1, ENGINE_REPLICAS = 1 }\n"
         f'{LOADED}\n[[variant]]\nof = "{FIRST}[ENGINE_REPLICAS=2]"\n'
     )
@@ -218,7 +219,8 @@ def test_settings_follow_the_order_of_precedence() -> None:
 
 def test_the_environment_gives_a_fixed_plan_only_its_place() -> None:
     text = (
-        "fixed = true\nsettings = { NOISE_GATE = true, KAFKA_PORT = 1, LOADGEN_SEED = 1 }\n"
+        'fixed = true\ncores = "shared"\n'
+        "settings = { NOISE_GATE = true, KAFKA_PORT = 1, LOADGEN_SEED = 1 }\n"
         f'variants = ["{FIRST}"]\n{LOADED}'
     )
     plan = parse_plan(text, "my.toml")
@@ -241,6 +243,41 @@ def test_a_file_of_settings_of_an_engine_is_read(
             (tmp_path / other.name).symlink_to(other)
     (tmp_path / FIRST / "tuned.env").write_text("# why\nLOADGEN_SEED=7\nENGINE_REPLICAS=2\n")
     monkeypatch.setattr(plugins, "ENGINES", tmp_path)
-    (cell,) = resolved(LOADED, f"{FIRST}@tuned[ENGINE_REPLICAS=1]").cells
+    text = f'cores = "shared"\n{LOADED}'
+    (cell,) = resolved(text, f"{FIRST}@tuned[ENGINE_REPLICAS=1]").cells
     assert cell.variant == f"{FIRST}@tuned[ENGINE_REPLICAS=1]"
     assert cell.settings == {"LOADGEN_SEED": "7", "ENGINE_REPLICAS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "expected"),
+    [
+        ((0, 1), {}, ("1", "0")),
+        ((0, 1, 2), {}, ("2", "0,1")),
+        ((0,), {}, ("", "")),
+        ((0, 1), {"BROKER_CPUS": "0"}, ("", "")),
+        ((0, 1), {"ENGINE_CPUS": ""}, ("", "")),
+        ((0, 1), {"RUNTIME": "kubernetes"}, ("", "")),
+    ],
+)
+def test_an_engine_has_cores_of_its_own_unless_the_user_assigns_cores(
+    cores: tuple[int, ...],
+    given: dict[str, str],
+    expected: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    plan, options = parse_plan(LOADED, "my.toml"), Options(variants=TWO)
+    made = resolve(plan, "my.toml", options, cores=cores)
+    for cell in made.cells:
+        names = ("ENGINE_CPUS", "HARNESS_CPUS")
+        assert tuple(cell.settings.get(name, "") for name in names) == expected
+    assert any("core" in remark for remark in made.remarks) == (not given)
+
+
+def test_variants_that_differ_in_their_cores_keep_them() -> None:
+    text = f'variants = ["{FIRST}[ENGINE_CPUS=0|0-1]", "{SECOND}"]\n{LOADED}'
+    made = resolve(parse_plan(text, "my.toml"), "my.toml", environment={}, cores=(0, 1))
+    found = [(cell.settings["ENGINE_CPUS"], "HARNESS_CPUS" in cell.settings) for cell in made.cells]
+    assert sorted(found) == [("0", False), ("0-1", False), ("1", True)]

@@ -76,9 +76,7 @@ def test_the_cores_of_the_harness_are_those_of_everything_but_the_engine() -> No
     ("cores", "engine", "rest"),
     [((), "", ""), ((3,), "", ""), ((0, 1), "1", "0"), ((0, 2, 1), "1", "0,2")],
 )
-def test_half_of_the_cores_are_the_engine_s(
-    cores: tuple[int, ...], engine: str, rest: str
-) -> None:
+def test_half_of_the_cores_are_the_engine_s(cores: tuple[int, ...], engine: str, rest: str) -> None:
     settings = resources.apart(cores)
     assert settings.get("ENGINE_CPUS", "") == engine
     assert settings.get("HARNESS_CPUS", "") == rest
