@@ -356,11 +356,8 @@ class PhaseRun:
                     self._keep(self._capacity(window, self._last(within_s), work, why))
             raise
         work = self._load.work(within, phase.batch_s)
-        idle = (
-            f"it was idle for {100 * work.work.idle_share:.0f} % of the time, because generator and"
-            f" broker reached only {self._load.handed_over_per_s(within):,.0f}/s"
-        )
-        return self._capacity(window, within, work, "" if work.work.is_capacity else idle)
+        engine = read_run(self._folder.path).engine_services
+        return self._capacity(window, within, work, self._load.limited_by(within, work, engine))
 
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str

@@ -74,6 +74,7 @@ class FluidSession(OnClock):
     most_per_s = 1e9
     hands_over_per_s = 1e9
     cold_s = 0.0
+    broker_cores = 0.0  # CPU use of the broker
     dies_at_s = float("inf")
     interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
@@ -146,6 +147,8 @@ class FluidSession(OnClock):
             self._usage.write(
                 f"{self._clock.now_ms()},{self.service},{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
             )
+            broker_s = self.broker_cores * queue.now_s
+            self._usage.write(f"{self._clock.now_ms()},broker,{broker_s},{broker_s},0.1\n")
             self._foreign_s += (queue.now_s < self.disturbed_until_s) * STEP_S / 3
             busy_s = self._cpu_s + self._foreign_s
             self._noise.write(

@@ -15,8 +15,10 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.plan.model import parse_plan
 from racetrack.plan.resolve import Options, resolve
 from racetrack.results.experiment import ExperimentRecord, read_experiment
+from racetrack.results.figures import Throughput
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
+from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
 from racetrack.run.runner import Runner, begin
 from racetrack.run.session import Session
@@ -116,6 +118,56 @@ def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> N
     assert {(row.engine, row.window) for row in bounds} == {(SWIFT, "saturation")}
     assert all("out of memory" in row.remark for row in bounds)
     assert all(row.values["capacity_per_s"] > 10_000 for row in bounds)
+
+
+@pytest.mark.parametrize(
+    ("cores", "broker_cores", "why"),
+    [
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0", 0.97, "broker 97 %"),
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0", 0.5, ""),
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0,2 BROKER_CPUS=2", 0.97, "broker 97 %"),
+        ("ENGINE_CPUS=0,1", 0.97, ""),
+    ],
+)
+def test_a_capacity_is_a_lower_bound_if_other_cores_were_busy(
+    fakes: Fakes, cores: str, broker_cores: float, why: str
+) -> None:
+    def busy(session: FluidSession) -> None:
+        session.broker_cores = broker_cores
+
+    fakes.change = busy
+    folder = fakes.begin(QUICK.replace("repeats = 2", "repeats = 1"), (f"{SLOW}[{cores}]",))
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    assert saturated.at_least == ({"capacity_per_s"} if why else set())
+    assert why in saturated.remark and bool(saturated.remark) == bool(why)
+
+
+def test_a_lower_bound_names_a_generator_that_was_too_slow(fakes: Fakes) -> None:
+    def slow(session: FluidSession) -> None:
+        session.hands_over_per_s = 8_000
+
+    fakes.change = slow
+    folder = fakes.begin(QUICK.replace("repeats = 2", "repeats = 1"), (SLOW,))
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    assert saturated.at_least == {"capacity_per_s"} and "the generator" in saturated.remark
+
+
+@pytest.mark.parametrize(
+    ("handed_over_per_s", "published_per_s", "named"),
+    [(80, 80, "the generator"), (100, 80, "the broker"), (100, 100, "generator and broker")],
+)
+def test_who_did_not_reach_the_offered_rate(
+    handed_over_per_s: float, published_per_s: float, named: str
+) -> None:
+    rates = Throughput(
+        offered_per_s=100,
+        handed_over_per_s=handed_over_per_s,
+        published_per_s=published_per_s,
+        processed_per_s=80,
+    )
+    assert too_slow(rates).startswith(named)
 
 
 def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
