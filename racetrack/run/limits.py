@@ -10,6 +10,7 @@ from racetrack.config import Settings
 from racetrack.results.figures import Throughput
 from racetrack.results.run import Window
 from racetrack.stack import resources
+from racetrack.units import parse_cores
 
 # Cores with less idle time are saturated. The kernel's accounting misses some of the time.
 BUSY = 0.95
@@ -34,9 +35,9 @@ def busy_cores(folder: Path, settings: Settings, engine: Collection[str], window
     shared."""
     used: dict[frozenset[int], dict[str, float]] = {}
     for service, cpu_s in _cpu_s(folder, window).items():
-        if cores := frozenset(resources.parse_cores(resources.service_cores(settings, service))):
+        if cores := frozenset(parse_cores(resources.service_cores(settings, service))):
             used.setdefault(cores, {})[service] = cpu_s / (window.seconds * len(cores))
-    own = frozenset(resources.parse_cores(settings.engine_cpus))
+    own = frozenset(parse_cores(settings.engine_cpus))
     if not own or sum(used.get(own, {}).get(name, 0.0) for name in engine) >= BUSY:
         return ""
     busy = {cores: of for cores, of in used.items() if not cores & own and sum(of.values()) >= BUSY}

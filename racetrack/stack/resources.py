@@ -13,7 +13,7 @@ from racetrack import cgroups, plugins
 from racetrack.config import Settings
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
-from racetrack.units import parse_size_bytes
+from racetrack.units import parse_cores, parse_size_bytes
 
 # Settings that assign cores. HARNESS_CPUS also applies to services without a setting of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
@@ -40,15 +40,6 @@ def apart(cores: Sequence[int]) -> dict[str, str]:
     if rest == len(cores):
         return {}
     return {"ENGINE_CPUS": _listed(cores[rest:], ","), "HARNESS_CPUS": _listed(cores[:rest], ",")}
-
-
-def parse_cores(cpus: str) -> set[int]:
-    """Parse a core list: `0,2-3` → {0, 2, 3}."""
-    found: set[int] = set()
-    for part in filter(None, cpus.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
 
 
 def require_cores(settings: Settings) -> None:

@@ -10,6 +10,7 @@ import pytest
 from racetrack import clock, engines, host
 from racetrack.config import Settings
 from racetrack.stack import processes, resources
+from racetrack.units import parse_cores
 from tests.e2e.shared import Door
 from tests.some_engines import EXAMPLE
 
@@ -45,7 +46,7 @@ def test_nothing_but_the_engine_may_use_its_cores(
     run = door("race", "compare", EXAMPLE, "--plan", str(plan))
     run.until(r"> set pageviews_per_second 500")
     derived = resources.apart(host.separable_cores())
-    own, rest = (resources.parse_cores(derived[name]) for name in ("ENGINE_CPUS", "HARNESS_CPUS"))
+    own, rest = (parse_cores(derived[name]) for name in ("ENGINE_CPUS", "HARNESS_CPUS"))
     of_engine, seen = engines.find_engine(EXAMPLE).services, set[str]()
 
     def misplaced() -> list[str]:
@@ -54,7 +55,7 @@ def test_nothing_but_the_engine_may_use_its_cores(
             settings.stack_name, psutil.Process(run.process.pid)
         ):
             seen.add(service)
-            if resources.parse_cores(allowed) != (own if service in of_engine else rest):
+            if parse_cores(allowed) != (own if service in of_engine else rest):
                 found.append(f"{name}: {allowed}")
         return found
 

@@ -13,6 +13,7 @@ from racetrack import engines, host
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
 from racetrack.stack import resources
+from racetrack.units import parse_cores
 from tests.some_engines import EXAMPLE
 
 HERE = sorted(host.usable_cores())
@@ -39,7 +40,7 @@ def seen_by(settings: Settings, service: str) -> str:
     ("text", "cpus"), [("", set()), ("1", {1}), ("0-2", {0, 1, 2}), ("0,2-3,7", {0, 2, 3, 7})]
 )
 def test_cores_are_written_as_taskset_and_docker_write_them(text: str, cpus: set[int]) -> None:
-    assert resources.parse_cores(text) == cpus
+    assert parse_cores(text) == cpus
 
 
 @needs_two
