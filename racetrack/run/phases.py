@@ -27,6 +27,7 @@ from racetrack.metrics import (
     VIEW_LAG_P99,
     sustained,
 )
+from racetrack.plan.memory import heap_of
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, SCOUT_MOST_S, Cell, phase_s
@@ -53,6 +54,7 @@ from racetrack.run.descent import (
 from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Saturation, SessionLoad, drain
 from racetrack.terminal import Screen
+from racetrack.units import BYTES_PER_GIB
 
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
 # at that rate.
@@ -250,8 +252,20 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
+        elif why := self._why_no_room(phase, window.per_s or 0):
+            self._keep(_not_reached(window, outcome=why))
         else:
             self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
+
+    def _why_no_room(self, phase: Window, per_s: int) -> str:
+        """Return why a load is not offered: its events do not fit on the engine's heap, beside
+        those before; "" if they do."""
+        heap = heap_of(self._cell.engine, self._settings)
+        events = self._load.sample().due + per_s * (phase.settle_s + phase.for_s)
+        if events <= heap.most_events:
+            return ""
+        needed, size = (of / BYTES_PER_GIB for of in (events * heap.per_event, heap.size))
+        return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
 
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:
         """Return the window at saturation that the plan has before a phase, on this or an earlier

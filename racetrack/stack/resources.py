@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 
 from racetrack import cgroups, plugins
-from racetrack.config import Settings
+from racetrack.config import Settings, size_bytes
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
-from racetrack.units import parse_cores, parse_size_bytes
+from racetrack.units import parse_cores
 
 # Settings that assign cores. HARNESS_CPUS also applies to services without a setting of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
@@ -88,9 +88,7 @@ def memory_warnings(settings: Settings, heaps: Iterable[str], proc: Path = PROC)
     """Yield a warning for each control group of this process whose memory limit is smaller than
     these heaps, given as names of settings, are together."""
     sizes = {name: str(getattr(settings, name)) for name in heaps}
-    total = sum(
-        int(size) << 20 if size.isdigit() else parse_size_bytes(size) for size in sizes.values()
-    )
+    total = sum(size_bytes(settings, name) for name in sizes)
     for group, limit in cgroups.memory_limits(os.getpid(), proc).items():
         if limit < total:
             listed = ", ".join(f"{name.upper()}={size}" for name, size in sizes.items())

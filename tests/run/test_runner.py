@@ -266,6 +266,38 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
     assert above.verdict == "fell behind" and "not offered" in above.remark
 
 
+def test_a_run_is_divided_once_the_scout_shows_that_its_events_do_not_fit(fakes: Fakes) -> None:
+    text = f"scout = true\n{QUICK}".replace('"2k", "5k"', '"25%", "80%"')
+    variant = f"{SWIFT}[DEEPHAVEN_HEAP=300m]"
+    folder = fakes.begin(text.replace("repeats = 2", "repeats = 1"), (variant, SLOW))
+
+    def interrupt(session: FluidSession) -> None:
+        if len(fakes.sessions) == 3:
+            session.interrupted_at_s = 2
+
+    fakes.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    fakes.change = lambda _: None
+    record = fakes.carry_out(folder)
+    stacks = [run.cell for run in record.runs if run.variant == variant and run.outcome == "ok"]
+    assert len(stacks) == len(set(stacks)) == 2
+    assert any("divided" in remark for remark in record.plan["remarks"])
+    table = read([folder])
+    windows = [row.window for row in table.rows if row.label == variant and row.outcome == "ok"]
+    assert sorted(windows) == ["25 % of capacity", "80 % of capacity", "saturation"]
+    assert len([row for row in table.rows if row.label == SLOW and row.outcome == "ok"]) == 3
+
+
+def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -> None:
+    text = 'phase = [{ window = "10s", settle = "3s", loads = ["2k", "20k"] }]'
+    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=32m]",))
+    fakes.carry_out(folder)
+    outcomes = {row.window: row.outcome for row in read([folder]).rows}
+    assert outcomes["2,000/s"] == "ok" and "not offered" in outcomes["20,000/s"]
+    assert all(session.set_to != [20_000] for session in fakes.sessions)
+
+
 def test_a_failed_scout_ends_the_experiment(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         session.dies_at_s = 5

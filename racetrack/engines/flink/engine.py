@@ -100,6 +100,11 @@ class Flink(UpsertEngine):
         mini-batches."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
+    def bytes_per_event(self, settings: Settings) -> float:
+        """Return what the shop's state on the heap needs: three million events filled 1 GiB."""
+        on_heap = FlinkSettings.of(settings).flink_state_backend == "hashmap"
+        return 358.0 if on_heap and settings.workload == "shop" else 0.0
+
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
         """Return "exactly once": a restarted Flink resumes from a checkpoint, or reads all
         input."""
