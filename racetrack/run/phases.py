@@ -14,6 +14,7 @@ from racetrack.analysis import figures, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
+from racetrack.analysis.live_heap import LiveHeap, full_after_min
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
@@ -23,6 +24,7 @@ from racetrack.metrics import (
     CAPACITY,
     IDLE_SHARE,
     LAG_P99,
+    MEMORY_FULL_AFTER,
     SATURATED_COST,
     VIEW_LAG_P99,
     sustained,
@@ -187,6 +189,7 @@ class PhaseRun:
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
+        self._early_heap: LiveHeap | None = None  # after the first warm-up
         self.void_s = 0.0  # time spent on void windows
 
     def carry_out(self) -> None:
@@ -215,6 +218,26 @@ class PhaseRun:
         return self._work_of_last(SCOUT_S, batch_s).work.per_s
 
     def _warm_up(self, phase: WarmUp) -> None:
+        self._offer_warm_up(phase)
+        if phase == self._cell.phases[0] and any(
+            isinstance(p, Saturate) for p in self._cell.phases
+        ):
+            self._early_heap = self._live_heap(is_last=False)
+
+    def _live_heap(self, *, is_last: bool) -> LiveHeap | None:
+        gib = self._session.engine_heap(is_last=is_last)
+        return None if gib is None else LiveHeap(self._load.sample().counted, gib)
+
+    def _full_after_min(self, capacity_per_s: float) -> float | None:
+        """Return when the heap is full at half of the capacity. Read the engine's live heap, unless
+        it was not read at first."""
+        late = self._live_heap(is_last=True) if self._early_heap else None
+        if not (self._early_heap and late):
+            return None
+        size = heap_of(self._cell.engine, self._settings).size / BYTES_PER_GIB
+        return full_after_min(self._early_heap, late, size, capacity_per_s / 2)
+
+    def _offer_warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
             warm = self._saturate_from(phase.start).warm_up(phase.for_s, LOW_S)
             cold = f"CPU time per event was not flat after {warm.took_s:.0f} s of warm-up"
@@ -371,7 +394,10 @@ class PhaseRun:
             raise
         work = self._load.work(within, phase.batch_s)
         engine = read_run(self._folder.path).engine_services
-        return self._capacity(window, within, work, self._load.limited_by(within, work, engine))
+        made = self._capacity(window, within, work, self._load.limited_by(within, work, engine))
+        if (minutes := self._full_after_min(work.work.per_s)) is not None:
+            made.figures[MEMORY_FULL_AFTER.key] = minutes
+        return made
 
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str

@@ -75,6 +75,7 @@ class FluidSession(OnClock):
     hands_over_per_s = 1e9
     cold_s = 0.0
     broker_cores = 0.0  # CPU use of the broker
+    heap_gib_each: float | None = None  # growth of live objects on the heap per pageview
     dies_at_s = float("inf")
     interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
@@ -129,6 +130,10 @@ class FluidSession(OnClock):
 
     def sample_memory(self) -> None:
         """Do nothing."""
+
+    def engine_heap(self, *, is_last: bool) -> float | None:
+        """Return the live objects on the heap; None if the engine has none."""
+        return self.heap_gib_each and 0.2 + self.heap_gib_each * self._queue.reported
 
     def stop(self) -> None:
         self._closing.close()

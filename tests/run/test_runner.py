@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from racetrack import terminal
+from racetrack import config, terminal
 from racetrack.analysis.table import Row, read
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
@@ -298,6 +298,23 @@ def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -
     assert all(session.set_to != [20_000] for session in fakes.sessions)
 
 
+@pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
+def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
+    fakes: Fakes, each: float | None, minutes: float | None
+) -> None:
+    def grow(session: FluidSession) -> None:
+        session.heap_gib_each = each
+
+    fakes.change = grow
+    text = QUICK.replace("repeats = 2", "repeats = 1").replace('"2k", "5k"', '"2k"')
+    heap = config.heaps_of_engine(SLOW)[0].upper()
+    folder = fakes.begin(text, (f"{SLOW}[{heap}=1126400k]",))  # 1.07 GiB
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    expected = minutes and pytest.approx(minutes, rel=0.1)
+    assert saturated.values.get("memory_full_after_min") == expected
+
+
 def test_a_failed_scout_ends_the_experiment(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         session.dies_at_s = 5
@@ -366,7 +383,7 @@ def test_each_run_names_its_experiment(fakes: Fakes) -> None:
 
 
 def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
-    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["900k", "500"]'
+    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["500k", "500"]'
     folder = fakes.begin(text, (SLOW,))
     fakes.carry_out(folder)
     _, second = read([folder]).rows
