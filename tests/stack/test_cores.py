@@ -55,10 +55,9 @@ def test_each_uses_its_own_and_the_others_all() -> None:
 @pytest.mark.usefixtures("own_affinity")
 def test_the_cores_of_the_harness_are_those_of_everything_but_the_engine() -> None:
     settings = load({"HARNESS_CPUS": str(HERE[1]), "LOADGEN_CPUS": str(HERE[0])})
-    began, ends = threading.Event(), threading.Event()
-    earlier = threading.Thread(target=lambda: (began.set(), ends.wait()))
+    ends = threading.Event()
+    earlier = threading.Thread(target=ends.wait)
     earlier.start()
-    began.wait()
     try:
         resources.pin_harness(settings)
         assert os.sched_getaffinity(0) == os.sched_getaffinity(earlier.native_id or 0) == {HERE[1]}
