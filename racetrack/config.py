@@ -490,6 +490,17 @@ def heaps_of_engine(engine: str) -> dict[str, float]:
     return found
 
 
+def size_bytes(settings: Settings, name: str) -> int:
+    """Return the size in a setting, in bytes; a number without a unit is in MiB."""
+    size = str(getattr(settings, name))
+    return int(size) << 20 if size.isdigit() else units.parse_size_bytes(size)
+
+
+def heap_bytes(engine: str, settings: Settings) -> int:
+    """Return the size of an engine's heaps together, in bytes."""
+    return sum(size_bytes(settings, name) for name in heaps_of_engine(engine))
+
+
 def of_other_engines(*engines: str) -> frozenset[str]:
     """Return the lower-case names of the settings of all engines except these."""
     others = (name for name in plugins.engine_names() if name not in engines)

@@ -1,7 +1,9 @@
 """Hardware and processes of this machine."""
 
+import math
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSES = Path("/proc")
+CPUS = Path("/sys/devices/system/cpu")
 # Fields of /proc/cpuinfo: the first two on x86, the others on ARM.
 CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 
@@ -29,6 +32,23 @@ def runs_native() -> bool:
 def usable_cores() -> frozenset[int]:
     """Return the cores that this process could use at the first call, before any pinning."""
     return frozenset(os.sched_getaffinity(0))
+
+
+def separable_cores(cpus: Path = CPUS, proc: Path = PROCESSES) -> tuple[int, ...]:
+    """Return the cores to divide among programs: the usable ones, but no more than CPU quotas
+    allow. Hardware threads of one core are neighbours, so that they are not divided."""
+    quotas = cgroups.cpu_quotas({"": [os.getpid()]}, proc).values()
+    allowed = min((cores for cores, _ in quotas), default=math.inf)
+
+    def place(number: int) -> tuple[int, int]:
+        try:
+            threads = (cpus / f"cpu{number}/topology/thread_siblings_list").read_text()
+        except OSError:
+            threads = ""
+        return min(map(int, re.findall(r"\d+", threads)), default=number), number
+
+    cores = sorted(usable_cores(), key=place)
+    return tuple(cores if math.isinf(allowed) else cores[: max(1, int(allowed))])
 
 
 def describe(cpuinfo: Path = CPUINFO) -> "Machine":

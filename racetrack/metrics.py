@@ -446,6 +446,17 @@ CAPACITY = _metric(
     per="saturation",
     columns="run",
 )
+MEMORY_FULL_AFTER = _metric(
+    "memory_full_after_min",
+    "heap full after",
+    "min",
+    "At half of the capacity: minutes after the first warm-up until the engine's heap would be full"
+    " of live objects, if these keep growing per event as they did until the end of saturation;"
+    " infinite if they did not grow by 1 % of the heap, n/a without a JVM.",
+    per="saturation",
+    form="{:,.0f}",
+    columns="run",
+)
 SHARE_OF_IDEAL = _metric(
     "share_of_ideal_pct",
     "share of ideal",

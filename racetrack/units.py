@@ -82,3 +82,12 @@ def normal_size(text: str) -> str:
     size = parse_size_bytes(text)
     unit = next(unit for unit in "gmk" if size % _BYTES[unit] == 0 or unit == "k")
     return f"{size // _BYTES[unit]}{unit}"
+
+
+def parse_cores(cpus: str) -> set[int]:
+    """Parse a core list: `0,2-3` → {0, 2, 3}; an empty one has none."""
+    cores: set[int] = set()
+    for part in filter(None, cpus.split(",")):
+        first, _, last = part.partition("-")
+        cores |= set(range(int(first), int(last or first) + 1))
+    return cores

@@ -37,7 +37,7 @@ class Facts:
     configured: Callable[[Context], Mapping[str, str]] = lambda _: {}
 
 
-CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
+CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS")
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "b.example:9", "KAFKA_TOPIC_PREFIX": "race-1."}
 # Any existing file can stand for a certificate or a key.
 CERTIFICATE = {

@@ -291,16 +291,16 @@ def throttling(folder: Path) -> dict[str, dict[str, list[CpuPeriods]]]:
     return found
 
 
-def live_heaps(folder: Path) -> dict[str, float | None]:
-    """Return the live heap of each service in GiB, summed over its JVMs, from `live_heap.csv`. None
-    if the live heap of any of the service's JVMs is unknown."""
+def live_heaps(folder: Path, file: str = "live_heap.csv") -> dict[str, float | None]:
+    """Return the live heap of each service in GiB, summed over its JVMs, from `file`. None if the
+    live heap of any of the service's JVMs is unknown."""
     found: dict[str, float | None] = {}
 
     def take(row: Mapping[str, str]) -> None:
         before, gib = found.get(row["service"], 0.0), _optional(row[LIVE_HEAP.key])
         found[row["service"]] = None if before is None or gib is None else before + gib
 
-    rows_of(shared_file(folder, "live_heap.csv"), take)
+    rows_of(shared_file(folder, file), take)
     return found
 
 

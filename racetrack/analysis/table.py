@@ -38,6 +38,7 @@ from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside
 from racetrack.results.published import EngineResult
 from racetrack.results.run import TRIAL, RunRecord, WindowRecord
 from racetrack.results.verification import ViewStatus
+from racetrack.units import parse_cores
 from racetrack.workloads.contract import workload_of
 
 # A rate is held if the p99 of the lag stays within this.
@@ -59,6 +60,8 @@ PLACE_ONLY = (
     "_max_pct",
     "core_speed_min_pct",
 )
+# Fact of a row: the number of cores to which the engine was restricted; None if it could use all.
+ENGINE_CORES = "engine_cores"
 # Settings that experiments derive from the memory that is free.
 DERIVED = ("kafka_retention_bytes", "logs_folder")
 # Versions of the harness. They are shown with a run's details, but do not separate runs.
@@ -351,9 +354,11 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
 
 
 def _facts(run: RunRecord) -> dict[str, str | float | None]:
-    """Return the number of the engine's views and of the workload's, and which were right."""
+    """Return the number of cores that the engine had for itself, the number of its views and of the
+    workload's, and which were right."""
     there, of_workload = count_views(run) or (None, None)
     facts: dict[str, str | float | None] = {
+        ENGINE_CORES: len(parse_cores(str(run.settings.get("engine_cpus") or ""))) or None,
         "views_there": there,
         "views_of_workload": of_workload,
         "views_right": None,

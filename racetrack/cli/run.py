@@ -186,7 +186,7 @@ def _run(
             faults=faults,
         )
         phases: tuple[Phase, ...] = (window, Verify(verify=True)) if verify else (window,)
-        plan = Plan(variant=(PlannedVariant(of=engine),), phase=phases)
+        plan = Plan(variant=(PlannedVariant(of=engine),), phase=phases, cores="shared")
         planned = resolve(plan, engine, Options(workload=workload))
         (cell,) = planned.cells
     with guarded(screen) as guard:

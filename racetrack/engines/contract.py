@@ -276,6 +276,12 @@ class Engine(ABC):
         """
         raise NoSuchView(f"{self.title}'s views can't be read.")
 
+    def bytes_per_event(self, settings: Settings) -> float:  # noqa: ARG002
+        """Return the bytes of heap that each event of the main topic needs, if the engine keeps
+        them all: the size of a heap divided by the number of events that filled it. 0 if its memory
+        does not grow with the number of events, or if that is unknown."""
+        return 0.0
+
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """Return how far the clock that moves a view's time window may be behind the machine's
         clock when the view is read, in milliseconds. Usually two update cycles."""

@@ -4,12 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from racetrack.plan.memory import describe_need, with_room
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window
 from racetrack.plan.resolve import Cell, ResolvedPlan, rank
 
 
 def describe(plan: ResolvedPlan) -> list[str]:
     """Return lines on what a plan does and how long that takes."""
+    plan = with_room(plan)
     runs = len(plan.cells)
     minutes = f"{_duration(plan.estimated_s)}, and longer if other programs disturb it"
     stacks = f"{runs} {'run' if runs == 1 else 'runs'} on fresh stacks (seed {plan.seed})"
@@ -32,7 +34,7 @@ def describe(plan: ResolvedPlan) -> list[str]:
         lines += [f"    {line}" for line in phases]
     order = [str(cell) for cell in plan.cells]
     shown = "; ".join(order[:12]) + (f"; and {runs - 12} more" if runs > 12 else "")
-    more = filter(None, [*plan.remarks, plan.note])
+    more = filter(None, [*describe_need(plan), *plan.remarks, plan.note])
     return [*lines, f"  order: {shown}", *(f"  {text}" for text in more)]
 
 

@@ -258,6 +258,7 @@ class Plan(PlanModel):
     scout_s: Seconds = Field(default=0.0, alias="scout")
     # Length of the windows in which the broker is measured without an engine; 0: it is not.
     input_alone_s: Seconds = Field(default=0.0, alias="input_alone")
+    cores: Literal["apart", "shared"] = "apart"
     heap_share: float | None = Field(default=None, gt=0, lt=1)
     baseline: Literal["", "first"] = ""
     reference: str = ""

@@ -13,7 +13,9 @@ import psutil
 from pydantic import Field, ValidationError
 
 from racetrack import config, plugins
+from racetrack.engines import find_engine
 from racetrack.errors import UsageError
+from racetrack.host import separable_cores
 from racetrack.plan import variants as grammar
 from racetrack.plan.model import (
     PLANS,
@@ -33,7 +35,7 @@ from racetrack.plan.model import (
 )
 from racetrack.plan.setting_files import for_workload, read_file
 from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
-from racetrack.stack import applicability
+from racetrack.stack import applicability, resources
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
@@ -240,8 +242,10 @@ def resolve(
     *,
     environment: Mapping[str, str] | None = None,
     memory_bytes: int | None = None,
+    cores: Sequence[int] | None = None,
 ) -> ResolvedPlan:
-    """Resolve a plan. `environment` are the variables that the user has set.
+    """Resolve a plan. `environment` are the variables that the user has set; `memory_bytes` and
+    `cores` those of the machine, by default this one.
 
     Raises:
         UsageError: the plan is not possible; nothing was started.
@@ -262,6 +266,9 @@ def resolve(
         raise UsageError(f"{name} measures nothing: add loads, or a phase with `saturate`.")
     remarks = [*left_out, *chain.from_iterable(variant.remarks for variant in variants)]
     remarks += _give_settings(variants, plan, options, frozenset(environment), memory_bytes)
+    if plan.cores == "apart":
+        own = resources.apart(separable_cores() if cores is None else cores)
+        remarks += _separate_cores(variants, own, frozenset(environment))
     seed = next(
         (each for each in (options.seed, plan.seed) if each is not None),
         random.randrange(10_000),  # noqa: S311
@@ -520,6 +527,29 @@ def _give_settings(
             kept = int(memory_bytes * KEPT_OF_MEMORY / settings.pageviews_partitions)
             variant.settings[RETENTION] = str(kept)
     return remarks
+
+
+def _separate_cores(
+    variants: Sequence[_Variant], own: Mapping[str, str], given: Collection[str]
+) -> list[str]:
+    """Give the engine cores of its own, by the settings `own`, in all variants for which the user
+    has set no cores."""
+    separable = [variant for variant in variants if _is_separable(variant, given)]
+    if not separable:
+        return []
+    if not own:
+        return ["This machine has a single core, which engines share with everything else"]
+    for variant in separable:
+        variant.settings = {**own, **variant.settings}
+    settings = " ".join(f"{name}={value}" for name, value in own.items())
+    return [f"The engine has cores of its own, and everything else the others: {settings}"]
+
+
+def _is_separable(variant: _Variant, given: Collection[str]) -> bool:
+    settings, engine = _load(variant, variant.settings), find_engine(variant.engine)
+    names = {name.upper() for name in resources.SETTINGS}
+    is_set = names & {*given, *variant.own} or any(getattr(settings, n.lower()) for n in names)
+    return not (is_set or settings.runtime == "kubernetes" or engine.runs_elsewhere(settings))
 
 
 def _require_effective(variant: _Variant, settings: config.Settings) -> None:

@@ -28,6 +28,8 @@ _GENERATION = re.compile(
     re.MULTILINE,
 )
 _TOTAL = re.compile(rb"^Total\s+\d+\s+(\d+)\s*$", re.MULTILINE)
+# Live heaps early in a run with several windows; those at its end are in LIVE_HEAP_CSV.
+EARLY_HEAP_CSV = "live_heap_early.csv"
 LIVE_HEAP_CSV, LIVE_HEAP_COLUMNS = (
     "live_heap.csv",
     f"at_ms,service,pid,{LIVE_HEAP.key},took_ms,why_not\n",
@@ -43,8 +45,9 @@ def write_live_heaps(
     folder: RunFolder,
     check: Callable[[], None],
     listens_within_s: float = LISTENS_WITHIN_S,
+    file: str = LIVE_HEAP_CSV,
 ) -> list[str]:
-    """Query the live heap of each JVM of these services and write `live_heap.csv`, with the columns
+    """Query the live heap of each JVM of these services and write `file`, with the columns
     `at_ms,service,pid,live_heap_gib,took_ms,why_not`. Return one message to the user for each JVM
     whose live heap is unknown; its `live_heap_gib` is empty. `check` is called before each query
     and may raise.
@@ -52,7 +55,8 @@ def write_live_heaps(
     HotSpot's attach protocol is implemented here because `jcmd`, which uses it too, is missing
     where no JDK is installed. A process counts as a JVM if it has mapped libjvm.so."""
     unknown = []
-    with folder.open_for_lines(LIVE_HEAP_CSV) as lines:
+    is_last = file == LIVE_HEAP_CSV
+    with folder.open_for_lines(file) as lines:
         lines.write(LIVE_HEAP_COLUMNS)
         for service, pids in processes.items():
             for pid in filter(is_jvm, pids):
@@ -60,7 +64,7 @@ def write_live_heaps(
                 at_ms, began = now_ms(), time.monotonic()
                 gib = why = ""
                 try:
-                    live = live_bytes(pid, listens_within_s=listens_within_s)
+                    live = live_bytes(pid, listens_within_s=listens_within_s, is_last=is_last)
                     gib = f"{live / BYTES_PER_GIB:.6f}"
                 except NoLiveHeap as reason:
                     why = f'"{str(reason).replace(chr(34), chr(39))}"'
@@ -78,14 +82,21 @@ def is_jvm(pid: int, proc: Path = PROC) -> bool:
         return False
 
 
-def live_bytes(pid: int, proc: Path = PROC, listens_within_s: float = LISTENS_WITHIN_S) -> int:
+def live_bytes(
+    pid: int,
+    proc: Path = PROC,
+    listens_within_s: float = LISTENS_WITHIN_S,
+    *,
+    is_last: bool = True,
+) -> int:
     """Run a full garbage collection and return the bytes then in the heap. It pauses the JVM: 0.5
-    to 3.5 s for a live heap of 0.2 to 0.3 GiB (docs/measured.md).
+    to 3.5 s for a live heap of 0.2 to 0.3 GiB (docs/measured.md). If it is not the last query of
+    this JVM, its socket is kept.
 
     Raises:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
     """
-    answer = _ask(proc / str(pid), REQUEST, listens_within_s, ANSWERS_WITHIN_S, is_last=True)
+    answer = _ask(proc / str(pid), REQUEST, listens_within_s, ANSWERS_WITHIN_S, is_last=is_last)
     totals = _TOTAL.findall(answer)
     if not totals:
         raise NoLiveHeap(f"its answer has no total: {answer[:80]!r}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racetrack import cgroups
 from racetrack.clock import now_ms
-from racetrack.host import ProcessTree, stat_fields
+from racetrack.host import ProcessTree, stat_fields, usable_cores
 from racetrack.metrics import CORE_SPEED
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import TICKS_PER_S, Listed, Meter, cpu_s_of, harness_cpu_s, ticks_in
@@ -48,7 +48,8 @@ class CoresSpeed:
     def __init__(self, core_speed: Callable[[], float] = core_mib_per_s) -> None:
         """Create the sampler. `core_speed` measures the current core, in MiB/s."""
         self._core_speed = core_speed
-        self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        # With the engine's cores, which the harness does not use for anything else.
+        self._cores = itertools.cycle(sorted(usable_cores()))
         self._samples: list[float] = []
 
     def sample(self) -> None:

@@ -23,7 +23,7 @@ from racetrack.analysis.claims import (
     ratios,
 )
 from racetrack.analysis.intervals import Ratio
-from racetrack.analysis.table import Load, Place, Row, Table
+from racetrack.analysis.table import ENGINE_CORES, Load, Place, Row, Table
 from racetrack.metrics import (
     AT_RATE,
     CAPACITY,
@@ -123,7 +123,7 @@ def section(
     made = claims(samples, baseline=baseline)
     known = estimates(samples)
     variants = samples.variants
-    grids = [_at_rates(rows, known, variants), _overall(known, variants), _classes(samples)]
+    grids = [_at_rates(rows, known, variants), _overall(rows, known, variants), _classes(samples)]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
     exceptions = [*_remarks(rows), *_failures(rows)]
@@ -280,20 +280,24 @@ def _verdict(counts: Counter[str]) -> str:
     return ", ".join(f"{kind} {count}/{counts.total()}" for kind, count in counts.most_common())
 
 
-def _overall(known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
-    """Return a grid with a row for each variant, with the figures of whole runs."""
+def _overall(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
+    """Return a grid with a row for each variant, with the figures of whole runs, and the number of
+    cores to which engines were restricted."""
     others = dict.fromkeys(key for _, key, load in known if load is None and key not in METRICS)
     columns = [*_columns(known, OVERALL, at_load=False), *map(metric_of, others)]
-    rows = [
+    cores = {row.variant: str(row.facts.get(ENGINE_CORES) or "all") for row in rows if row.facts}
+    have_own = any(of != "all" for of in cores.values())
+    cells = [
         (
             variant,
+            *([cores.get(variant, "")] if have_own else []),
             *(format_estimate(each, known.get((variant, each.key, None))) for each in columns),
         )
         for variant in variants
         if any((variant, each.key, None) in known for each in columns)
     ]
-    heading = ("engine", *map(_heading, columns))
-    return Grid("Whole runs", heading, tuple(rows) if columns else (), 1, "", tuple(columns))
+    heading = ("engine", *(["engine’s\ncores"] if have_own else []), *map(_heading, columns))
+    return Grid("Whole runs", heading, tuple(cells) if columns else (), 1, "", tuple(columns))
 
 
 def _classes(samples: Samples) -> Grid:

@@ -14,6 +14,7 @@ from racetrack.analysis import figures, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
+from racetrack.analysis.live_heap import LiveHeap, full_after_min
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
@@ -25,12 +26,14 @@ from racetrack.metrics import (
     CAPACITY,
     IDLE_SHARE,
     LAG_P99,
+    MEMORY_FULL_AFTER,
     PROCESSED,
     SATURATED_BROKER,
     SATURATED_COST,
     VIEW_LAG_P99,
     sustained,
 )
+from racetrack.plan.memory import heap_of
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
@@ -57,6 +60,7 @@ from racetrack.run.descent import (
 from racetrack.run.lifecycle import repeat_while_void
 from racetrack.run.saturation import LOW_PER_S, ROWS_WITHIN_S, Saturation, SessionLoad, drain
 from racetrack.terminal import Screen
+from racetrack.units import BYTES_PER_GIB
 
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
 # at that rate.
@@ -199,6 +203,7 @@ class PhaseRun:
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
         self.at = ""  # name of the latest window
+        self._early_heap: LiveHeap | None = None  # after the first warm-up
         self.void_s = 0.0  # time spent on void windows
 
     def carry_out(self) -> None:
@@ -246,6 +251,26 @@ class PhaseRun:
         return found
 
     def _warm_up(self, phase: WarmUp) -> None:
+        self._offer_warm_up(phase)
+        if phase == self._cell.phases[0] and any(
+            isinstance(p, Saturate) for p in self._cell.phases
+        ):
+            self._early_heap = self._live_heap(is_last=False)
+
+    def _live_heap(self, *, is_last: bool) -> LiveHeap | None:
+        gib = self._session.engine_heap(is_last=is_last)
+        return None if gib is None else LiveHeap(self._load.sample().counted, gib)
+
+    def _full_after_min(self, capacity_per_s: float) -> float | None:
+        """Return when the heap is full at half of the capacity. Read the engine's live heap, unless
+        it was not read at first."""
+        late = self._live_heap(is_last=True) if self._early_heap else None
+        if not (self._early_heap and late):
+            return None
+        size = heap_of(self._cell.engine, self._settings).size / BYTES_PER_GIB
+        return full_after_min(self._early_heap, late, size, capacity_per_s / 2)
+
+    def _offer_warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
             warm = self._saturate_from(phase.start).warm_up(phase.for_s, LOW_S)
             cold = f"CPU time per event was not flat after {warm.took_s:.0f} s of warm-up"
@@ -283,8 +308,20 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
+        elif why := self._why_no_room(phase, window.per_s or 0):
+            self._keep(_not_reached(window, outcome=why))
         else:
             self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
+
+    def _why_no_room(self, phase: Window, per_s: int) -> str:
+        """Return why a load is not offered: its events do not fit on the engine's heap, beside
+        those before; "" if they do."""
+        heap = heap_of(self._cell.engine, self._settings)
+        events = self._load.sample().due + per_s * (phase.settle_s + phase.for_s)
+        if events <= heap.most_events:
+            return ""
+        needed, size = (of / BYTES_PER_GIB for of in (events * heap.per_event, heap.size))
+        return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
 
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:
         """Return the window at saturation that the plan has before a phase, on this or an earlier
@@ -392,11 +429,11 @@ class PhaseRun:
                     self._keep(self._capacity(window, self._last(within_s), work, why))
             raise
         work = self._load.work(within, phase.batch_s)
-        idle = (
-            f"it was idle for {100 * work.work.idle_share:.0f} % of the time, because generator and"
-            f" broker reached only {self._load.handed_over_per_s(within):,.0f}/s"
-        )
-        return self._capacity(window, within, work, "" if work.work.is_capacity else idle)
+        engine = read_run(self._folder.path).engine_services
+        made = self._capacity(window, within, work, self._load.limited_by(within, work, engine))
+        if (minutes := self._full_after_min(work.work.per_s)) is not None:
+            made.figures[MEMORY_FULL_AFTER.key] = minutes
+        return made
 
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str

@@ -21,6 +21,7 @@ from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.metrics import BROKER_CPU
+from racetrack.plan.memory import with_room
 from racetrack.plan.model import Phase, Verify, Window, load_of
 from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
@@ -131,19 +132,21 @@ def begin(plan: ResolvedPlan, command: Sequence[str] = ()) -> Path:
     """Create the folder of an experiment with its record; return the folder."""
     label = Path(plan.name).stem
     folder = named_folder(load().logs_folder, label)
-    runs = [
+    record = ExperimentRecord(
+        name=plan.name, command=shlex.join(command), seed=plan.seed, plan={}, runs=()
+    )
+    write_experiment(folder, _with_plan(record, plan))
+    return folder
+
+
+def _with_plan(record: ExperimentRecord, plan: ResolvedPlan) -> ExperimentRecord:
+    """Return the record of an experiment of which no run has begun."""
+    runs = (
         ExperimentRun(variant=cell.variant, repeat=cell.repeat, loads=cell.loads, cell=number)
         for number, cell in enumerate(plan.cells)
-    ]
-    record = ExperimentRecord(
-        name=plan.name,
-        command=shlex.join(command),
-        seed=plan.seed,
-        plan=plan.model_dump(mode="json", by_alias=True),
-        runs=tuple(runs),
     )
-    write_experiment(folder, record)
-    return folder
+    content = plan.model_dump(mode="json", by_alias=True)
+    return record.model_copy(update={"plan": content, "runs": tuple(runs)})
 
 
 class Runner:
@@ -202,6 +205,7 @@ class Runner:
             self._scout(variant)
         if self.plan.input_alone_s and not self.record.input_alone:
             self._measure_input()
+        self._make_room()
         pending = self._pending()
         for place, number in enumerate(pending, start=1):
             cell = self.plan.cells[number]
@@ -223,6 +227,17 @@ class Runner:
                 make(number, cell)
             self._guard.rearm()
         return self.record
+
+    def _make_room(self) -> None:
+        """Divide runs whose events do not fit on a heap among several stacks, now that capacities
+        are known as far as they can be before the first run."""
+        if any(run.tag for run in self.record.runs):
+            return
+        roomy = with_room(self.plan, self.record.scouted_per_s)
+        for remark in [remark for remark in roomy.remarks if remark not in self.plan.remarks]:
+            self._screen.say(f"  {remark}")
+        self.plan, self.record = roomy, _with_plan(self.record, roomy)
+        write_experiment(self.folder, self.record)
 
     @contextmanager
     def _timed(self, number: int | None = None) -> Iterator[None]:

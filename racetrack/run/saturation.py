@@ -2,7 +2,7 @@
 to 30 s of work remains, the end of warm-up, and draining."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ from racetrack.analysis.curves import Curves
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
+from racetrack.run import limits
 from racetrack.run.session import LoadSample, Session
 from racetrack.workloads.contract import find_workload
 
@@ -169,10 +170,14 @@ class SessionLoad:
         traced = [of for _, of in views.traced_curves(self._folder, count.partitions)]
         return traced or [count]
 
-    def handed_over_per_s(self, window: Window) -> float:
-        """Return the rate at which the generator handed events to its Kafka client."""
-        count = curves.read(self._folder)
-        return curves.throughput(count, window.start_ms, window.end_ms).handed_over_per_s
+    def limited_by(self, window: Window, made: MeasuredWork, engine: Collection[str]) -> str:
+        """Return what other than the engine, with the services `engine`, limited the throughput in
+        a window; "" if nothing did."""
+        if made.work.is_capacity:
+            return limits.busy_cores(self._folder, self._settings, engine, window)
+        rates = curves.throughput(curves.read(self._folder), window.start_ms, window.end_ms)
+        idle = f"it was idle for {100 * made.work.idle_share:.0f} % of the time"
+        return f"{idle}, because {limits.too_slow(rates)}"
 
     def _count(self) -> Curves:
         count = curves.read(self._folder)

@@ -5,7 +5,7 @@ A session only carries out operations. Experiments and capacity searches decide 
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from racetrack import host
-from racetrack.analysis import curves, recovery
+from racetrack.analysis import curves, raw, recovery
 from racetrack.analysis.noise import describe_quotas
 from racetrack.analysis.recovery import NORMAL_WITHIN_S
 from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
@@ -580,8 +580,20 @@ class Session:
     def write_live_heaps(self) -> None:
         """Query the live heap of each JVM. Do this after all measurements, including the time in
         which the engines drain, because the collection pauses each JVM."""
+        self._write_live_heaps(self._processes(), heap.LIVE_HEAP_CSV)
+
+    def engine_heap(self, *, is_last: bool) -> float | None:
+        """Return the live objects on the engine's heaps in GiB, after a full collection, which
+        pauses the engine; None if they are unknown. No other may follow the last."""
+        processes, own = self._processes(), self._engine.services
+        file = heap.LIVE_HEAP_CSV if is_last else heap.EARLY_HEAP_CSV
+        self._write_live_heaps({name: processes[name] for name in own if name in processes}, file)
+        heaps = list(raw.live_heaps(self._folder.path, file).values())
+        return sum(of for of in heaps if of) if heaps and None not in heaps else None
+
+    def _write_live_heaps(self, processes: Mapping[str, Sequence[int]], file: str) -> None:
         with self._screen.live("reading the live heap of each JVM"):
-            unknown = heap.write_live_heaps(self._processes(), self._folder, self.check)
+            unknown = heap.write_live_heaps(processes, self._folder, self.check, file=file)
         for line in unknown:
             self._screen.remark(line)
 

@@ -85,7 +85,6 @@ STACK = Applicability(
         "LOGS_FOLDER",
         "STACK_NAME",
         "WORKLOAD",
-        "HARNESS_CPUS",
         # A run that can't have several replicas refuses to start (`racetrack.run.checks`).
         "ENGINE_REPLICAS",
         "BROKER_REPLICAS",
@@ -100,7 +99,9 @@ STACK = Applicability(
         Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
         Ignored(TMPFS, ("native",), IN_MEMORY),
         Ignored(
-            (*TMPFS, "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS"), ("kubernetes",), IN_MANIFESTS
+            (*TMPFS, "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
+            ("kubernetes",),
+            IN_MANIFESTS,
         ),
         Ignored(
             (

@@ -3,18 +3,19 @@
 import errno
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from racetrack import cgroups, plugins
-from racetrack.config import Settings
+from racetrack.config import Settings, size_bytes
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
-from racetrack.units import parse_size_bytes
+from racetrack.units import parse_cores
 
-# Settings that assign cores: only measured services and the harness can have cores of their own.
+# Settings that assign cores. HARNESS_CPUS also applies to services without a setting of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
 PROC = Path("/proc")
 # Mounts of every container that contain no data of its service.
@@ -28,16 +29,17 @@ def service_cores(settings: Settings, service: str) -> str:
     """Return the cores of a service in the syntax of ENGINE_CPUS; empty means all."""
     if plugins.service_module(service):
         return settings.engine_cpus
-    return {"broker": settings.broker_cpus, "loadgen": settings.loadgen_cpus}.get(service, "")
+    own = {"broker": settings.broker_cpus, "loadgen": settings.loadgen_cpus}
+    return own.get(service) or settings.harness_cpus
 
 
-def parse_cores(cpus: str) -> set[int]:
-    """Parse a core list: `0,2-3` → {0, 2, 3}."""
-    found: set[int] = set()
-    for part in filter(None, cpus.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+def apart(cores: Sequence[int]) -> dict[str, str]:
+    """Return the settings that give half of these cores, rounded down, to the engine and the others
+    to everything else; none for a single core."""
+    rest = len(cores) - len(cores) // 2
+    if rest == len(cores):
+        return {}
+    return {"ENGINE_CPUS": _listed(cores[rest:], ","), "HARNESS_CPUS": _listed(cores[:rest], ",")}
 
 
 def require_cores(settings: Settings) -> None:
@@ -56,17 +58,20 @@ def require_cores(settings: Settings) -> None:
 
 
 def pin_harness(settings: Settings) -> None:
-    """Restrict this process and its future threads to HARNESS_CPUS."""
+    """Restrict this process, with the threads that libraries have started, to HARNESS_CPUS."""
     if wanted := parse_cores(settings.harness_cpus):
         # Fill this function's cache now: after the restriction, it would return the restricted set.
         usable_cores()
         os.sched_setaffinity(0, wanted)
+        for thread in (PROC / "self/task").iterdir():
+            with suppress(ProcessLookupError):  # it has ended
+                os.sched_setaffinity(int(thread.name), wanted)
 
 
 def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Sequence[str]:
     """Wrap a service's command so that its processes use only the service's cores.
 
-    A service without cores of its own gets all cores of the machine. Without wrapping, it would
+    An engine without cores of its own gets all cores of the machine. Without wrapping, it would
     inherit the restriction to the harness's cores.
     """
     own = service_cores(settings, service)
@@ -75,7 +80,7 @@ def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Seq
     return ["taskset", "--cpu-list", own or _listed(usable_cores(), ","), *argv]
 
 
-def _listed(cores: frozenset[int] | set[int], between: str = ", ") -> str:
+def _listed(cores: Collection[int], between: str = ", ") -> str:
     return between.join(map(str, sorted(cores)))
 
 
@@ -83,9 +88,7 @@ def memory_warnings(settings: Settings, heaps: Iterable[str], proc: Path = PROC)
     """Yield a warning for each control group of this process whose memory limit is smaller than
     these heaps, given as names of settings, are together."""
     sizes = {name: str(getattr(settings, name)) for name in heaps}
-    total = sum(
-        int(size) << 20 if size.isdigit() else parse_size_bytes(size) for size in sizes.values()
-    )
+    total = sum(size_bytes(settings, name) for name in sizes)
     for group, limit in cgroups.memory_limits(os.getpid(), proc).items():
         if limit < total:
             listed = ", ".join(f"{name.upper()}={size}" for name, size in sizes.items())

@@ -203,6 +203,7 @@ def test_the_command_line_filters_the_variants_of_a_plan() -> None:
 
 def test_settings_follow_the_order_of_precedence() -> None:
     text = (
+        'cores = "shared"\n'
         "settings = { LOADGEN_SEED = 1, BROKER_REPLICAS = 1, ENGINE_REPLICAS = 1 }\n"
         f'{LOADED}\n[[variant]]\nof = "{FIRST}[ENGINE_REPLICAS=2]"\n'
     )
@@ -219,10 +220,45 @@ def test_settings_follow_the_order_of_precedence() -> None:
 
 def test_the_environment_gives_a_fixed_plan_only_its_place() -> None:
     text = (
-        "fixed = true\nsettings = { NOISE_GATE = true, KAFKA_PORT = 1, LOADGEN_SEED = 1 }\n"
+        'fixed = true\ncores = "shared"\n'
+        "settings = { NOISE_GATE = true, KAFKA_PORT = 1, LOADGEN_SEED = 1 }\n"
         f'variants = ["{FIRST}"]\n{LOADED}'
     )
     plan = parse_plan(text, "my.toml")
     given = {"NOISE_GATE": "false", "KAFKA_PORT": "2", "LOADGEN_SEED": "2"}
     (cell,) = resolve(plan, "my.toml", environment=given).cells
     assert cell.settings == {"LOADGEN_SEED": "1"}
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "expected"),
+    [
+        ((0, 1), {}, ("1", "0")),
+        ((0, 1, 2), {}, ("2", "0,1")),
+        ((0,), {}, ("", "")),
+        ((0, 1), {"BROKER_CPUS": "0"}, ("", "")),
+        ((0, 1), {"ENGINE_CPUS": ""}, ("", "")),
+        ((0, 1), {"RUNTIME": "kubernetes"}, ("", "")),
+    ],
+)
+def test_an_engine_has_cores_of_its_own_unless_the_user_assigns_cores(
+    cores: tuple[int, ...],
+    given: dict[str, str],
+    expected: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    plan, options = parse_plan(LOADED, "my.toml"), Options(variants=TWO)
+    made = resolve(plan, "my.toml", options, cores=cores)
+    for cell in made.cells:
+        names = ("ENGINE_CPUS", "HARNESS_CPUS")
+        assert tuple(cell.settings.get(name, "") for name in names) == expected
+    assert any("core" in remark for remark in made.remarks) == (not given)
+
+
+def test_variants_that_differ_in_their_cores_keep_them() -> None:
+    text = f'variants = ["{FIRST}[ENGINE_CPUS=0|0-1]", "{SECOND}"]\n{LOADED}'
+    made = resolve(parse_plan(text, "my.toml"), "my.toml", environment={}, cores=(0, 1))
+    found = [(cell.settings["ENGINE_CPUS"], "HARNESS_CPUS" in cell.settings) for cell in made.cells]
+    assert sorted(found) == [("0", False), ("0-1", False), ("1", True)]

@@ -1,5 +1,5 @@
 """Tests of the plans in `plans/`: their durations, and that some measure what the commands measured
-that they replace: `recorded/*.json` are the runs that those planned, with a memory of 24 GiB."""
+that they replace: `recorded/*.json` are the runs that those planned, with two cores and 24 GiB."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from racetrack.plan.resolve import Cell, Options, ResolvedPlan, resolve
 from racetrack.workloads.contract import find_workload
 
 RECORDED = Path(__file__).with_name("recorded")
-MEMORY_BYTES = 24 << 30
+MEMORY_BYTES, CORES = 24 << 30, (0, 1)
 CASES = [
     (file.stem, number)
     for file in sorted(RECORDED.glob("*.json"))
@@ -53,6 +53,7 @@ def resolved(name: str, case: dict[str, Any]) -> ResolvedPlan:
         options,
         environment={},
         memory_bytes=MEMORY_BYTES,
+        cores=CORES,
     )
 
 

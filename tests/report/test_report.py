@@ -124,6 +124,18 @@ def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
     assert why in report.printed and why in report.words
 
 
+def test_the_number_of_cores_of_an_engine_s_own_is_shown(tmp_path: Path) -> None:
+    run(tmp_path / "logs", replace(STEADY, settings={"ENGINE_CPUS": "1,4-5"}))
+    run(tmp_path / "logs", SWIFT)
+    report = report_on(tmp_path / "logs", tmp_path / "out")
+    assert {row["engine"]: row["engine_cores"] for row in report.records} == {
+        "steady": 3,
+        "swift": None,
+    }
+    (grid,) = [of for of in report.sheet.sections[0].grids if of.title == "Whole runs"]
+    assert [row[:2] for row in grid.rows] == [("steady", "3"), ("swift", "all")]
+
+
 def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
     """Compute the means again from the kernel's account, without the report's code."""
     means = []
@@ -159,7 +171,7 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Repor
     plain = {"run_id", "experiment", "tag", "engine", "variant", "beside", "workload", "runtime"}
     plain |= {"broker", "data_in_memory", "machine", "window", "load", "repeat", "outcome"}
     plain |= {"verdict", "at_least", "remark", "share_of_capacity"}
-    unit = re.compile(r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_\w+$")
+    unit = re.compile(r".*_(s|ms|pct|gib|min|cores|events|per_s|per_million)$|^views_\w+$")
     columns = rows[record["tag"]]
     assert [key for key in columns if key not in plain and not unit.match(key)] == []
 

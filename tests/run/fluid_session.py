@@ -74,6 +74,8 @@ class FluidSession(OnClock):
     most_per_s = 1e9
     hands_over_per_s = 1e9
     cold_s = 0.0
+    broker_cores = 0.0  # CPU use of the broker
+    heap_gib_each: float | None = None  # growth of live objects on the heap per pageview
     dies_at_s = float("inf")
     interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
@@ -131,6 +133,10 @@ class FluidSession(OnClock):
     def sample_memory(self) -> None:
         """Do nothing."""
 
+    def engine_heap(self, *, is_last: bool) -> float | None:
+        """Return the live objects on the heap; None if the engine has none."""
+        return self.heap_gib_each and 0.2 + self.heap_gib_each * self._queue.reported
+
     def stop(self) -> None:
         self._closing.close()
         self.stopped = True
@@ -148,8 +154,8 @@ class FluidSession(OnClock):
             self._usage.write(
                 f"{self._clock.now_ms()},{self.service},{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
             )
-            broker_s = queue.handed_over * self.broker_s_each
-            self._usage.write(f"{self._clock.now_ms()},broker,{broker_s:.4f},{broker_s:.4f},0.1\n")
+            broker_s = self.broker_cores * queue.now_s + queue.handed_over * self.broker_s_each
+            self._usage.write(f"{self._clock.now_ms()},broker,{broker_s},{broker_s},0.1\n")
             self._foreign_s += (queue.now_s < self.disturbed_until_s) * STEP_S / 3
             busy_s = self._cpu_s + self._foreign_s
             self._noise.write(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from racetrack import terminal
+from racetrack import config, terminal
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
@@ -17,10 +17,12 @@ from racetrack.errors import UsageError
 from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, resolve
 from racetrack.results.experiment import ExperimentRecord
+from racetrack.results.figures import Throughput
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
 from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
+from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
 from racetrack.run.runner import Runner, RunOnce, begin
 from racetrack.run.session import Session
@@ -142,6 +144,56 @@ def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> N
     assert all(row.values["capacity_per_s"] > 10_000 for row in bounds)
 
 
+@pytest.mark.parametrize(
+    ("cores", "broker_cores", "why"),
+    [
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0", 0.97, "broker 97 %"),
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0", 0.5, ""),
+        ("ENGINE_CPUS=1 HARNESS_CPUS=0,2 BROKER_CPUS=2", 0.97, "broker 97 %"),
+        ("ENGINE_CPUS=0,1", 0.97, ""),
+    ],
+)
+def test_a_capacity_is_a_lower_bound_if_other_cores_were_busy(
+    fakes: Fakes, cores: str, broker_cores: float, why: str
+) -> None:
+    def busy(session: FluidSession) -> None:
+        session.broker_cores = broker_cores
+
+    fakes.change = busy
+    folder = fakes.begin(QUICK.replace("repeats = 2", "repeats = 1"), (f"{SLOW}[{cores}]",))
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    assert saturated.at_least == ({"capacity_per_s"} if why else set())
+    assert why in saturated.remark and bool(saturated.remark) == bool(why)
+
+
+def test_a_lower_bound_names_a_generator_that_was_too_slow(fakes: Fakes) -> None:
+    def slow(session: FluidSession) -> None:
+        session.hands_over_per_s = 8_000
+
+    fakes.change = slow
+    folder = fakes.begin(QUICK.replace("repeats = 2", "repeats = 1"), (SLOW,))
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    assert saturated.at_least == {"capacity_per_s"} and "the generator" in saturated.remark
+
+
+@pytest.mark.parametrize(
+    ("handed_over_per_s", "published_per_s", "named"),
+    [(80, 80, "the generator"), (100, 80, "the broker"), (100, 100, "generator and broker")],
+)
+def test_who_did_not_reach_the_offered_rate(
+    handed_over_per_s: float, published_per_s: float, named: str
+) -> None:
+    rates = Throughput(
+        offered_per_s=100,
+        handed_over_per_s=handed_over_per_s,
+        published_per_s=published_per_s,
+        processed_per_s=80,
+    )
+    assert too_slow(rates).startswith(named)
+
+
 def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         if session.service == SWIFT:
@@ -237,6 +289,55 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
         assert load and load.per_s == pytest.approx(capacity / 2, rel=0.06)
     above = next(row for row in fakes.rows if row.engine == SLOW and row.window == "20,000/s")
     assert above.verdict == "fell behind" and "not offered" in above.remark
+
+
+def test_a_run_is_divided_once_the_scout_shows_that_its_events_do_not_fit(fakes: Fakes) -> None:
+    text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"25%", "80%"')
+    variant = f"{SWIFT}[DEEPHAVEN_HEAP=300m]"
+    folder = fakes.begin(text.replace("repeats = 2", "repeats = 1"), (variant, SLOW))
+
+    def interrupt(session: FluidSession) -> None:
+        if len(fakes.sessions) == 3:
+            session.interrupted_at_s = 2
+
+    fakes.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        fakes.carry_out(folder)
+    fakes.change = lambda _: None
+    record = fakes.carry_out(folder)
+    stacks = [run.cell for run in record.runs if run.variant == variant and run.outcome == "ok"]
+    assert len(stacks) == len(set(stacks)) == 2
+    assert any("divided" in remark for remark in record.plan["remarks"])
+    table = read([folder])
+    windows = [row.window for row in table.rows if row.label == variant and row.outcome == "ok"]
+    assert sorted(windows) == ["25 % of capacity", "80 % of capacity", "saturation"]
+    assert len([row for row in table.rows if row.label == SLOW and row.outcome == "ok"]) == 3
+
+
+def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -> None:
+    text = 'phase = [{ window = "10s", settle = "3s", loads = ["2k", "20k"] }]'
+    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=32m]",))
+    fakes.carry_out(folder)
+    outcomes = {row.window: row.outcome for row in read([folder]).rows}
+    assert outcomes["2,000/s"] == "ok" and "not offered" in outcomes["20,000/s"]
+    assert all(session.set_to != [20_000] for session in fakes.sessions)
+
+
+@pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
+def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
+    fakes: Fakes, each: float | None, minutes: float | None
+) -> None:
+    def grow(session: FluidSession) -> None:
+        session.heap_gib_each = each
+
+    fakes.change = grow
+    text = QUICK.replace("repeats = 2", "repeats = 1").replace('"2k", "5k"', '"2k"')
+    heap = config.heaps_of_engine(SLOW)[0].upper()
+    folder = fakes.begin(text, (f"{SLOW}[{heap}=1126400k]",))  # 1.07 GiB
+    fakes.carry_out(folder)
+    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    expected = minutes and pytest.approx(minutes, rel=0.1)
+    assert saturated.values.get("memory_full_after_min") == expected
 
 
 def fails_of(name: str) -> Callable[[FluidSession], None]:
@@ -378,7 +479,7 @@ def test_each_run_names_its_experiment(fakes: Fakes) -> None:
 
 
 def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
-    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["900k", "500"]'
+    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["500k", "500"]'
     folder = fakes.begin(text, (SLOW,))
     fakes.carry_out(folder)
     _, second = read([folder]).rows

@@ -144,6 +144,11 @@ class Flink(UpsertEngine):
             changes="follows changes",
         )
 
+    def bytes_per_event(self, settings: Settings) -> float:
+        """Return what the shop's state on the heap needs: three million events filled 1 GiB."""
+        on_heap = FlinkSettings.of(settings).flink_state_backend == "hashmap"
+        return 358.0 if on_heap and settings.workload == "shop" else 0.0
+
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with Flink's defaults."""
         if self.runs_elsewhere(settings):
