@@ -19,7 +19,7 @@ KEEPS, KEEPS_NONE = (
     )
     for keeps in (True, False)
 )
-SMALL = f"{KEEPS}[{config.heaps_of_engine(KEEPS)[0].upper()}=7g]"
+SMALL = f"{KEEPS}[{next(iter(config.heaps_of_engine(KEEPS))).upper()}=7g]"
 FULL = """
 repeats = 2
 scout = true

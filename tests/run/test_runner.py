@@ -332,7 +332,7 @@ def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
 
     fakes.change = grow
     text = QUICK.replace("repeats = 2", "repeats = 1").replace('"2k", "5k"', '"2k"')
-    heap = config.heaps_of_engine(SLOW)[0].upper()
+    heap = next(iter(config.heaps_of_engine(SLOW))).upper()
     folder = fakes.begin(text, (f"{SLOW}[{heap}=1126400k]",))  # 1.07 GiB
     fakes.carry_out(folder)
     (saturated,) = [row for row in read([folder]).rows if row.load is None]
