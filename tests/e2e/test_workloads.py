@@ -4,7 +4,7 @@ verification with each engine that runs natively."""
 import pytest
 
 from racetrack import plugins
-from racetrack.engines import all_engines
+from racetrack.engines import all_engines, find_engine
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
@@ -25,7 +25,10 @@ RACED = [
 def test_every_view_is_right_and_can_be_read(
     workload: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """There are updates in mid-run, if the workload has any."""
     monkeypatch.setenv("READS_PER_SECOND", "2")
+    has_updates = "updates_per_second" in find_workload(workload).rates
+    monkeypatch.setenv("UPDATES_PER_SECOND", "2" if has_updates else "0")
     arguments = (engine, "2000", "10", "10", "1.0", "--verify", "--workload", workload)
     door = Door("run_experiment.sh", *arguments)
     run = ended_well(door)
@@ -34,6 +37,8 @@ def test_every_view_is_right_and_can_be_read(
     expected = {view.name: "right" for view in find_workload(workload).views}
     assert {name: found["status"] for name, found in views.items()} == expected, door.output
     assert all(found["compared"] > 0 for found in views.values())
+    ignored = find_engine(engine).ignores_updates_of if has_updates else ()
+    assert run["verified"]["first_rows_of"] == list(ignored)
     results = run["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 20_000
     assert results["reads"]

@@ -76,6 +76,7 @@ final class AdsTopology {
             .merge(anything(topology.commits("views", views)))
             .process(new AdCounts.Supplier(topology))
             .repartition(topology.byKey("changes", Window.SERDE, Change.SERDE));
+    // Without a cache: the changes have waited for a commit already.
     KTable<Window, Long> counts =
         changes
             .filter((window, change) -> window.isOfCampaign())
@@ -83,7 +84,9 @@ final class AdsTopology {
             .aggregate(
                 () -> 0L,
                 (window, change, before) -> sum(change.views(), before),
-                topology.table("window-counts", Window.SERDE, Serdes.Long()));
+                topology
+                    .table("window-counts", Window.SERDE, Serdes.Long())
+                    .withCachingDisabled());
     topology.write(counts.toStream().mapValues(WindowCount::of), "campaign_windows");
     topology.countProgress("views", changes);
   }

@@ -1,57 +1,59 @@
 package racetrack.kstreams;
 
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.function.LongBinaryOperator;
 import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
 
 /**
  * For each partition of the main topic, the number of events that a task has processed, and when
- * the newest of them was due.
+ * the newest of them was due (epoch ms). The numbers stay in the bytes that a store or a topic
+ * delivers, because a store is read and written for each event.
  */
-record Counts(long[] counts, long[] newestMs) {
+record Counts(ByteBuffer numbers) {
   static final Serde<Counts> SERDE =
-      Compact.ofSize(
-          value -> 2 * Long.BYTES * value.counts.length,
-          (buffer, value) -> {
-            Arrays.stream(value.counts).forEach(buffer::putLong);
-            Arrays.stream(value.newestMs).forEach(buffer::putLong);
-          },
-          buffer -> {
-            int partitions = buffer.remaining() / (2 * Long.BYTES);
-            return new Counts(longs(buffer, partitions), longs(buffer, partitions));
-          });
+      Serdes.serdeFrom(
+          (topic, counts) -> counts == null ? null : counts.numbers.array(),
+          (topic, data) -> data == null ? null : new Counts(ByteBuffer.wrap(data)));
+
+  private static final int BYTES = 2 * Long.BYTES;
 
   static Counts none(int partitions) {
-    return new Counts(new long[partitions], new long[partitions]);
+    return new Counts(ByteBuffer.allocate(partitions * BYTES));
   }
 
-  /**
-   * Adds events, and returns this object, not a copy: a store returns a new object each time it is
-   * read, so nothing else refers to this one.
-   */
+  /** Adds events to this object, and returns it. A store copies it when it is read and written. */
   Counts add(Progress.Event event) {
     return add(event.partition(), event.events(), event.dueMs());
   }
 
   Counts add(int partition, long events, long dueMs) {
-    counts[partition] += events;
-    newestMs[partition] = Math.max(dueMs, newestMs[partition]);
+    numbers.putLong(partition * BYTES, count(partition) + events);
+    numbers.putLong(partition * BYTES + Long.BYTES, Math.max(newestMs(partition), dueMs));
     return this;
   }
 
+  long count(int partition) {
+    return numbers.getLong(partition * BYTES);
+  }
+
+  long newestMs(int partition) {
+    return numbers.getLong(partition * BYTES + Long.BYTES);
+  }
+
   long total() {
-    return Arrays.stream(counts).sum();
+    return over(0, Long::sum);
   }
 
-  long newest() {
-    return Arrays.stream(newestMs).max().orElse(0);
+  long newestMs() {
+    return over(Long.BYTES, Math::max);
   }
 
-  private static long[] longs(ByteBuffer buffer, int length) {
-    long[] values = new long[length];
-    for (int place = 0; place < length; place++) {
-      values[place] = buffer.getLong();
+  private long over(int offset, LongBinaryOperator reduce) {
+    long result = 0;
+    for (int at = offset; at < numbers.capacity(); at += BYTES) {
+      result = reduce.applyAsLong(result, numbers.getLong(at));
     }
-    return values;
+    return result;
   }
 }

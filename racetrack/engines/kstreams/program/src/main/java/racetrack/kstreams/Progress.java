@@ -85,14 +85,13 @@ final class Progress {
       store.put(record.key(), now);
       Counts before = replace(record.key(), now);
       for (int partition = 0; partition < of.topology.partitions; partition++) {
-        if (now.counts()[partition] != before.counts()[partition]) {
-          var row =
-              new PartitionRow(partition, all.counts()[partition], all.newestMs()[partition]);
+        if (now.count(partition) != before.count(partition)) {
+          var row = new PartitionRow(partition, all.count(partition), all.newestMs(partition));
           context().forward(record.<Object>withKey(partition).withValue(row), of.progress);
         }
       }
-      long age = context().currentSystemTimeMs() - all.newest();
-      var row = new SummaryRow("all", all.total(), all.newest(), age);
+      long age = context().currentSystemTimeMs() - all.newestMs();
+      var row = new SummaryRow("all", all.total(), all.newestMs(), age);
       context().forward(record.<Object>withKey(row.summaryOf()).withValue(row), of.summary);
     }
 
@@ -103,8 +102,8 @@ final class Progress {
         before = Counts.none(of.topology.partitions);
       }
       for (int partition = 0; partition < of.topology.partitions; partition++) {
-        long more = now.counts()[partition] - before.counts()[partition];
-        all.add(partition, more, now.newestMs()[partition]);
+        long more = now.count(partition) - before.count(partition);
+        all.add(partition, more, now.newestMs(partition));
       }
       return before;
     }
