@@ -115,8 +115,8 @@ def race() -> None:
         ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
         ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
-        ./race compare dh pg --quick             which engine is better, by how much, how certain
-        ./race plan quick dh pg                  what a plan does, and how long it takes
+        ./race compare dh kstreams --quick       which engine is better, by how much, how certain
+        ./race plan quick dh kstreams            what a plan does, and how long it takes
         ./race compare dh flink --plan sweep     several engines at several rates
         ./race live dh pg                        two engines side by side, steered in a browser
         ./race limit dh                          capacity, and the highest sustainable rate

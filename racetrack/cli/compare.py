@@ -88,8 +88,8 @@ def compare(
 
     \b
     Examples:
-        ./race compare dh pg --quick
-        ./race compare dh flink pg --load 2k,10k,20k --json -
+        ./race compare dh kstreams --quick
+        ./race compare dh flink kstreams --load 2k,10k,20k --json -
         ./race compare 'dh[DEEPHAVEN_HEAP=2g|4g]' --plan vary --load 5k
         ./race compare dh flink --plan sweep --load 500,5k
         ./race compare 'flink[ENGINE_REPLICAS=1|2|4]' --plan scale --load 50k

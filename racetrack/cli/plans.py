@@ -103,7 +103,7 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
 
     \b
     Examples:
-        ./race plan quick dh pg
+        ./race plan quick dh kstreams
         ./race plan vary 'dh[DEEPHAVEN_HEAP=2g|4g]' --load 5k,50k
         ./race plan as-published dh
     """

@@ -171,7 +171,7 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Repor
     plain = {"run_id", "experiment", "tag", "engine", "variant", "beside", "workload", "runtime"}
     plain |= {"broker", "data_in_memory", "machine", "window", "load", "repeat", "outcome"}
     plain |= {"verdict", "at_least", "remark", "share_of_capacity"}
-    unit = re.compile(r".*_(s|ms|pct|gib|min|cores|events|per_s|per_million)$|^views_\w+$")
+    unit = re.compile(r".*_(s|ms|pct|gib|min|cores|events|per_s|per_million)$|^(views|class)_\w+$")
     columns = rows[record["tag"]]
     assert [key for key in columns if key not in plain and not unit.match(key)] == []
 
