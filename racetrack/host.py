@@ -3,7 +3,6 @@
 import math
 import os
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from racetrack import cgroups
+from racetrack.units import parse_cores
 
 if TYPE_CHECKING:
     from racetrack.results.run import CpuQuota, Machine
@@ -34,20 +34,23 @@ def usable_cores() -> frozenset[int]:
     return frozenset(os.sched_getaffinity(0))
 
 
+def threads_of_core(number: int, cpus: Path = CPUS) -> set[int]:
+    """Return the hardware threads of a core, given one of them; only that one if the others are
+    unknown."""
+    try:
+        text = (cpus / f"cpu{number}/topology/thread_siblings_list").read_text().strip()
+    except OSError:
+        text = ""
+    return parse_cores(text) or {number}
+
+
 def separable_cores(cpus: Path = CPUS, proc: Path = PROCESSES) -> tuple[int, ...]:
     """Return the cores to divide among programs: the usable ones, but no more than CPU quotas
     allow. Hardware threads of one core are neighbours, so that they are not divided."""
     quotas = cgroups.cpu_quotas({"": [os.getpid()]}, proc).values()
     allowed = min((cores for cores, _ in quotas), default=math.inf)
 
-    def place(number: int) -> tuple[int, int]:
-        try:
-            threads = (cpus / f"cpu{number}/topology/thread_siblings_list").read_text()
-        except OSError:
-            threads = ""
-        return min(map(int, re.findall(r"\d+", threads)), default=number), number
-
-    cores = sorted(usable_cores(), key=place)
+    cores = sorted(usable_cores(), key=lambda number: (min(threads_of_core(number, cpus)), number))
     return tuple(cores if math.isinf(allowed) else cores[: max(1, int(allowed))])
 
 

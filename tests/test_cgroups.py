@@ -51,6 +51,12 @@ def test_a_quota_of_any_level_is_found(tree: Tree, level: str) -> None:
     assert quota.group == str(tree.folder("cpu", level))
 
 
+def test_no_more_cores_are_divided_than_quotas_allow(tree: Tree) -> None:
+    assert set(host.separable_cores(proc=tree.proc)) == host.usable_cores()
+    tree.limit_cpu("/outer", 190_000)
+    assert len(host.separable_cores(proc=tree.proc)) == 1
+
+
 def test_of_two_quotas_of_a_process_the_smaller_counts(tree: Tree) -> None:
     tree.limit_cpu("/outer", 30_000)
     tree.limit_cpu("/outer/inner", 70_000)

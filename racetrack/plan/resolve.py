@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from racetrack import config, plugins
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
-from racetrack.host import separable_cores
+from racetrack.host import separable_cores, threads_of_core
 from racetrack.plan import variants as grammar
 from racetrack.plan.model import (
     PLANS,
@@ -36,6 +36,7 @@ from racetrack.plan.model import (
 from racetrack.plan.setting_files import for_workload, read_file
 from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
 from racetrack.stack import applicability, resources
+from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
@@ -541,8 +542,11 @@ def _separate_cores(
         return ["This machine has a single core, which engines share with everything else"]
     for variant in separable:
         variant.settings = {**own, **variant.settings}
+    engine, rest = map(parse_cores, own.values())
+    is_split = any(threads_of_core(number) & rest for number in engine)
+    split = ", though they are hardware threads of one core" if is_split else ""
     settings = " ".join(f"{name}={value}" for name, value in own.items())
-    return [f"The engine has cores of its own, and everything else the others: {settings}"]
+    return [f"The engine has cores of its own, and everything else the others{split}: {settings}"]
 
 
 def _is_separable(variant: _Variant, given: Collection[str]) -> bool:
