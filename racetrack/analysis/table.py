@@ -393,7 +393,7 @@ def _of_results(common: Row, run: RunRecord) -> Row:
     verdict = str(results.verdict.kind) if load and load.per_s else "none"
     outcome = common.outcome
     if run.faults and outcome == run_outcome(run):
-        outcome = run_outcome(run, but_miscounts=True)
+        outcome = run_outcome(run, ignore_miscounts=True)
     return replace(
         common,
         load=load,
@@ -420,7 +420,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
         replace(
             row,
             load=None,
-            window=f"{row.config['faults']} at {row.load}",
+            window=f"{', '.join(of.fault for of in run.faults.done)} at {row.load}",
             values=windows.recovery(run),
             verdict="none",
             remark="; ".join([*never, *miscounts]),
