@@ -409,10 +409,15 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     these did to counts and views are figures, and no reason to leave the run out."""
     if not (run.faults and run.results and row.outcome == "ok"):
         return []
+    lags = [(name, lag) for of in run.results.faults for name, lag in of.lags.items()]
+    late = [
+        f"the lag of {name} was up to {lag.normal_ms / 1000:.1f} s before"
+        for name, lag in lags
+        if lag.normal_ms > HELD_WITHIN_MS
+    ]
     never = [
         f"the lag of {name} was not normal again within {NORMAL_WITHIN_S:.0f} s"
-        for of in run.results.faults
-        for name, lag in of.lags.items()
+        for name, lag in lags
         if lag.after_s is None
     ]
     miscounts = [run.outcome] if run.outcome != "ok" else []
@@ -423,7 +428,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
             window=f"{', '.join(of.fault for of in run.faults.done)} at {row.load}",
             values=windows.recovery(run),
             verdict="none",
-            remark="; ".join([*never, *miscounts]),
+            remark="; ".join([*late, *never, *miscounts]),
         )
     ]
 
