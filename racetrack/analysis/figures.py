@@ -112,11 +112,11 @@ def _with_effects(
 ) -> Results:
     """Add the effect of the load profile, the recovery from faults, and the check by Little's law,
     which all depend on the lag."""
+    paused_ms = run.measured.paused_ms if run.measured else None
     if run.load:
-        paused_ms = run.measured.paused_ms if run.measured else None
         found.load = recovery.load_effect(folder, run.load, paused_ms)
     if run.faults:
-        found.faults = recovery.recoveries(folder, run.faults)
+        found.faults = recovery.recoveries(folder, run.faults, paused_ms)
         return found
     found.littles_law = littles_law(
         count,

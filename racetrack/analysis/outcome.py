@@ -12,12 +12,12 @@ from racetrack.results.verification import Verified, ViewStatus
 VOID_EXIT_CODE = 5
 
 
-def run_outcome(run: RunRecord, *, but_miscounts: bool = False) -> str:
+def run_outcome(run: RunRecord, *, ignore_miscounts: bool = False) -> str:
     """Return `ok`, or the first reason why the figures of a finished run can't be trusted. With
-    `but_miscounts`, wrong views and counts after a fault are no such reason: they are figures."""
+    `ignore_miscounts`, wrong views and counts after a fault are none, since they are figures."""
     if not (run.arguments and run.measured and run.results):
         return "unfinished"
-    is_figure = but_miscounts and run.faults is not None
+    is_figure = ignore_miscounts and run.faults is not None
     verified = None if is_figure else run.verified
     reasons = (
         # Unfit messages may be the cause of what follows.

@@ -37,6 +37,11 @@ class LagHistory:
     at_ms: Floats
     lag_ms: Floats
 
+    def until(self, at_ms: float) -> "LagHistory":
+        """Return the lag up to a time."""
+        end = int(np.searchsorted(self.at_ms, at_ms, "right"))
+        return LagHistory(self.at_ms[:end], self.lag_ms[:end])
+
 
 def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
     """Return the recovery from a fault that lasted from `at_ms` to `until_ms`. The lag before the
@@ -95,9 +100,13 @@ def is_over(faults: Sequence[FaultRecovery]) -> bool:
     return all(lag.after_s is not None for each in faults for lag in each.lags.values())
 
 
-def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
-    """Return the recovery of all lags from each fault in `faults` that has ended."""
+def recoveries(
+    folder: Path, faults: FaultLog, paused_ms: float | None = None
+) -> tuple[FaultRecovery, ...]:
+    """Return the recovery of all lags from each fault in `faults` that has ended. Lags that became
+    normal only after the load was paused, at `paused_ms`, have not recovered."""
     from_ms, of_purchases = faults.from_ms, purchases(folder)
+    until_ms = math.inf if paused_ms is None else paused_ms
     series = {
         "pageviews": [pageviews(folder, from_ms)],
         "views": traced_views(folder, from_ms),
@@ -108,7 +117,10 @@ def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
             fault=done.fault,
             **{
                 name: max(
-                    (recovery(of, from_ms, done.at_ms, done.until_ms) for of in histories),
+                    (
+                        recovery(of.until(until_ms), from_ms, done.at_ms, done.until_ms)
+                        for of in histories
+                    ),
                     key=lambda found: math.inf if found.after_s is None else found.after_s,
                 )
                 for name, histories in series.items()

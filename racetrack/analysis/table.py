@@ -401,7 +401,7 @@ def _of_results(common: Row, run: RunRecord) -> Row:
     verdict = str(results.verdict.kind) if load and load.per_s else "none"
     outcome = common.outcome
     if run.faults and outcome == run_outcome(run):
-        outcome = run_outcome(run, but_miscounts=True)
+        outcome = run_outcome(run, ignore_miscounts=True)
     return replace(
         common,
         load=load,
@@ -417,10 +417,15 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     these did to counts and views are figures, and no reason to leave the run out."""
     if not (run.faults and run.results and row.outcome == "ok"):
         return []
+    lags = [(name, lag) for of in run.results.faults for name, lag in of.lags.items()]
+    late = [
+        f"the lag of {name} was up to {lag.normal_ms / 1000:.1f} s before"
+        for name, lag in lags
+        if lag.normal_ms > HELD_WITHIN_MS
+    ]
     never = [
         f"the lag of {name} was not normal again within {NORMAL_WITHIN_S:.0f} s"
-        for of in run.results.faults
-        for name, lag in of.lags.items()
+        for name, lag in lags
         if lag.after_s is None
     ]
     miscounts = [run.outcome] if run.outcome != "ok" else []
@@ -428,10 +433,10 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
         replace(
             row,
             load=None,
-            window=f"{row.config['faults']} at {row.load}",
+            window=f"{', '.join(of.fault for of in run.faults.done)} at {row.load}",
             values=windows.recovery(run),
             verdict="none",
-            remark="; ".join([*never, *miscounts]),
+            remark="; ".join([*late, *never, *miscounts]),
         )
     ]
 

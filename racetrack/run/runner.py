@@ -175,7 +175,7 @@ class Runner:
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
         self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
-        self._unscoutable: dict[str, str] = {}  # variants whose scout failed, and why
+        self._failed_scouts: dict[str, str] = {}  # variants whose scout failed, and why
 
     @property
     def left_s(self) -> float:
@@ -286,7 +286,7 @@ class Runner:
             except (UsageError, SetupError, BusyError):
                 raise  # not the engine's fault
             except RacetrackError as error:
-                self._unscoutable[variant] = str(error)
+                self._failed_scouts[variant] = str(error)
                 self._screen.say(f"  the scout of {variant} failed, so it is left out: {error}")
             else:
                 self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
@@ -456,7 +456,7 @@ class Runner:
         """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
         because an earlier stack was void, this run is void, too."""
         cell = self.plan.cells[number]
-        if failed := self._unscoutable.get(cell.variant):
+        if failed := self._failed_scouts.get(cell.variant):
             return f"its capacity is unknown, since its scout failed: {failed}"
         if self.plan.scout_s or not cell.needs_capacity:
             return ""

@@ -8,7 +8,7 @@ import pytest
 from racetrack.analysis import recovery, views
 from racetrack.analysis.recovery import LagHistory
 from racetrack.results.figures import FaultRecovery, Recovery
-from racetrack.results.run import LoadLog
+from racetrack.results.run import DoneFault, FaultLog, LoadLog
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0
@@ -72,6 +72,25 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
     of = series((21_000, 25_000, np.inf))
     found = recovery.recovery(of, RATE_SET_MS, FAULT_MS, 24_000)
     assert (found.worst_ms, found.after_s) == (None, 5.0)
+
+
+def test_a_lag_that_was_normal_only_after_the_load_was_paused_has_not_recovered(
+    tmp_path: Path,
+) -> None:
+    write_spike(tmp_path)
+    done = DoneFault(
+        fault="kill:engine@10s",
+        how="kill",
+        services=("engine",),
+        at_ms=PEAK_MS,
+        until_ms=PEAK_MS + 5_000,
+        restart_s=1.0,
+        reload_s=None,
+    )
+    faults = FaultLog(from_ms=10_000, done=(done,))
+    (in_time,) = recovery.recoveries(tmp_path, faults)
+    (too_late,) = recovery.recoveries(tmp_path, faults, paused_ms=PEAK_END_MS + 5_000)
+    assert in_time.pageviews.after_s is not None and too_late.pageviews.after_s is None
 
 
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from racetrack.config import Settings
 from racetrack.errors import UsageError
 from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, resolve
+from racetrack.report.sheet import sheet
 from racetrack.results.experiment import ExperimentRecord
 from racetrack.results.figures import Throughput
 from racetrack.results.folder import RunFolder, read_run
@@ -365,6 +366,17 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
     fakes.change = lambda _: None
     assert outcome_code(fakes.carry_out(folder)) == 0  # resumed, it is scouted again
     assert len(read([folder]).rows) == 12
+
+
+def test_if_every_scout_fails_there_is_a_report_with_the_reasons(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        session.dies_at_s = 5
+
+    fakes.change = dies
+    folder = fakes.begin(find_plan("recovery").read_text())
+    assert outcome_code(fakes.carry_out(folder)) == 1
+    reasons = sheet(read([folder])).left_out
+    assert len(reasons) == 10 and all("out of memory" in reason for reason in reasons)
 
 
 def test_a_scout_that_counts_nothing_has_failed(
