@@ -1,4 +1,4 @@
-"""The load generator's part of Yahoo's benchmark: events and initial rows."""
+"""The load generator's part of Yahoo's benchmark: events, initial rows, and tracer events."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from loadgen.workload import Workload
 from racetrack.workloads.ads.load import redis, settings
 from racetrack.workloads.ads.load.database import AdsDatabase
 from racetrack.workloads.ads.load.events import AdEvents
+from racetrack.workloads.ads.load.tracers import TracerEvents
 
 
 class AdsLoad(Workload):
@@ -20,6 +21,7 @@ class AdsLoad(Workload):
 
     name = "ads"
     topics = ()
+    derived_from = (TracerEvents.name,)
 
     def __init__(self, config: Config, ads: settings.AdsSettings) -> None:
         self._config, self._settings = config, ads
@@ -33,9 +35,8 @@ class AdsLoad(Workload):
         if self._settings.redis:
             redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 
-    def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
-        """Return no source: the tables do not change."""
-        return []
+    def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
+        return [TracerEvents(schedule(), self._settings.tracer_events_milli_per_s)]
 
     def events(self, library: Library) -> AdEvents:
         return AdEvents(self._settings, library.ffi)

@@ -32,6 +32,7 @@ class AdsSettings:
     key_skew: float
     users: int
     event_bytes: int
+    tracer_events_milli_per_s: int = 0
     redis: tuple[str, int] | None = None
 
 
@@ -48,5 +49,6 @@ def load(config: Config, read: Reader) -> AdsSettings:
         key_skew=read.number("ADS_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
         users=read.whole("ADS_USERS", 100, 1, MAX_USERS),
         event_bytes=read.size("ADS_EVENT_BYTES", MIN_EVENT_BYTES, MAX_EVENT_BYTES),
+        tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),
         redis=read.endpoint("LOADGEN_REDIS", "") if has_redis else None,
     )
