@@ -93,6 +93,7 @@ def _views(results: Results) -> dict[str, float | None]:
     return {
         metrics.VIEW_LAG_P50.key: oldest.lag_p50_ms,
         metrics.VIEW_LAG_P99.key: oldest.lag_p99_ms,
+        metrics.VIEW_LAG_ERROR.key: oldest.error_ms,
     }
 
 

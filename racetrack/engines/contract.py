@@ -176,6 +176,10 @@ class Engine(ABC):
         soon as all other services are ready."""
         return ()
 
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
+        """Return `needs` of a stack with these settings."""
+        return self.needs
+
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services that a stack with these settings starts: all except
         those that the user provides."""

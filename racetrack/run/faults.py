@@ -86,7 +86,7 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
         return _services_in_cluster(fault, engine, settings)
     member = member_hit(fault, engine)
     if not member:
-        if fault.target not in (*ALWAYS, *engine.needs):
+        if fault.target not in (*ALWAYS, *engine.needs_in(settings)):
             raise UsageError(
                 f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
                 " service."

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from racetrack import plugins
 from racetrack.config import Settings
@@ -121,8 +122,9 @@ class TracedView:
         """Name in files and reports."""
         return f"{self.view}.{self.column}"
 
-    def keys(self, settings: Settings) -> "list[int] | list[str]":
-        """Return the key of each partition's tracer rows, in the order of the partitions."""
+    def keys(self, settings: Settings) -> list[Any]:
+        """Return the key of each partition's tracer rows, an integer or a text, in the order of the
+        partitions."""
         numbers = range(1, settings.pageviews_partitions + 1)
         if "{" in self.after:
             return [self.after.format(number) for number in numbers]

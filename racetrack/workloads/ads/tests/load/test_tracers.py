@@ -25,7 +25,7 @@ def test_each_partition_views_an_ad_of_a_campaign_of_its_own() -> None:
     placed = [events.derived(TracerEvents.name, n) for n in range(count)]
     for _, event in placed:
         renderer.one(event, DUE_MS)
-    campaign_of = dict(seeded(SETTINGS)[1].rows)
+    campaign_of = {str(ad): campaign for ad, campaign in seeded(SETTINGS)[1].rows}
     assert Counter(partition for partition, _ in placed) == dict.fromkeys(range(6), 4)
     for (partition, _), (_, value) in zip(placed, rendered(renderer), strict=True):
         event = json.loads(value)
