@@ -94,7 +94,9 @@ def main(per_s: int = 10_000, for_s: float = 20.0) -> None:
             kafka, (broker,) = stack.endpoints.kafka, stack.pids(["broker"]).values()
             views = {view.view for view in find_workload("shop").traced_views}
             new_topics.make(kafka, sorted(map(TOPIC.format, views)))
-            writer = multiprocessing.Process(target=write, args=(kafka, settings, per_s))
+            # A forked process could not use librdkafka, which this process has used.
+            spawning = multiprocessing.get_context("spawn")
+            writer = spawning.Process(target=write, args=(kafka, settings, per_s))
             writer.start()
             time.sleep(WARM_UP_S)
             without_pct, _ = used_pct(broker, for_s)
