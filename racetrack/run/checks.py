@@ -215,8 +215,11 @@ def require_known_clock(engine: Engine, stack: Stack) -> None:
 def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     """Return warnings about services that the run did not start."""
     settings = stack.settings
-    needed = needed_services(engine, settings)
-    used = [each for each in provided.configured(settings) if each.service in needed]
+    used = [
+        each
+        for each in provided.configured(settings)
+        if each.service in needed_services(engine, settings)
+    ]
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
 
     def cost(service: Elsewhere) -> str:
