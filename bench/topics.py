@@ -34,8 +34,9 @@ ITEM = {"name": "gadget", "category": "widgets", "revenue": 350123.5, "items_sol
 EMAILS = {"owner_email": "user_123@example.com", "viewer_email": "user_567@example.com"}
 
 
-def write(kafka: KafkaEndpoint, settings: Settings, per_s: int) -> None:
+def write(kafka: KafkaEndpoint, per_s: int) -> None:
     """Write rows endlessly. In a tracer row, the count or the time is when it was written."""
+    settings = load()
     keys = {view.view: view.keys(settings) for view in find_workload("shop").traced_views}
     items, profiles = keys["item_summary"], keys["profile_views_enriched"]
     producer = Producer(kafka.librdkafka({"linger.ms": 0, "acks": 1}))
@@ -96,7 +97,7 @@ def main(per_s: int = 10_000, for_s: float = 20.0) -> None:
             new_topics.make(kafka, sorted(map(TOPIC.format, views)))
             # A forked process could not use librdkafka, which this process has used.
             spawning = multiprocessing.get_context("spawn")
-            writer = spawning.Process(target=write, args=(kafka, settings, per_s))
+            writer = spawning.Process(target=write, args=(kafka, per_s))
             writer.start()
             time.sleep(WARM_UP_S)
             without_pct, _ = used_pct(broker, for_s)
