@@ -251,6 +251,12 @@ class Engine(ABC):
         it, until `stop` is set. Yield nothing if the engine's views can't be followed."""
         return iter(())
 
+    def clients(self) -> Mapping[str, list[int]]:
+        """Return the live processes of the clients by which `updates` and `seen` receive the
+        engine's results, by name, if they have processes of their own. Their cost is neither the
+        engine's nor the harness's."""
+        return {}
+
     def access(self, stack: Stack) -> Access:
         """Return what a client needs to reach this engine in a running stack."""
         namespace = self.namespace(stack.settings)
