@@ -92,6 +92,11 @@ class Cal(CalibrationEngine):
         written = [view for view in traced if (view.view, view.column) in own]
         return _observer(stack.settings).seen(stack, written, stop)
 
+    def clients(self) -> Mapping[str, list[int]]:
+        """Return the processes of the observation path's clients that run."""
+        running = [paths.observer_of(path).clients() for path in paths.NEEDS]
+        return {name: pids for each in running for name, pids in each.items() if pids}
+
     @contextmanager
     def reader(self, access: Access) -> Iterator[Reader]:
         """Open the reader of the observation path, with answers after the injected delay."""

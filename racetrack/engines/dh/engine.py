@@ -27,7 +27,7 @@ from racetrack.engines.dh.subscriber import POLL_EVERY_S, Update
 from racetrack.engines.shared.tracer import only_more
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -128,23 +128,27 @@ class Deephaven(Engine):
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the updates of the progress views that a client of Deephaven receives."""
-        found = self._follow(stack, stop, is_traced=False)
+        found = self._follow(stack, stop)
         return (update for update in found if not isinstance(update, Seen))
 
     def seen(
         self,
         stack: Stack,
-        traced: Sequence[TracedView],  # noqa: ARG002  # the client follows those of the workload
+        traced: Sequence[TracedView],
         stop: threading.Event,
     ) -> Iterator[Seen]:
         """Yield the tracer values that a client of Deephaven receives, with all rows of the
         views."""
-        found = self._follow(stack, stop, is_traced=True)
+        if not traced:
+            return iter(())
+        found = self._follow(stack, stop, [view.name for view in traced])
         return only_more(update for update in found if isinstance(update, Seen))
 
-    def _follow(self, stack: Stack, stop: threading.Event, *, is_traced: bool) -> Iterator[Update]:
+    def _follow(
+        self, stack: Stack, stop: threading.Event, traced: Sequence[str] = ()
+    ) -> Iterator[Update]:
         namespace = self.namespace(stack.settings)
-        return self._subscribers.follow(stack.settings, namespace, stop, is_traced=is_traced)
+        return self._subscribers.follow(stack.settings, namespace, stop, traced)
 
     def clients(self) -> Mapping[str, list[int]]:
         """Return the processes of the clients."""

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -48,14 +48,14 @@ class Subscribers:
         return sorted(each.pid for each in self._running.copy() if each.poll() is None)
 
     def follow(
-        self, settings: Settings, namespace: str, stop: threading.Event, *, is_traced: bool
+        self, settings: Settings, namespace: str, stop: threading.Event, traced: Sequence[str] = ()
     ) -> Iterator[Update]:
         """Yield the updates that a client receives until `stop` is set; see `Job`.
 
         Raises:
             RacetrackError: the client can't follow the views any more.
         """
-        job = Job(revealed(settings), namespace, is_traced, is_polled=not can_subscribe())
+        job = Job(revealed(settings), namespace, traced, is_polled=not can_subscribe())
         with (
             tempfile.TemporaryFile() as errors,
             self._started(job, settings.stack_name, errors) as process,

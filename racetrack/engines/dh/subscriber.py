@@ -13,7 +13,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from racetrack.config import Settings, load
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.dh.connection import cause_of, reading
 from racetrack.engines.dh.decimals import is_decimal
-from racetrack.engines.shared.tracer import NO_ROW, tracer_values
+from racetrack.engines.shared.tracer import Tally
 from racetrack.errors import RacetrackError
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -40,12 +40,12 @@ POLL_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Job:
-    """What to follow: the progress view, or the traced views, of the workload in `settings`.
-    `namespace` is described in `Engine.namespace`."""
+    """What to follow: the traced views of the workload in `settings` with these names or, without
+    names, its progress view. `namespace` is described in `Engine.namespace`."""
 
     settings: Mapping[str, str]
     namespace: str
-    is_traced: bool
+    traced: Sequence[str] = ()
     is_polled: bool = False
 
     def as_line(self) -> bytes:
@@ -96,17 +96,19 @@ def progress_view(settings: Settings) -> Followed:
     return Followed(view, ("partition", "total", "max_received_at"), updates_in)
 
 
-def traced_views(settings: Settings) -> list[Followed]:
+def traced_views(settings: Settings, names: Collection[str]) -> list[Followed]:
     """Return the views with the columns that tracer events change. A view with several of them is
     followed once."""
     by_view: dict[str, list[TracedView]] = {}
     for traced in find_workload(settings.workload).traced_views:
-        by_view.setdefault(traced.view, []).append(traced)
+        if traced.name in names:
+            by_view.setdefault(traced.view, []).append(traced)
     return [_traced(of, of[0].keys(settings)) for of in by_view.values()]
 
 
-def _traced(views: Sequence[TracedView], keys: Sequence[int]) -> Followed:
-    key = views[0].key
+def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
+    key, tally = views[0].key, Tally()
+    others = [name for view in views for name in (view.column, view.summed_over) if name]
 
     def seen_in(at_ms: int, rows: "pyarrow.Table") -> Iterator[Seen]:
         import pyarrow as pa
@@ -114,12 +116,11 @@ def _traced(views: Sequence[TracedView], keys: Sequence[int]) -> Followed:
 
         tracer_rows = rows.filter(pc.is_in(rows[key], pa.array(keys, rows[key].type)))
         for view in views if len(tracer_rows) else ():
-            for partition, value in enumerate(tracer_values(tracer_rows, view, keys)):
-                if value != NO_ROW:
-                    yield Seen(at_ms, view.name, partition, value)
+            for partition, value in tally.values(tracer_rows, view, keys):
+                yield Seen(at_ms, view.name, partition, value)
 
-    columns = (key, *(view.column for view in views))
-    return Followed(views[0].view, columns, seen_in, f"{key} in {', '.join(map(str, keys))}")
+    texts = [f"`{each}`" if isinstance(each, str) else str(each) for each in keys]
+    return Followed(views[0].view, (key, *others), seen_in, f"{key} in {', '.join(texts)}")
 
 
 def write(updates: Iterator[Update]) -> None:
@@ -193,7 +194,9 @@ def _receivable(table: "Table") -> "Table":
 
 
 def _subscribe(session: "Session", followed: Sequence[Followed], prefix: str) -> None:
-    subscriptions = [Subscription(session.open_table(prefix + each.view), each) for each in followed]
+    subscriptions = [
+        Subscription(session.open_table(prefix + each.view), each) for each in followed
+    ]
     with ExitStack() as closing:
         for subscription in subscriptions:
             closing.callback(subscription.stop)
@@ -230,7 +233,8 @@ def run(job: Job) -> None:
         RacetrackError: a view can't be followed any more.
     """
     settings = load(job.settings)
-    followed = traced_views(settings) if job.is_traced else [progress_view(settings)]
+    traced = traced_views(settings, job.traced)
+    followed = traced or [progress_view(settings)]
     prefix = f"{job.namespace}_" if job.namespace else ""
     with reading(settings) as session:
         (_poll if job.is_polled else _subscribe)(session, followed, prefix)

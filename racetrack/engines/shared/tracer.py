@@ -38,6 +38,20 @@ class Tally:
         rows[row] = value
         return sum(rows.values())
 
+    def values(
+        self, rows: "pyarrow.Table", view: TracedView, keys: Sequence[Any]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the partition and its tracer value for each of its rows among changed rows of a
+        view. `keys` are those of the partitions' tracer rows."""
+        if not view.summed_over:
+            found = enumerate(tracer_values(rows, view, keys))
+            yield from ((partition, value) for partition, value in found if value != NO_ROW)
+            return
+        names = view.key, view.column, view.summed_over
+        for key, value, row in zip(*(rows[name].to_pylist() for name in names), strict=True):
+            partition = keys.index(key)
+            yield partition, self.value(view, partition, value, row)
+
 
 def tracer_rows_in_sql(view: TracedView, keys: Sequence[int | str]) -> str:
     """Return an SQL query (PostgreSQL's dialect) of the tracer rows of a view. It has one row for
