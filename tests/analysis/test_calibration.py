@@ -201,6 +201,27 @@ def test_an_injected_cpu_cost_is_the_difference_between_two_runs(
     assert found.within == within
 
 
+@pytest.mark.parametrize(
+    ("count_ms", "view_ms", "within"),
+    [(270, 300, True), (235, 265, True), (240, 330, False), (300, 290, False)],
+)
+def test_a_path_has_to_show_the_delay_in_the_count_and_in_the_view(
+    tmp_path: Path, count_ms: float, view_ms: float, within: bool
+) -> None:
+    runs = [
+        write(tmp_path / name, verdict(p50_ms=count), views=view(p50, p50 + 40)["views"])
+        for name, count, p50 in (("own", 10, 40), ("late", count_ms, view_ms))
+    ]
+    found = calibration.path(runs[1], runs[0], DELAY)
+    assert found.within == within
+    assert "p50 10 ms, p99 15 ms" in found.measured and "p50 40 ms, p99 80 ms" in found.measured
+
+
+def test_a_path_without_a_view_fails(tmp_path: Path) -> None:
+    runs = [write(tmp_path / name, verdict()) for name in ("own", "late")]
+    assert not calibration.path(runs[1], runs[0], DELAY).within
+
+
 def test_a_run_without_a_cpu_cost_fails(tmp_path: Path) -> None:
     runs = [write(tmp_path / name, verdict(), outcome="died") for name in "ab"]
     found = calibration.cpu(runs[0], runs[1], InjectedDefect(cpu_us_per_pageview=100))
