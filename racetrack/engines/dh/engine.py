@@ -21,13 +21,13 @@ from racetrack.engines.dh.connection import opened, reading
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import addresses, given_to_scripts
-from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe
+from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.dh.subscriber import POLL_EVERY_S, Update
 from racetrack.engines.shared.tracer import only_more
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -143,8 +143,14 @@ class Deephaven(Engine):
         return only_more(update for update in found if isinstance(update, Seen))
 
     def _follow(self, stack: Stack, stop: threading.Event, *, is_traced: bool) -> Iterator[Update]:
-        namespace = self.namespace(stack.settings)
-        return self._subscribers.follow(stack.settings, namespace, stop, is_traced=is_traced)
+        settings, namespace = stack.settings, self.namespace(stack.settings)
+        try:
+            yield from self._subscribers.follow(settings, namespace, stop, is_traced=is_traced)
+        except RacetrackError as error:
+            if self.runs_elsewhere(settings):
+                raise
+            log = stack.log_of("deephaven").read_text(errors="replace")
+            raise RacetrackError(with_cause(str(error), log)) from error
 
     def clients(self) -> Mapping[str, list[int]]:
         """Return the processes of the clients."""
