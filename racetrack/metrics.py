@@ -384,6 +384,12 @@ READER_CPU = _metric(
     "% of a core",
     "Mean CPU use of the view reader (docs/views.md).",
 )
+CLIENT_CPU = _metric(
+    "client_cpu_mean_pct",
+    "client CPU",
+    "% of a core",
+    "Mean CPU use of the clients that receive the engine's results in processes of their own.",
+)
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",
     "support CPU",

@@ -21,7 +21,7 @@ from racetrack.engines.dh.connection import opened, reading
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import addresses, given_to_scripts
-from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe
+from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.dh.subscriber import POLL_EVERY_S, Update
 from racetrack.engines.shared.tracer import only_more
@@ -147,8 +147,14 @@ class Deephaven(Engine):
     def _follow(
         self, stack: Stack, stop: threading.Event, traced: Sequence[str] = ()
     ) -> Iterator[Update]:
-        namespace = self.namespace(stack.settings)
-        return self._subscribers.follow(stack.settings, namespace, stop, traced)
+        settings, namespace = stack.settings, self.namespace(stack.settings)
+        try:
+            yield from self._subscribers.follow(settings, namespace, stop, traced)
+        except RacetrackError as error:
+            if self.runs_elsewhere(settings):
+                raise
+            log = stack.log_of("deephaven").read_text(errors="replace")
+            raise RacetrackError(with_cause(str(error), log)) from error
 
     def clients(self) -> Mapping[str, list[int]]:
         """Return the processes of the clients."""

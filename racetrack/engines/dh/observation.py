@@ -3,13 +3,14 @@
 import functools
 import math
 import os
+import re
 import select
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -26,6 +27,22 @@ CHUNK_BYTES = 1 << 16
 ERROR_CHARACTERS = 2_000
 
 
+# A client gets only the id of an error in the server; the server's log has its stack trace.
+_LOGGED = re.compile(r"Details Logged w/ID '([\w-]+)'")
+_CAUSE = re.compile(r"^Caused by: (.+)$", re.MULTILINE)
+_NEXT_LINE = re.compile(r"^\d{4}-\d\d-\d\dT", re.MULTILINE)
+
+
+def with_cause(error: str, log: str) -> str:
+    """Return the error of a client with its cause in the log of the server, if it is there."""
+    if not (logged := _LOGGED.search(error)):
+        return error
+    _, _, trace = log.partition(f"Internal Error '{logged[1]}' ")
+    trace = _NEXT_LINE.split(trace, maxsplit=1)[0]
+    cause = (_CAUSE.findall(trace) or trace.splitlines() or [logged[0]])[-1]
+    return f"{error[: logged.start()]}{cause}"
+
+
 @functools.cache
 def can_subscribe() -> bool:
     """Return whether the ticking client can be used. It is imported by another process, because
@@ -39,7 +56,9 @@ def can_subscribe() -> bool:
 class Subscribers:
     """Starts the clients, and knows those that run."""
 
-    def __init__(self) -> None:
+    def __init__(self, can_subscribe: Callable[[], bool] = can_subscribe) -> None:
+        """Create it. If the clients can't subscribe, they read tables repeatedly."""
+        self._can_subscribe = can_subscribe
         self._running: set[subprocess.Popen[bytes]] = set()
 
     @property
@@ -55,7 +74,7 @@ class Subscribers:
         Raises:
             RacetrackError: the client can't follow the views any more.
         """
-        job = Job(revealed(settings), namespace, traced, is_polled=not can_subscribe())
+        job = Job(revealed(settings), namespace, traced, is_polled=not self._can_subscribe())
         with (
             tempfile.TemporaryFile() as errors,
             self._started(job, settings.stack_name, errors) as process,

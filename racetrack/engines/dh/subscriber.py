@@ -10,6 +10,7 @@ any more. By default it subscribes to the tables (Barrage); it can read them rep
 import dataclasses
 import json
 import os
+import re
 import select
 import sys
 import time
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 Update = Summary | Progress | Seen
 CHECK_EVERY_S = 0.2
 TRIES = 20
+# What Flight adds to an error of the server.
+_FLIGHT = re.compile(r"^Flight returned .* error, with message: |\. gRPC client debug context: .*")
 POLL_EVERY_S = 0.1
 
 
@@ -160,7 +163,8 @@ class Subscription:
         """
         view = self._followed.view
         if self._failure and (self._has_begun or self._tries == TRIES):
-            raise RacetrackError(f"table {view} can't be followed: {cause_of(self._failure)}")
+            why = _FLIGHT.sub("", cause_of(self._failure))
+            raise RacetrackError(f"table {view} can't be followed: {why}")
         if self._failure:
             self.start()
         # The client has no other sign that the server has ended a subscription without an error.
@@ -188,7 +192,7 @@ def _receivable(table: "Table") -> "Table":
             f"{field.name} = {field.name} == null ? null : {field.name}.toPlainString()"
             if is_decimal(field)
             else field.name
-            for field in table.schema
+            for field in table.schema or ()
         ]
     )
 

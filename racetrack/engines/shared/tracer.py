@@ -70,9 +70,9 @@ def value_in_sql(view: TracedView, value: str) -> str:
 
 
 def tracer_values(table: "pyarrow.Table", by: TracedView, keys: Sequence[Any]) -> list[int]:
-    """Return the tracer value (see `engines.contract.Seen`) of each partition in the answer to a
-    query, or of an update. `keys` are the keys reserved for tracer rows, one for each partition.
-    The value is NO_ROW if the answer has no row with the key."""
+    """Return the tracer value (see `engines.contract.Seen`) of each partition in rows of a view.
+    `keys` are the keys reserved for tracer rows, one for each partition. The value is NO_ROW if
+    there is no row with the key."""
     import pyarrow as pa
 
     values = table.column(by.column)
