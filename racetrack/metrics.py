@@ -61,9 +61,10 @@ class Metric:
     two sentences.
 
     A difference below `within` (relative) or `within_abs` (in `unit`) is a tie, since the harness
-    does not resolve it. `per` is what has a value of its own: a window at a rate or at saturation,
-    a whole run (over all its rates), a fault, or an instant of a running session. `form` replaces
-    the format of the unit. `best` is the predicate of a sentence about the best engine.
+    does not resolve it; `error` is the key of a figure with the value's own error, which counts if
+    it is larger. `per` is what has a value of its own: a window at a rate or at saturation, a whole
+    run (over all its rates), a fault, or an instant of a running session. `form` replaces the
+    format of the unit. `best` is the predicate of a sentence about the best engine.
 
     `columns` are the tables with a column for it: those of loads, of whole runs, or both. `line` is
     the line of a run's summary that lists it. `live` is how a running session shows it."""
@@ -76,6 +77,7 @@ class Metric:
     best: str = ""
     within: float = 0.0
     within_abs: float = 0.0
+    error: str = ""
     per: Literal["window", "saturation", "run", "fault", "now"] = "window"
     form: str = ""
     columns: Literal["", "load", "run", "load run"] = ""
@@ -251,6 +253,12 @@ PROCESSING_LAG_P99 = _metric(
     "Processing lag not exceeded in 99 % of the window's time.",
     better="less",
 )
+VIEW_LAG_ERROR = _metric(
+    "view_lag_error_ms",
+    "view lag error",
+    "ms",
+    "View lag may be too low by up to this: the time between two tracer events of the view.",
+)
 VIEW_LAG_P50 = _metric(
     "view_lag_p50_ms",
     "view lag p50",
@@ -259,6 +267,7 @@ VIEW_LAG_P50 = _metric(
     " instant (docs/views.md). Median over time, of the view with the highest p99.",
     better="less",
     within_abs=LAG_WITHIN_MS,
+    error=VIEW_LAG_ERROR.key,
 )
 VIEW_LAG_P99 = _metric(
     "view_lag_p99_ms",
@@ -268,6 +277,7 @@ VIEW_LAG_P99 = _metric(
     better="less",
     best="is the freshest",
     within_abs=LAG_WITHIN_MS,
+    error=VIEW_LAG_ERROR.key,
     columns="load",
 )
 READ_TIME_P50 = _metric(
@@ -382,6 +392,12 @@ READER_CPU = _metric(
     "reader CPU",
     "% of a core",
     "Mean CPU use of the view reader (docs/views.md).",
+)
+CLIENT_CPU = _metric(
+    "client_cpu_mean_pct",
+    "client CPU",
+    "% of a core",
+    "Mean CPU use of the clients that receive the engine's results in processes of their own.",
 )
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",

@@ -98,12 +98,3 @@ campaign_windows = (
     .where("campaign_id != null")
     .agg_by(agg.sum_("seen_count = seen"), ["campaign_id", "window_start_ms"])
 )
-
-# ---- For sample_dt.py ----------------------------------------------------------------------------
-# The views that count events, and the views that no other view reads: when these have completed an
-# update cycle, all views have.
-sampled = {
-    "summary": ad_events_summary,
-    "progress": ad_events_progress,
-    "last_views": [campaigns, campaign_windows],
-}

@@ -339,21 +339,3 @@ hvu_test = (
     .last_by("id")
     .where("purchases != null")
 )
-
-# ---- For sample_dt.py ----------------------------------------------------------------------------
-# The views that count events, and the views that no other view reads: when these have completed an
-# update cycle, all views have.
-sampled = {
-    "summary": pageviews_summary,
-    "progress": pageviews_progress,
-    "last_views": [
-        item_summary,
-        top_viewed_items,
-        top_converting_items,
-        profile_views_per_minute_last_10,
-        profile_views_enriched,
-        dd_flagged_profile_view,
-        high_value_users,
-        hvu_test,
-    ],
-}

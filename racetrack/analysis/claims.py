@@ -108,7 +108,8 @@ class Pair:
 class Claim:
     """Answer to one question: which variants differ in a figure at a load (None: the figure has no
     load). `order` are the variants from best to worst; `leaders` are the best one and all from
-    which no difference is claimed to it. `classes` are those of all in `order`."""
+    which no difference is claimed to it. `classes` are those of all in `order`. `error` is the
+    largest error of the figures, if they have one (`Metric.error`)."""
 
     metric: Metric
     load: Load | None
@@ -117,6 +118,7 @@ class Claim:
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
     leaders: tuple[str, ...] = ()
     classes: Mapping[str, ClassesOfRun] = field(default_factory=dict)
+    error: float = 0.0
 
     @property
     def is_decided(self) -> bool:
@@ -349,7 +351,9 @@ class Samples:
             and (pair := self.pair((of, metric.key, load), to))
         }
         classes = {name: self.classes[name] for name in order}
-        return Claim(metric, load, known, order, pairs, classes=classes)
+        errors = [(name, metric.error, load) for name in order]
+        error = max((self.estimate(key).mean for key in errors if key in self.by_key), default=0.0)
+        return Claim(metric, load, known, order, pairs, classes=classes, error=error)
 
     def pair(self, key: Key, to: str) -> Pair | None:
         """Return the ratio of a figure to that of another variant; None if it can't be computed."""
@@ -504,7 +508,8 @@ def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     if min(of, to, key=lambda one: one.mean).at_least:
         return WhyNot.LOWER_BOUND
     apart = abs(of.mean - to.mean)
-    within = max(claim.metric.within_abs, claim.metric.within * min(of.mean, to.mean))
+    metric = claim.metric
+    within = max(metric.within_abs, metric.within * min(of.mean, to.mean), claim.error)
     if apart <= within:
         return WhyNot.TOO_SMALL
     if is_significant and is_resolved(pair.ratio):

@@ -181,11 +181,21 @@ def view_lag(
         name=view.name,
         source=view.source,
         tracer_events_per_s=round(verdict.throughput.offered_per_s, 2),
+        error_ms=spacing_ms(curves, start_ms, end_ms),
         updates=verdict.updates,
         kind=verdict.kind,
         reason=verdict.reason,
         **percentiles(age(curves, start_ms, end_ms)),
     )
+
+
+def spacing_ms(curves: Curves, start_ms: float, end_ms: float) -> float | None:
+    """Return the mean time between two tracer events that were due in the window, over all
+    partitions; None for fewer than two. Their rate is constant."""
+    # The last row of `due` is not a tracer event.
+    due_ms = np.concatenate([curve.at_ms[:-1] for curve in curves.due])
+    within = due_ms[(due_ms >= start_ms) & (due_ms <= end_ms)]
+    return round(float(np.ptp(within)) / (len(within) - 1), 1) if len(within) > 1 else None
 
 
 def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:

@@ -107,9 +107,14 @@ def _of_same_names(part: StrictModel) -> dict[str, float | None]:
 
 
 def _costs(results: Results) -> dict[str, float | None]:
+    apart = {
+        "broker": metrics.BROKER_CPU,
+        "reader": metrics.READER_CPU,
+        "client": metrics.CLIENT_CPU,
+    }
     found: dict[str, float | None] = {
         metric.key: results.processes[name].cpu_mean_pct
-        for name, metric in {"broker": metrics.BROKER_CPU, "reader": metrics.READER_CPU}.items()
+        for name, metric in apart.items()
         if name in results.processes
     }
     if support := [of.cpu_mean_pct for name, of in results.processes.items() if name in SUPPORT]:
@@ -131,6 +136,7 @@ def _views(results: Results) -> dict[str, float | None]:
     return {
         metrics.VIEW_LAG_P50.key: oldest.lag_p50_ms,
         metrics.VIEW_LAG_P99.key: oldest.lag_p99_ms,
+        metrics.VIEW_LAG_ERROR.key: oldest.error_ms,
     }
 
 

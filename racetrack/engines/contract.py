@@ -181,6 +181,10 @@ class Engine(ABC):
         soon as all other services are ready."""
         return ()
 
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
+        """Return `needs` of a stack with these settings."""
+        return self.needs
+
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services that a stack with these settings starts: all except
         those that the user provides."""
@@ -251,6 +255,12 @@ class Engine(ABC):
         """Yield every update of the tracer rows in these views, as a user's client would receive
         it, until `stop` is set. Yield nothing if the engine's views can't be followed."""
         return iter(())
+
+    def clients(self) -> Mapping[str, list[int]]:
+        """Return the live processes of the clients by which `updates` and `seen` receive the
+        engine's results, by name, if they have processes of their own. Their cost is neither the
+        engine's nor the harness's."""
+        return {}
 
     def access(self, stack: Stack) -> Access:
         """Return what a client needs to reach this engine in a running stack."""

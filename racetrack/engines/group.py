@@ -53,6 +53,10 @@ class EngineGroup(Engine):
                 " other's results. Run them one by one."
             )
 
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return the services that the members need."""
+        return _union(each.needs_in(settings) for each in self._members)
+
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the services of all members."""
         return _union(each.services_in(settings) for each in self._members)

@@ -65,13 +65,13 @@ def uv() -> Recipe:
 
 def harness() -> Recipe:
     """Return the recipe of the harness's CPython environment."""
-    return locked("harness", "the program that runs experiments (PyPI)", 190, HARNESS_LOCK)
+    return locked("harness", "the program that runs experiments (PyPI)", 205, HARNESS_LOCK)
 
 
 def tests() -> Recipe:
     """Return the recipe of a CPython environment with the harness's packages and the test tools."""
     # `whole` keeps folders that mypy reads, and test helpers of packages.
-    return locked("tests", "the harness and its test tools (PyPI)", 225, TESTS_LOCK, whole=True)
+    return locked("tests", "the harness and its test tools (PyPI)", 240, TESTS_LOCK, whole=True)
 
 
 def serve() -> Recipe:

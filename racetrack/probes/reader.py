@@ -25,11 +25,12 @@ from racetrack.clock import now_ms
 from racetrack.config import load, revealed
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.engines.shared.tracer import tracer_values
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import Query, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 # error, if any.
 COLUMNS = ("due_ms", "sent_ms", "answered_ms", "query", "rows", "tracer_values", "error")
 SEPARATOR = ";"
-NO_ROW = -1  # value of a partition without a row
 
 
 @dataclass(frozen=True)
@@ -122,22 +122,6 @@ class Client:
         """Close the connection, if there is one."""
         self._reader = None
         self._closing.close()
-
-
-def tracer_values(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
-    """Return the tracer value (see `engines.contract.Seen`) of each partition in the answer to a
-    query. `keys` are the keys reserved for tracer rows, one for each partition. The value is NO_ROW
-    if the answer has no row with the key."""
-    import pyarrow as pa
-
-    values = table.column(by.column)
-    if pa.types.is_timestamp(values.type):
-        values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    found = dict.fromkeys(keys, NO_ROW)
-    for key, value in zip(table.column(by.key).to_pylist(), values.to_pylist(), strict=True):
-        if value is not None:
-            found[key] = max(found[key], int(value))
-    return [found[key] for key in keys]
 
 
 def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:

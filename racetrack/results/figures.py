@@ -332,6 +332,12 @@ class ViewLag(LagOverTime):
     name: str = Field(description="View and column.")
     source: str = Field(description="Source of tracer events: the main topic, or a table by CDC.")
     tracer_events_per_s: float = Field(description="Tracer events of this view that became due.")
+    error_ms: float | None = Field(
+        None,
+        description="The lag may be too low by up to this: the mean time between two tracer events"
+        " of the view. If one partition is behind the others, by up to as many times more as there"
+        " are partitions. null: fewer than two in the window.",
+    )
     updates: int = Field(description="Observed changes of the view's tracer rows.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
     reason: str = Field(description="The reason, with numbers.")

@@ -36,6 +36,9 @@ CHECKS: Sequence[tuple[str, str, Check]] = (
     ("unsteady", "throughput", check.work),
 )
 WITHOUT_COST, COSTLY, LIMITED, DISTURBED = "instant", "costly", "limited", "disturbed"
+# Labels of runs through an observation path without a delay; the run with one has the label
+# followed by DELAYED.
+PATHS, DELAYED = ("topic", "postgres", "deephaven"), ", delayed"
 
 
 def findings(folder: Path, record: ExperimentRecord) -> list[Finding]:
@@ -51,6 +54,11 @@ def _findings(
     for label, what, of in CHECKS:
         for path in made.get(label, ()):
             yield what, _failed(path) or of(path, _defect(path))
+    for label in PATHS:
+        if label in made and label + DELAYED in made:
+            (without,), (late,) = made[label], made[label + DELAYED]
+            failed = _failed(late) or _failed(without)
+            yield "observation path", failed or check.path(late, without, _defect(late))
     if COSTLY in made and WITHOUT_COST in made:
         (costly,), (without,) = made[COSTLY], made[WITHOUT_COST]
         failed = _failed(costly) or _failed(without)

@@ -32,14 +32,14 @@ SHARED_HEAPS = ("kafka_heap", "schema_registry_heap", "connect_heap")
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
 
-def needed_services(engine: Engine) -> list[str]:
+def needed_services(engine: Engine, settings: Settings) -> list[str]:
     """Return the services that an experiment with this engine needs."""
-    return [*ALWAYS, *engine.needs, *engine.services]
+    return [*ALWAYS, *engine.needs_in(settings), *engine.services]
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
     """Return those services that an experiment with this engine needs and the stack starts."""
-    return provided.here(needed_services(engine), settings)
+    return provided.here(needed_services(engine, settings), settings)
 
 
 def require_usable(engine: Engine, stack: Stack) -> None:
@@ -78,7 +78,7 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         own = [name for member in engine.members for name in heaps_of_engine(member.name)]
         for line in resources.memory_warnings(stack.settings, (*SHARED_HEAPS, *own)):
             say(line)
-    stack.prepare(needed_services(engine), say)
+    stack.prepare(needed_services(engine, stack.settings), say)
     for member in engine.members:
         require_known_clock(member, stack)
 
@@ -216,7 +216,9 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     """Return warnings about services that the run did not start."""
     settings = stack.settings
     used = [
-        each for each in provided.configured(settings) if each.service in needed_services(engine)
+        each
+        for each in provided.configured(settings)
+        if each.service in needed_services(engine, settings)
     ]
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
 

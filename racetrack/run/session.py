@@ -598,8 +598,10 @@ class Session:
             self._screen.remark(line)
 
     def _processes(self) -> dict[str, list[int]]:
-        """Return the processes of all services and of the view reader."""
+        """Return the processes of all services, of the engines' clients, and of the view reader."""
         services = engine_run.processes(self._engine, self._stack)
+        for run in self._runs:
+            services |= run.engine.clients()
         if self._readers():
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from racetrack import plugins
 from racetrack.config import Settings
@@ -96,10 +97,12 @@ class SourceTopic:
 class TracedView:
     """A view whose lag is measured with tracer events (docs/views.md).
 
-    Each partition has its own tracer row in the view. In this row, the column `key` has the value
-    of the setting `after`, plus 1, plus the partition's number. The value of the row's `column` is
-    the number of the partition's tracer events in the view or, with `is_time`, the due time of the
-    newest of them; if there are several such rows, the largest value counts.
+    Each partition has its own tracer rows in the view. In these rows, the column `key` has the
+    value of the setting `after`, plus 1, plus the partition's number; or, if `after` is a pattern
+    with braces, the text in which 1 plus the partition's number replaces them. The value of the
+    row's `column` is the number of the partition's tracer events in the view or, with `is_time`,
+    the due time of the newest of them. If there are several such rows, the largest value counts;
+    with `summed_over`, the column that tells them apart, their sum.
 
     Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
     only tracer events with even n, 1 for odd n, and None for all."""
@@ -112,16 +115,21 @@ class TracedView:
     source: str
     parity: int | None = None
     is_time: bool = False
+    summed_over: str = ""
 
     @property
     def name(self) -> str:
         """Name in files and reports."""
         return f"{self.view}.{self.column}"
 
-    def keys(self, settings: Settings) -> list[int]:
-        """Return the key of each partition's tracer row, in the order of the partitions."""
+    def keys(self, settings: Settings) -> list[Any]:
+        """Return the key of each partition's tracer rows, an integer or a text, in the order of the
+        partitions."""
+        numbers = range(1, settings.pageviews_partitions + 1)
+        if "{" in self.after:
+            return [self.after.format(number) for number in numbers]
         last = int(getattr(settings, self.after))
-        return [last + 1 + partition for partition in range(settings.pageviews_partitions)]
+        return [last + number for number in numbers]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,15 @@ from numpy.random import Generator, default_rng
 
 from racetrack.analysis.claims import Claim, Pair, claims, estimates, ratios
 from racetrack.analysis.table import Interval, Load, Place, Row
-from racetrack.metrics import BASE_CPU, CAPACITY, CPU_PER_MILLION, MEMORY, VIEW_LAG_P99, Metric
+from racetrack.metrics import (
+    BASE_CPU,
+    CAPACITY,
+    CPU_PER_MILLION,
+    MEMORY,
+    VIEW_LAG_ERROR,
+    VIEW_LAG_P99,
+    Metric,
+)
 
 SCATTER = 0.025
 RATES = (12_000, 30_000, 60_000)
@@ -195,6 +203,19 @@ def test_a_difference_that_the_harness_does_not_resolve_is_a_tie() -> None:
     assert pair.p is not None and pair.p < 1e-6
     assert "resolves" in pair.why_not
     assert claim([*alike("a", 10), *alike("b", 60)], VIEW_LAG_P99).leaders == ("a",)
+
+
+@pytest.mark.parametrize(("error_ms", "leaders"), [(30, ("a",)), (60, ("a", "b"))])
+def test_a_difference_within_the_error_of_the_values_is_a_tie(
+    error_ms: float, leaders: tuple[str, ...]
+) -> None:
+    rows = [
+        replace(each, values={**each.values, VIEW_LAG_ERROR.key: error_ms / factor})
+        for variant, ms, factor in (("a", 10, 1), ("b", 60, 2))
+        for each in of_values(variant, VIEW_LAG_P99.key, ms, ms * 1.001, ms * 0.999)
+    ]
+    (found,) = claims(rows, [VIEW_LAG_P99])
+    assert found.leaders == leaders
 
 
 def test_a_lower_bound_is_not_called_less() -> None:

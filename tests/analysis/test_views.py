@@ -50,6 +50,18 @@ def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     assert p50 == pytest.approx(expected_ms, abs=2)
 
 
+@pytest.mark.parametrize(("view", "intervals"), [(PRODUCTS, 2), (PROFILES, 2), (ORDERS, 1)])
+def test_the_error_of_a_view_s_age_is_the_time_between_its_tracer_events(
+    tmp_path: Path, view: TracedViewRecord, intervals: int
+) -> None:
+    write(tmp_path, [view], 500)
+    recorded = curves(tmp_path, view)
+    start_ms = START_MS + 5_000
+    found = views.spacing_ms(recorded, start_ms, START_MS + 50_000)
+    assert found == pytest.approx(intervals * EVERY_MS)
+    assert views.spacing_ms(recorded, start_ms, start_ms + EVERY_MS / 2) is None
+
+
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 def test_a_view_that_gets_ever_older_fell_behind(tmp_path: Path, view: TracedViewRecord) -> None:
     write(tmp_path, [view], 500, growing=0.1)

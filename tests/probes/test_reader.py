@@ -15,10 +15,11 @@ import pytest
 
 from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.engines.shared.tracer import NO_ROW, tracer_values
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.probes.reader import NO_ROW, Client, Job, answerable, due_times, tracer_values
+from racetrack.probes.reader import Client, Job, answerable, due_times
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import Query, TracedView, find_workload
 

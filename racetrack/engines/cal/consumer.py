@@ -2,17 +2,17 @@
 
     python -m racetrack.engines.cal.consumer
 
-Its output has the format of `racetrack/engines/shared/progress_log.py`:
+At most once per CAL_CYCLE_MS, it writes its counts, and the state of its view if there are tracer
+events, to the observation path CAL_PATH (`sinks.py`). Its output tells of the defects only:
 
-- its counts, at most once per CAL_CYCLE_MS;
-- the state of its view (`RACETRACK seen`), if there are tracer events (TRACER_EVENTS_PER_SECOND);
 - `RACETRACK stalled timestamp=<ms>, partition=<k>`: partition k stalls from this time on (-1: no
   partition stalls);
 - every second, `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>`: how many pageviews the
   process could have counted since its start if there had always been a backlog.
 
 The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
-field with the due time), READY_FILE (a file that is created once all partitions are assigned),
+field with the due time), CAL_VIEWS (`sinks.Views`), CAL_CONNINFO (on the path through PostgreSQL),
+READY_FILE (a file that is created once all partitions are assigned),
 ENGINE_REPLICAS, and the settings in the `.env` in this folder. One process simulates all replicas.
 """
 
@@ -22,7 +22,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from racetrack import clock
 from racetrack.engines.cal.capacity import Capacity
+from racetrack.engines.cal.sinks import Count, PostgresSink, Sink, TopicSink, Total
+from racetrack.engines.cal.views import Views
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.results.defects import NO_PARTITION, InjectedDefect
 
@@ -135,28 +137,19 @@ class Burner:
 
 
 class Telling:
-    """Reports the counts that have changed since the last report, one line for each partition. The
-    lines of a report have different timestamps, up to `spread_ms` milliseconds apart."""
+    """Finds the counts that have changed since the last report."""
 
-    def __init__(self, partitions: int, spread_ms: int = 0) -> None:
+    def __init__(self, partitions: int) -> None:
         self._reported = [0] * partitions
-        self._spread_ms = spread_ms
 
-    def lines(self, counting: Counting, now_ms: int) -> list[str]:
-        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
-        changed."""
-        changed = [p for p, total in enumerate(counting.total) if total != self._reported[p]]
-        if not changed:
-            return []
-        self._reported = list(counting.total)
-        newest_ms = max(counting.newest_ms)
-        summary = (
-            f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
-            f" max_received_at={newest_ms}, dt_ms={now_ms - newest_ms}"
-        )
-        apart_ms = self._spread_ms / max(1, len(changed) - 1)
-        stamped = ((now_ms + round(row * apart_ms), p) for row, p in enumerate(changed))
-        return [summary, *(_progress(counting, p, at_ms) for at_ms, p in stamped)]
+    def changed(self, counting: Counting) -> list[Count]:
+        """Return the changed rows of the progress view."""
+        before, self._reported = self._reported, list(counting.total)
+        return [
+            Count(partition, total, counting.newest_ms[partition])
+            for partition, total in enumerate(counting.total)
+            if total != before[partition]
+        ]
 
 
 class Trailing:
@@ -168,28 +161,33 @@ class Trailing:
         self._shown_ms = [-1] * partitions
         self._behind_ms = behind_ms
 
-    def lines(self, counting: Counting, now_ms: int) -> list[str]:
-        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
-        changed."""
+    def changed(self, counting: Counting, now_ms: int) -> dict[int, int]:
+        """Return the changed rows: partition → due time of the newest pageview."""
         self._counted.append((now_ms, list(counting.newest_ms)))
         before, shown = self._shown_ms, self._shown_ms
         while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
             shown = self._counted.popleft()[1]
         self._shown_ms = shown
-        return [
-            f"RACETRACK seen timestamp={now_ms}, view=trailing, partition={partition},"
-            f" value={newest_ms}"
+        return {
+            partition: newest_ms
             for partition, newest_ms in enumerate(shown)
             if newest_ms != before[partition]
-        ]
+        }
 
 
-def _progress(counting: Counting, partition: int, now_ms: int) -> str:
-    total, newest_ms = counting.total[partition], counting.newest_ms[partition]
-    return (
-        f"RACETRACK progress timestamp={now_ms}, partition={partition},"
-        f" total={total}, max_received_at={newest_ms}"
-    )
+def write_counts(sink: Sink, counting: Counting, counts: Sequence[Count], spread_ms: int) -> None:
+    """Write changed counts. If they are spread, the rows are written one by one, the last one
+    `spread_ms` milliseconds after the first."""
+    if not counts:
+        return
+    total = Total(sum(counting.total), max(counting.newest_ms))
+    if not spread_ms or len(counts) == 1:
+        sink.write_counts(total, counts)
+        return
+    began_s, apart_s = time.monotonic(), spread_ms / 1000 / (len(counts) - 1)
+    for number, count in enumerate(counts):
+        time.sleep(max(0.0, began_s + number * apart_s - time.monotonic()))
+        sink.write_counts(total if number == 0 else None, [count])
 
 
 def due_ms(value: bytes, field: str) -> int:
@@ -272,12 +270,12 @@ class Notes:
 
 
 def run(
-    consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, *, has_tracer: bool
+    consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, sink: Sink
 ) -> None:
     """Count and report until a signal ends the process."""
     counting, notes = Counting(partitions, defect), Notes(defect)
-    trailing = Trailing(partitions, defect.view_behind_ms) if has_tracer else None
-    telling, burner = Telling(partitions, defect.spread_ms), Burner(defect.cpu_us_per_pageview)
+    telling, trailing = Telling(partitions), Trailing(partitions, defect.view_behind_ms)
+    burner = Burner(defect.cpu_us_per_pageview)
     start_s = report_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
@@ -289,10 +287,9 @@ def run(
         burner.burn(counting)
         lines = notes.lines(counting, now_ms, now_s - start_s)
         if now_s >= report_at_s:
-            lines = telling.lines(counting, now_ms) + lines
-            lines += trailing.lines(counting, now_ms) if trailing else []
-            # Wait, so that no printed timestamp is in the future.
-            time.sleep(defect.spread_ms / 1000)
+            write_counts(sink, counting, telling.changed(counting), defect.spread_ms)
+            if traced := trailing.changed(counting, now_ms):
+                sink.write_traced(traced)
             # Reports have a fixed timetable, so that one late report does not delay all later ones.
             report_at_s = max(report_at_s + defect.cycle_ms / 1000, now_s)
         if lines:
@@ -304,20 +301,17 @@ def main() -> None:
     defect = defect_of(os.environ)
     defect = replace(defect, seed=defect.seed or 1 + secrets.randbelow(SEEDS))
     topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]
-    consumer, partitions = assigned(KafkaEndpoint.from_environment(os.environ), topic)
+    kafka = KafkaEndpoint.from_environment(os.environ)
+    consumer, partitions = assigned(kafka, topic)
     if defect.stalled_partition >= partitions:
         raise SystemExit(
             f"cal: CAL_STALLED_PARTITION={defect.stalled_partition} can't be used:"
             f" {topic} has the partitions 0 to {partitions - 1}."
         )
+    views, conninfo = Views.of_text(os.environ["CAL_VIEWS"]), os.environ.get("CAL_CONNINFO")
+    sink = PostgresSink(conninfo, views) if conninfo else TopicSink(kafka, views)
     Path(os.environ["READY_FILE"]).touch()
-    run(
-        consumer,
-        partitions,
-        defect,
-        field,
-        has_tracer=float(os.environ["TRACER_EVENTS_PER_SECOND"]) > 0,
-    )
+    run(consumer, partitions, defect, field, sink)
 
 
 if __name__ == "__main__":

@@ -1,62 +1,54 @@
 """The calibration engine: counts pageviews with injected defects, to check whether the harness
 measures them.
 
-It has one view, which may lag behind its counts, and it reads no purchases."""
+It writes its views where other engines write theirs (CAL_PATH), and there they are followed by the
+code that follows those engines. Besides the progress views it has one view, which may lag behind
+its counts. It reads no purchases."""
 
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from racetrack.config import Settings
+from racetrack.engines.cal import paths
 from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.engines.contract import (
     Access,
     CalibrationEngine,
+    Engine,
     NoSuchView,
     Progress,
     Reader,
     Seen,
     Summary,
 )
-from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.results.defects import InjectedDefect
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     import pyarrow
 
-# The reader looks for new lines of the log this often. On average, half of this time is added to
-# the age of its answers.
-ANSWERS_LOOK_EVERY_S = 0.01
 
+@dataclass(frozen=True)
+class DelayedReader:
+    """Reader of the engine's views on an observation path, whose answers take longer; see
+    `racetrack.engines.contract.Reader`."""
 
-class LogReader:
-    """Reader of this engine's only view; see `racetrack.engines.contract.Reader`. The view's state
-    is taken from the engine's log."""
-
-    def __init__(self, queries: Sequence[Query], answer_s: float) -> None:
-        self._by = {query.view: query.by for query in queries if query.by and query.by.is_time}
-        self._answer_s = answer_s
-        self._newest: dict[int, int] = {}
-
-    def take_all(self, said: Iterator[Seen]) -> None:
-        """Record the updates of the view that `said` yields, until it ends."""
-        for seen in said:
-            self._newest[seen.partition] = seen.value
+    reader: Reader
+    views: Sequence[str]
+    answer_s: float
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return one row for each partition, after the delay `answer_s`."""
-        import pyarrow as pa
-
-        if not (by := self._by.get(view)):
+        """Return the rows as of the time of the query, after the delay `answer_s`."""
+        if view not in self.views:
             raise NoSuchView(f"The calibration engine has no view {view!r}.")
-        newest = [self._newest.get(partition, 0) for partition in range(len(among))]
-        time.sleep(self._answer_s)
-        return pa.table({key: list(among), by.column: newest})
+        found = self.reader.rows(view, key, among)
+        time.sleep(self.answer_s)
+        return found
 
 
 class Cal(CalibrationEngine):
@@ -75,51 +67,58 @@ class Cal(CalibrationEngine):
         followed by the field's name."""
         return {f"CAL_{name.upper()}": str(value) for name, value in asdict(defect).items()}
 
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return the services on the observation path, which are not the engine's cost."""
+        return paths.NEEDS[_path(settings)]
+
+    def check(self, stack: Stack) -> None:
+        """Check that the stack starts the services on the observation path."""
+        paths.require_own(stack.settings, _path(stack.settings))
+
     def load_demo(self, stack: Stack) -> None:
-        """Do nothing: the engine's service begins to count when it starts."""
+        """Create what the path needs. The engine's service begins to count when it starts."""
+        paths.begin(stack, _path(stack.settings))
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the updates that the consumer writes to its output."""
-        return updates_of(stack.log_of("cal"), stop)
+        """Yield the updates that arrive on the observation path."""
+        return _observer(stack.settings).updates(stack, stop)
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Yield the updates of the engine's only view, which contains the due time of the newest
-        pageview. Each update is yielded once for every traced view of the main topic that contains
-        due times, as if each were this view."""
-        topic = find_workload(stack.settings.workload).topic.name
-        names = [view.name for view in traced if view.is_time and view.source == topic]
-        for seen in seen_in(stack.log_of("cal"), stop):
-            for name in names:
-                yield replace(seen, view=name)
+        """Yield the due times in the engine's view that arrive on the observation path. The view
+        contains all pageviews, so its value is the due time of the newest one."""
+        own = {(rows.view, rows.column) for rows in paths.views_of(stack.settings).traced}
+        written = [view for view in traced if (view.view, view.column) in own]
+        return _observer(stack.settings).seen(stack, written, stop)
+
+    def clients(self) -> Mapping[str, list[int]]:
+        """Return the processes of the observation path's clients that run."""
+        running = [paths.observer_of(path).clients() for path in paths.NEEDS]
+        return {name: pids for each in running for name, pids in each.items() if pids}
 
     @contextmanager
     def reader(self, access: Access) -> Iterator[Reader]:
-        """Open a reader that answers after the injected delay, with the view's state at the time of
-        the query."""
-        if not access.queries:  # the log is only followed for clients that repeat queries
-            yield LogReader((), 0)
-            return
-        stop = threading.Event()
+        """Open the reader of the observation path, with answers after the injected delay."""
         answer_s = CalibrationSettings.of(access.settings).cal_answer_ms / 1000
-        with ThreadPoolExecutor(1) as following:
-            reader = LogReader(access.queries, answer_s)
-            updates = seen_in(access.log_of("cal"), stop, ANSWERS_LOOK_EVERY_S)
-            taken = following.submit(reader.take_all, updates)
-            try:
-                yield reader
-            finally:
-                stop.set()
-                taken.result()
+        with _observer(access.settings).reader(access) as reader:
+            yield DelayedReader(reader, paths.views_of(access.settings).names, answer_s)
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return where the engine's counts are, and how to inject defects."""
         where = stack.endpoints.kafka
         return [
-            f"The engine only counts the pageviews in {where}, and writes the counts into its log.",
-            "The settings CAL_* in racetrack/engines/cal/.env inject defects.",
+            f"The engine only counts the pageviews in {where}.",
+            "racetrack/engines/cal/.env: where it writes its counts, and the defects.",
         ]
+
+
+def _path(settings: Settings) -> str:
+    return CalibrationSettings.of(settings).cal_path
+
+
+def _observer(settings: Settings) -> Engine:
+    return paths.observer_of(_path(settings))
 
 
 ENGINE = Cal()

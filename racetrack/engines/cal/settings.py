@@ -1,7 +1,7 @@
 """Settings of the calibration engine, which are its defects. The `.env` in this folder describes
 them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -30,6 +30,7 @@ class CalibrationSettings(Settings):
     cal_cpu_us_per_pageview: Annotated[float, Field(ge=0, le=1000)]
     cal_scaling_exponent: Annotated[float, Field(ge=-1, le=2)]
     cal_seed: Annotated[int, Field(ge=0)]
+    cal_path: Literal["topic", "postgres", "deephaven"]
 
     @field_validator("cal_pause_every_s")
     @classmethod

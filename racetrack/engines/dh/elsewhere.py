@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pydeephaven import Session
 
 IN_SERVER = Path(__file__).with_name("in_server.py")
-# Tables of a run that the harness reads to follow the run's progress: see `in_server.py`.
-OBSERVED, SEEN = "racetrack_observed", "racetrack_seen"
 CHECK = f"{RUN_NAME}_check"
 TRIED = f"{CHECK}_table"
 # The uploaded table contains the code and its input, which may contain secrets: the server logs the

@@ -1,14 +1,9 @@
-"""Deephaven: runs the demo's scripts over gRPC, and reads progress from the server's output.
-
-If the user provides a Deephaven (it runs "elsewhere"), its output can't be read, so its tables are
-read instead.
-"""
+"""Deephaven: runs the demo's script over gRPC, and follows its tables by clients."""
 
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from racetrack.config import Settings
@@ -22,16 +17,18 @@ from racetrack.engines.contract import (
     Seen,
     Summary,
 )
-from racetrack.engines.dh import observation
 from racetrack.engines.dh.connection import opened, reading
+from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import addresses, given_to_scripts
+from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
 from racetrack.engines.dh.settings import DeephavenSettings
-from racetrack.engines.shared.progress_log import seen_in, updates_of
+from racetrack.engines.dh.subscriber import POLL_EVERY_S, Update
+from racetrack.engines.shared.tracer import only_more
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,8 +44,12 @@ exec(compile(open(path).read(), path, "exec"))
 
 
 POLLED = (
-    f"Deephaven's tables were read every {observation.LOOK_EVERY_S:g} s to see its progress, so"
-    " that lag contains up to this time."
+    "The ticking client of Deephaven can't be used here: there are packages of it for Linux on"
+    f" x86-64 only. So tables were read every {POLL_EVERY_S:g} s, and lag contains up to this time."
+)
+INTERVAL = (
+    "A Deephaven sends changes to clients at most once in barrage.minUpdateInterval, and lag"
+    " contains up to this time: 1 s, unless it was started with -Dbarrage.minUpdateInterval=20."
 )
 
 
@@ -66,6 +67,10 @@ class Deephaven(Engine):
     version_part = "deephaven"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
+
+    def __init__(self) -> None:
+        """Create the engine."""
+        self._subscribers = Subscribers()
 
     def check(self, stack: Stack) -> None:
         """Check the prefix of topics, which is also the namespace of Deephaven's Avro records."""
@@ -98,63 +103,73 @@ class Deephaven(Engine):
         return ("debezium",) if waits else ()
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script, then scripts that write progress to the server's output. If
-        Deephaven runs elsewhere, the tables have the run's name as a prefix."""
+        """Run the workload's script. If Deephaven runs elsewhere, the tables have the run's name as
+        a prefix."""
         if self.runs_elsewhere(stack.settings):
             self._load_elsewhere(stack)
         else:
-            self.run_scripts(stack.settings)
+            self.run_script(stack.settings)
 
     def _load_elsewhere(self, stack: Stack) -> None:
         from pydeephaven import DHError
 
         settings = stack.settings
         script = self.script(settings)
-        traced = describe_traced_views(settings) if settings.tracer_events_per_second else []
-        given = {**given_to_scripts(stack.internal_endpoints, script), "traced": traced}
+        given = given_to_scripts(stack.internal_endpoints, script)
         try:
             with opened(settings) as session:
                 ELSEWHERE.load(session, given)
         except DHError as error:
             raise DemoError(f"Deephaven refused scripts/{script.name}:\n{error}") from error
 
-    def run_scripts(self, settings: Settings) -> None:
-        """Run the scripts of `load_demo` in the server of these settings.
+    def run_script(self, settings: Settings) -> None:
+        """Run the workload's script in the server of these settings.
 
         Raises:
-            DemoError: the server refused a script.
+            DemoError: the server refused the script.
         """
         from pydeephaven import DHError
 
-        scripts = {self.script(settings).name: "", "sample_dt.py": ""}
-        if settings.tracer_events_per_second:
-            scripts["sample_views.py"] = f"traced_views = {describe_traced_views(settings)!r}\n"
+        name = self.script(settings).name
         with opened(settings) as session:
-            for script, before in scripts.items():
-                try:
-                    session.run_script(before + _RUN_FILE.format(name=script))
-                except DHError as error:
-                    raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
+            try:
+                session.run_script(_RUN_FILE.format(name=name))
+            except DHError as error:
+                raise DemoError(f"Deephaven refused scripts/{name}:\n{error}") from error
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the updates that `sample_dt.py` writes to the server's output; elsewhere, the
-        updates that a client of the tables sees."""
-        if self.runs_elsewhere(stack.settings):
-            return observation.updates(stack.settings, self.namespace(stack.settings), stop)
-        return updates_of(stack.log_of("deephaven"), stop)
+        """Yield the updates of the progress views that a client of Deephaven receives."""
+        found = self._follow(stack, stop)
+        return (update for update in found if not isinstance(update, Seen))
 
     def seen(
         self,
         stack: Stack,
-        traced: Sequence[TracedView],  # noqa: ARG002  # `run_scripts` has passed them to the script
+        traced: Sequence[TracedView],
         stop: threading.Event,
     ) -> Iterator[Seen]:
-        """Yield the tracer values that `sample_views.py` writes to the server's output. That script
-        receives them as a listener of the views. Elsewhere, yield the values that a client of the
-        tables sees."""
-        if self.runs_elsewhere(stack.settings):
-            return observation.seen(stack.settings, self.namespace(stack.settings), stop)
-        return seen_in(stack.log_of("deephaven"), stop)
+        """Yield the tracer values that a client of Deephaven receives, with all rows of the
+        views."""
+        if not traced:
+            return iter(())
+        found = self._follow(stack, stop, [view.name for view in traced])
+        return only_more(update for update in found if isinstance(update, Seen))
+
+    def _follow(
+        self, stack: Stack, stop: threading.Event, traced: Sequence[str] = ()
+    ) -> Iterator[Update]:
+        settings, namespace = stack.settings, self.namespace(stack.settings)
+        try:
+            yield from self._subscribers.follow(settings, namespace, stop, traced)
+        except RacetrackError as error:
+            if self.runs_elsewhere(settings):
+                raise
+            log = stack.log_of("deephaven").read_text(errors="replace")
+            raise RacetrackError(with_cause(str(error), log)) from error
+
+    def clients(self) -> Mapping[str, list[int]]:
+        """Return the processes of the clients."""
+        return {CLIENT: self._subscribers.pids}
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a session of pydeephaven. Each table is opened once and then reused."""
@@ -184,8 +199,10 @@ class Deephaven(Engine):
         return {self.version_part: constants["deephaven.version"].string_value}
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Return how the progress of a Deephaven elsewhere was observed."""
-        return [POLLED] if self.runs_elsewhere(settings) else []
+        """Return why Deephaven's clients received changes late."""
+        if not can_subscribe():
+            return [POLLED]
+        return [INTERVAL] if self.runs_elsewhere(settings) else []
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the IDE's address, and what to paste there."""
@@ -244,36 +261,6 @@ def open_reader(settings: Settings, namespace: str = "") -> Iterator[TableReader
     """
     with reading(settings) as session:
         yield TableReader(session, namespace)
-
-
-def describe_traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
-    """Return the traced views in the format that `scripts/sample_views.py` reads."""
-    found: list[tuple[str | int | bool, ...]] = []
-    for view in find_workload(settings.workload).traced_views:
-        keys = view.keys(settings)
-        rows = view.view, view.key, keys[0], keys[-1]
-        found.append((view.name, *rows, view.column, view.is_time))
-    return found
-
-
-def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Convert a table's BigDecimal columns to Arrow decimals. Deephaven sends a BigDecimal as
-    bytes: four bytes with the scale (little-endian), then the unscaled value (big-endian)."""
-    import pyarrow as pa
-
-    for number, field in enumerate(table.schema):
-        if (field.metadata or {}).get(b"deephaven:type") == b"java.math.BigDecimal":
-            values = pa.array(
-                [None if raw is None else _decimal(raw) for raw in table.column(number).to_pylist()]
-            )
-            table = table.set_column(number, field.name, values)
-    return table
-
-
-def _decimal(raw: bytes) -> Decimal:
-    scale = int.from_bytes(raw[:4], "little", signed=True)
-    unscaled = int.from_bytes(raw[4:], "big", signed=True)
-    return Decimal(f"{unscaled}E{-scale}")  # parsing a text is exact, whatever the number of digits
 
 
 ENGINE = Deephaven()

@@ -25,7 +25,7 @@ def addresses(of: InternalEndpoints) -> dict[str, str]:
 
 
 def given_to_scripts(of: InternalEndpoints, script: Path) -> dict[str, Any]:
-    """Return the input of `in_server.load`, except the traced views. It contains secrets."""
+    """Return the input of `in_server.load`. It contains secrets."""
     environment = addresses(of)
     reached = [*of.kafka.servers.split(","), of.registry.removeprefix("http://")]
     environment[JAVA] = json.dumps({**PATIENCE, **of.kafka.java_properties})

@@ -10,12 +10,12 @@ from pathlib import Path
 from racetrack.clock import now_ms, wait_until
 from racetrack.config import Settings
 from racetrack.engines.contract import DemoError
-from racetrack.engines.flink import script, topics
+from racetrack.engines.flink import script
 from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobElsewhere, JobLog, last_checkpoint
 from racetrack.engines.flink.settings import FlinkSettings
-from racetrack.engines.shared.upsert import totals
+from racetrack.engines.shared.upsert import new_topics, totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
@@ -70,7 +70,7 @@ class Flink(UpsertEngine):
     def prepare_inputs(self, stack: Stack) -> None:
         """Create the topics to which the script writes, since Flink does not create topics."""
         sql = self.script(stack.settings).read_text()
-        topics.make(stack.endpoints.kafka, script.own_topics(sql))
+        new_topics.make(stack.endpoints.kafka, script.own_topics(sql))
 
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script; return when Flink has written the first rows of a view."""

@@ -24,7 +24,7 @@ from racetrack.engines.mz.elsewhere import ELSEWHERE
 from racetrack.engines.mz.settings import MaterializeSettings
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.sql_engine import SqlEngine
-from racetrack.engines.shared.tracer import only_more, value_in_sql
+from racetrack.engines.shared.tracer import only_more, tracer_rows_in_sql
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
@@ -227,15 +227,13 @@ def _summaries(
 
 
 def _tracer_rows(
-    server: Server, view: TracedView, keys: Sequence[int], stop: threading.Event
+    server: Server, view: TracedView, keys: Sequence[int | str], stop: threading.Event
 ) -> Iterator[Seen]:
-    value = value_in_sql(view, view.column)
-    query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
-    rows = f"{query} WHERE {view.key} BETWEEN {keys[0]} AND {keys[-1]}"
+    rows = tracer_rows_in_sql(view, keys)
     changes = Changes()
     for row in server.copy(f"COPY (SUBSCRIBE ({rows}) WITH (PROGRESS)) TO STDOUT", stop):
-        for key, seen in changes.take(row):
-            yield Seen(now_ms(), view.name, key - keys[0], seen)
+        for partition, seen in changes.take(row):
+            yield Seen(now_ms(), view.name, partition, seen)
 
 
 def merge(

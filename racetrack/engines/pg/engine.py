@@ -17,9 +17,9 @@ from racetrack.config import Settings
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.settings import PostgresSettings
-from racetrack.engines.shared.pgwire import Server, rows_of_keys
+from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.sql_engine import SqlEngine
-from racetrack.engines.shared.tracer import only_more, value_in_sql
+from racetrack.engines.shared.tracer import only_more, tracer_rows_in_sql
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.classes import Classes
 from racetrack.stack.applicability import why_without_effect
@@ -184,9 +184,11 @@ def _answers(
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
             for view in traced:
-                keys = view.keys(settings)
-                for key, value in _answer(connection, _rows_of(view, keys)):
-                    yield Seen(now_ms(), view.name, keys.index(key), value)
+                query = tracer_rows_in_sql(
+                    view, view.keys(settings), one_key_at_a_time=True
+                ).encode()
+                for partition, value in _answer(connection, query):
+                    yield Seen(now_ms(), view.name, partition, int(value))
             stop.wait(next_s - time.monotonic())
 
 
@@ -195,13 +197,6 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
         return connection.execute(query).fetchall()
     except psycopg.Error as error:
         raise RacetrackError(f"PostgreSQL does not answer {query.decode()!r}: {error}") from error
-
-
-def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
-    """Return the SQL query that reads (key, value) of the tracer rows in a view."""
-    value = value_in_sql(view, f"max({view.column})")
-    rows = rows_of_keys(f"{view.key}, {value}", view.view, view.key, keys, f"GROUP BY {view.key}")
-    return rows.encode()
 
 
 def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:

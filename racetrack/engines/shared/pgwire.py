@@ -219,18 +219,10 @@ class SqlReader:
         if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
         if self.one_key_at_a_time and among:
-            return self.table(rows_of_keys("*", view, key, among))
+            selects = (f"SELECT * FROM {view} WHERE {key} = {number}" for number in among)  # noqa: S608
+            return self.table(" UNION ALL ".join(selects))
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
         return self.table(f"SELECT * FROM {view}{where}")  # noqa: S608  # names of the catalogue
-
-
-def rows_of_keys(what: str, view: str, key: str, among: Sequence[int], rest: str = "") -> str:
-    """Return a query of a view's rows with these keys, as a union of one SELECT for each key."""
-    selects = (
-        f"SELECT {what} FROM {view} WHERE {key} = {number} {rest}"  # noqa: S608  # names of the catalogue
-        for number in among
-    )
-    return " UNION ALL ".join(selects)
 
 
 def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> "pyarrow.Table":

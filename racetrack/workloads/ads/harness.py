@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
+from racetrack.workloads.contract import (
+    INTEGER,
+    TEXT,
+    TIME,
+    Query,
+    SourceTopic,
+    TracedView,
+    View,
+    Workload,
+)
 from racetrack.workloads.message import USUAL_TEXT, USUAL_TIME, usual_json
 
 _TEXTS = dict.fromkeys(("user_id", "page_id", "ad_id", "ad_type", "event_type"), USUAL_TEXT)
@@ -43,6 +52,19 @@ VIEWS = (
     ),
 )
 
+# `racetrack/workloads/ads/load/tracers.py` defines the tracer events: views of the partition's
+# reserved ad. Each counts in the window of its due time.
+TRACED_VIEWS = (
+    TracedView(
+        "campaign_windows",
+        "seen_count",
+        "campaign_id",
+        "00000000-0000-4000-8000-{:012d}",
+        EVENTS.name,
+        summed_over="window_start_ms",
+    ),
+)
+
 WORKLOAD = Workload(
     name="ads",
     topic=EVENTS,
@@ -53,9 +75,9 @@ WORKLOAD = Workload(
     tables=("campaigns", "ads"),
     watched_table=None,
     watched_kinds=(),
-    rates=("updates_per_second",),
+    rates=("tracer_events_per_second", "updates_per_second"),
     views=VIEWS,
-    traced_views=(),
+    traced_views=TRACED_VIEWS,
     queries=(Query("campaign_windows"),),
     progress="ad_events_progress",
     summary="ad_events_summary",

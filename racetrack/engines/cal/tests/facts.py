@@ -4,4 +4,8 @@ from importlib.metadata import version
 
 from tests.service_facts import Facts
 
-FACTS = Facts(launched=("cal",), versions={"confluent-kafka": version("confluent-kafka")})
+FACTS = Facts(
+    launched=("cal",),
+    versions={name: version(name) for name in ("confluent-kafka", "psycopg")},
+    other_values={"CAL_PATH": "postgres"},
+)

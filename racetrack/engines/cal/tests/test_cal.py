@@ -1,9 +1,9 @@
 """Tests that the calibration engine, a fake engine, has exactly the defects that are programmed."""
 
 import json
-import threading
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Message
@@ -21,11 +21,11 @@ from racetrack.engines.cal.consumer import (
     by_partition,
     defect_of,
     due_ms,
+    write_counts,
 )
 from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.engines.cal.settings import CalibrationSettings
-from racetrack.engines.contract import Progress, Summary
-from racetrack.engines.shared.progress_log import updates_of
+from racetrack.engines.cal.sinks import Count, Total
 from racetrack.engines.shared.python_program import READY_FILE
 from racetrack.plan.model import find_plan, read_plan_file
 from racetrack.plan.resolve import resolve
@@ -118,36 +118,39 @@ def test_each_counted_pageview_costs_the_programmed_cpu_time() -> None:
     assert next(ticks) == 0.25 * 40 + 4, "nothing new was counted"
 
 
-def test_what_it_reports_is_what_the_harness_reads(tmp_path: Path) -> None:
-    counting, telling = Counting(3, InjectedDefect()), Telling(3)
+class Recorder:
+    """A sink that records what is written, and when."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[float, Total | None, Sequence[Count]]] = []
+
+    def write_counts(self, total: Total | None, counts: Sequence[Count]) -> None:
+        self.written.append((time.monotonic(), total, counts))
+
+    def write_traced(self, newest_ms: Mapping[int, int]) -> None:
+        raise NotImplementedError
+
+
+def test_what_has_changed_is_written_once() -> None:
+    counting, telling, sink = Counting(3, InjectedDefect()), Telling(3), Recorder()
     counting.add(0, [NOW_MS - 7, NOW_MS - 4])
     counting.add(2, [NOW_MS - 9])
     counting.count(NOW_MS, 1.0)
-    log = tmp_path / "cal.log"
-    log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
-    stop = threading.Event()
-    stop.set()
-    assert list(updates_of(log, stop)) == [
-        Summary(NOW_MS, 3, NOW_MS - 4, 4.0),
-        Progress(NOW_MS, 0, 2, NOW_MS - 4),
-        Progress(NOW_MS, 2, 1, NOW_MS - 9),
-    ]
-    assert telling.lines(counting, NOW_MS + 10) == []
+    write_counts(sink, counting, telling.changed(counting), 0)
+    write_counts(sink, counting, telling.changed(counting), 0)
+    counts = [Count(0, 2, NOW_MS - 4), Count(2, 1, NOW_MS - 9)]
+    assert [written[1:] for written in sink.written] == [(Total(3, NOW_MS - 4), counts)]
 
 
-def test_the_partitions_of_one_update_are_stamped_over_the_time_that_was_programmed(
-    tmp_path: Path,
-) -> None:
-    counting, telling = Counting(6, InjectedDefect()), Telling(6, spread_ms=15)
+def test_the_partitions_of_one_update_are_written_over_the_time_that_was_programmed() -> None:
+    counting, sink = Counting(6, InjectedDefect()), Recorder()
     for partition in range(6):
         counting.add(partition, [NOW_MS])
     counting.count(NOW_MS, 1.0)
-    log = tmp_path / "cal.log"
-    log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
-    stop = threading.Event()
-    stop.set()
-    _, *rows = updates_of(log, stop)
-    assert [row.timestamp_ms - NOW_MS for row in rows] == [0, 3, 6, 9, 12, 15]
+    began_s = time.monotonic()
+    write_counts(sink, counting, Telling(6).changed(counting), spread_ms=15)
+    assert [count.partition for _, _, counts in sink.written for count in counts] == [*range(6)]
+    assert all(at_s - began_s >= 0.003 * number for number, (at_s, _, _) in enumerate(sink.written))
 
 
 def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
@@ -266,10 +269,7 @@ def test_its_view_holds_what_was_counted_a_known_time_ago() -> None:
         now_ms = NOW_MS + 10 * step
         counting.add(step % 2, [now_ms])
         counting.count(now_ms, 1.0)
-        found += trailing.lines(counting, now_ms)
-    assert (
-        found[0]
-        == f"RACETRACK seen timestamp={NOW_MS + 100}, view=trailing, partition=0, value={NOW_MS}"
-    )
+        found += [(now_ms, *row) for row in trailing.changed(counting, now_ms).items()]
+    assert found[0] == (NOW_MS + 100, 0, NOW_MS)
     assert len(found) == 20
-    assert found[-1].endswith(f"partition=1, value={NOW_MS + 190}")
+    assert found[-1][1:] == (1, NOW_MS + 190)

@@ -15,6 +15,12 @@ from racetrack.stack.services import registry
 from racetrack.workloads.contract import find_workload
 
 LAUNCHER = Path(__file__).parents[1] / "server.py"
+FOR_CLIENTS = (
+    # The default, 1 s, would delay what clients receive by a random part of it.
+    "-Dbarrage.minUpdateInterval=20",
+    # The ticking client can't receive changes of a table of which it has received a part only.
+    "-DBarrageMessageProducer.subscriptionGrowthEnabled=false",
+)
 
 
 class Deephaven:
@@ -65,7 +71,7 @@ class Deephaven:
         # Imported only here, because container images do not contain this module.
         from racetrack.engines.dh import engine
 
-        engine.ENGINE.run_scripts(context.settings)
+        engine.ENGINE.run_script(context.settings)
         view = find_workload(context.settings.workload).views[0].name
         with engine.open_reader(context.settings) as reader:
             reader.rows(view, "", ())
@@ -89,6 +95,7 @@ def environment(context: Context) -> dict[str, str]:
         "DEEPHAVEN_DATA": str(context.work),
         "DEEPHAVEN_JVM_ARGS": shlex.join(
             [
+                *FOR_CLIENTS,
                 "-XX:-UsePerfData",
                 "-XX:+ErrorFileToStdout",
                 jvm.LOG_GC_PAUSES,

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from racetrack.config import load
-from racetrack.engines.dh.engine import ENGINE, with_decimals
+from racetrack.engines.dh.decimals import with_decimals
+from racetrack.engines.dh.engine import ENGINE
 from racetrack.errors import UsageError
 from racetrack.stack.native.stack import NativeStack
 

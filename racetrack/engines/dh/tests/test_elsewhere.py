@@ -14,9 +14,8 @@ from pydeephaven import DHError
 
 from racetrack import cli
 from racetrack.config import load
-from racetrack.engines.contract import NoSuchView, Progress, Summary
+from racetrack.engines.contract import NoSuchView, Progress
 from racetrack.engines.dh import engine as dh
-from racetrack.engines.dh import observation
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
 from racetrack.engines.dh.tests.brought import KEY, Brought, brought
@@ -38,11 +37,9 @@ import os
 from deephaven import time_table
 secret = ENVIRONMENT["SECRET"]
 ticks = time_table("PT0.1s").update(["partition = (int) (i % 3)", "max_received_at = 7L + ii"])
-progress = ticks.count_by("total", "partition").view(
+pageviews_progress = ticks.count_by("total", "partition").view(
     ["partition", "total", "max_received_at = total"]
 )
-summary = progress.view(["total", "max_received_at"]).sum_by()
-sampled = {"summary": summary, "progress": progress, "last_views": [ticks.last_by("partition")]}
 """
 
 
@@ -61,8 +58,7 @@ def elsewhere(server: Brought) -> Stack:
 def given(script: str = SCRIPT, **changes: object) -> dict[str, object]:
     environment = {"SECRET": "secret-of-kafka"}
     scripts = {"scripts/tried.py": script}
-    traced = [("ticks.total", "progress", "partition", 0, 1, "total", False)]
-    wanted = {"addresses": [], "environment": environment, "scripts": scripts, "traced": traced}
+    wanted = {"addresses": [], "environment": environment, "scripts": scripts}
     return {**wanted, **changes}
 
 
@@ -72,8 +68,8 @@ def load_there(server: Brought, given: dict[str, object]) -> None:
 
 
 def test_reports_say_how_it_is_followed_and_hints_show_no_key(elsewhere: Stack) -> None:
-    (polled,) = dh.ENGINE.caveats(elsewhere.settings)
-    assert "every 0.1 s" in polled
+    (interval,) = dh.ENGINE.caveats(elsewhere.settings)
+    assert "barrage.minUpdateInterval" in interval
     assert KEY not in " ".join(dh.ENGINE.usage_hints(NativeStack(elsewhere.settings)))
 
 
@@ -81,9 +77,9 @@ def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhe
     before = server.names()
     load_there(server, given())
     names = server.names() - before
-    assert {f"{RUN_NAME}_{table}" for table in ("ticks", "progress", "summary")} < names
+    assert {f"{RUN_NAME}_{table}" for table in ("ticks", "pageviews_progress")} == names
     assert all(name.startswith(f"{RUN_NAME}_") for name in names)
-    assert dh.ENGINE.read_view(elsewhere, "progress").num_rows <= 3
+    assert dh.ENGINE.read_view(elsewhere, "pageviews_progress").num_rows <= 3
     with pytest.raises(NoSuchView):
         dh.ENGINE.read_view(elsewhere, "nothing")
     (remark,) = dh.ENGINE.remarks(elsewhere)
@@ -96,26 +92,23 @@ def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhe
     assert "secret-of-kafka" not in server.log()
 
 
-def test_progress_is_what_a_client_sees(server: Brought, elsewhere: Stack) -> None:
+def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -> None:
     load_there(server, given())
     stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
     try:
-        for update in observation.updates(elsewhere.settings, RUN_NAME, stop):
+        for update in dh.ENGINE.updates(elsewhere, stop):
+            assert len(dh.ENGINE.clients()["client"]) == 1
             if isinstance(update, Progress):
                 assert update.total > totals[update.partition]
                 totals[update.partition] = update.total
             else:
-                assert isinstance(update, Summary)
-                assert update.dt_ms == update.timestamp_ms - update.max_received_at_ms
+                assert update.total == sum(totals.values())
                 if update.total > 30:
                     stop.set()
-        assert sum(totals.values()) > 30
-        stop.clear()
-        for row in observation.seen(elsewhere.settings, RUN_NAME, stop):
-            assert (row.view, row.partition in (0, 1)) == ("ticks.total", True)
-            stop.set()
     finally:
         ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert sum(totals.values()) > 30
+    assert dh.ENGINE.clients() == {"client": []}
 
 
 def test_what_a_killed_run_left_is_removed_by_its_name_only(
@@ -280,8 +273,9 @@ read = consumer.consume(
 written = time_table("PT0.1s").update("text = `` + ii").last_by()
 text = producer.simple_spec("text")
 stop_writing = producer.produce(written, servers, "tried", text, text, last_by_key_columns=True)
-progress = read.count_by("total").view(["partition = 0", "total", "max_received_at = total"])
-sampled = {"summary": progress, "progress": progress, "last_views": [read.last_by()]}
+pageviews_progress = read.count_by("total").view(
+    ["partition = 0", "total", "max_received_at = total"]
+)
 """
 
 
@@ -289,13 +283,21 @@ sampled = {"summary": progress, "progress": progress, "last_views": [read.last_b
 def test_consumers_and_producers_end_with_the_run(
     server: Brought, elsewhere: Stack, tmp_path: Path, is_gone: bool
 ) -> None:
+    def counted() -> list[int]:
+        rows = dh.ENGINE.read_view(elsewhere, "pageviews_progress")
+        totals: list[int] = rows.column("total").to_pylist()
+        return totals
+
     before = server.kafka_threads()
     with secured_kafka(tmp_path) as kafka:
         kafka.admin.create_topics([NewTopic("tried", 2, 1)])["tried"].result(10)
         environment = {"SERVERS": kafka.address(ADMIN), "CLIENT": PATIENCE}
-        load_there(server, given(KAFKA_SCRIPT, environment=environment, traced=[]))
+        load_there(server, given(KAFKA_SCRIPT, environment=environment))
         wait_until(
-            lambda: dh.ENGINE.read_view(elsewhere, "progress").column("total").to_pylist() > [10],
+            lambda: (
+                dh.ENGINE.read_view(elsewhere, "pageviews_progress").column("total").to_pylist()
+                > [10]
+            ),
             "message",
             every_s=0.2,
         )

@@ -1,14 +1,16 @@
 """Base class of engines whose program writes its counts into Redis."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from racetrack.config import Settings
-from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
+from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.shared.redis_sink import progress, views
+from racetrack.engines.shared.tracer import only_more
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import TracedView
 
 
 class WritesToRedis(Engine):
@@ -38,6 +40,12 @@ class WritesToRedis(Engine):
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the counts that the engine publishes in Redis whenever it writes."""
         return progress.follow(stack.endpoints.redis, stop)
+
+    def seen(
+        self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """Yield the tracer values that a client of Redis reads."""
+        return only_more(views.follow(stack.endpoints.redis, traced, stack.settings, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a client of Redis."""

@@ -1,13 +1,18 @@
 """Reads views from Redis as Arrow tables. Each table is a consistent state of its view."""
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from racetrack.engines.contract import Access, NoSuchView, Reader
+from racetrack.clock import now_ms
+from racetrack.config import Settings
+from racetrack.engines.contract import Access, NoSuchView, Reader, Seen
 from racetrack.engines.shared.redis_sink.connection import connected
 from racetrack.engines.shared.redis_sink.progress import stored_progress
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,7 +32,21 @@ for _, campaign in ipairs(redis.call('SMEMBERS', 'campaigns')) do
 end
 return rows
 """
+# Returns the sum over the windows of each of some campaigns.
+SUMS = """
+local sums = {}
+for number, campaign in ipairs(ARGV) do
+    local list, sum = redis.call('HGET', campaign, 'windows'), 0
+    for _, start in ipairs(list and redis.call('LRANGE', list, 0, -1) or {}) do
+        local window = redis.call('HGET', campaign, start)
+        sum = sum + (window and redis.call('HGET', window, 'seen_count') or 0)
+    end
+    sums[number] = sum
+end
+return sums
+"""
 KEYS_AT_ONCE = 1_000
+ASK_EVERY_S = 0.1
 
 
 @contextmanager
@@ -35,6 +54,22 @@ def reader(access: Access) -> Iterator[Reader]:
     """Open a client with its own connection."""
     with connected(access.endpoints.redis) as client:
         yield RedisReader(client)
+
+
+def follow(
+    endpoint: str, views: Sequence[TracedView], settings: Settings, stop: threading.Event
+) -> Iterator[Seen]:
+    """Yield the tracer values of these views every ASK_EVERY_S seconds, until `stop` is set. Each
+    is a sum over the windows of campaigns."""
+    with connected(endpoint) as client:
+        while not stop.is_set():
+            next_s = time.monotonic() + ASK_EVERY_S
+            for view in views:
+                sums = client.eval(SUMS, 0, *map(str, view.keys(settings)))
+                at_ms = now_ms()
+                for partition, value in enumerate(sums):
+                    yield Seen(at_ms, view.name, partition, int(value))
+            stop.wait(next_s - time.monotonic())
 
 
 @dataclass(frozen=True)

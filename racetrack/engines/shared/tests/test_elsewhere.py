@@ -21,7 +21,7 @@ from racetrack.run import checks, faults
 )
 def test_its_cost_is_unknown(name: str, setting: str, url: str, started: tuple[str, ...]) -> None:
     engine, own = find_engine(name), stack(**{setting: url})
-    assert set(engine.services) <= set(checks.needed_services(engine))
+    assert set(engine.services) <= set(checks.needed_services(engine, own.settings))
     services = checks.services_of(engine, own.settings)
     assert tuple(each for each in services if each in engine.services) == started
     assert engine.processes(own) == {}

@@ -11,12 +11,14 @@ import pytest
 
 from racetrack.config import load
 from racetrack.engines.contract import Access, NoSuchView, Progress, Summary
+from racetrack.engines.shared.redis_sink import views
 from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
 from racetrack.engines.shared.redis_sink.views import reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import Endpoints
+from racetrack.workloads.contract import find_workload
 from tests.redis_server import Server, running_redis
 
 WITHIN_S = 20.0
@@ -154,3 +156,20 @@ def test_a_view_that_is_not_there_is_none(server: Server) -> None:
 
 def rows(server: Server, view: str) -> set[tuple[object, ...]]:
     return {tuple(row.values()) for row in read(server.endpoint, view).to_pylist()}
+
+
+def test_the_windows_of_reserved_campaigns_are_summed_up(server: Server) -> None:
+    (traced,) = find_workload("ads").traced_views
+    first, second, *_ = traced.keys(load())
+    for campaign, start_ms, seen in (
+        (first, 0, 3),
+        (first, 10_000, 4),
+        (second, 0, 9),
+        ("x", 0, 8),
+    ):
+        window(server, campaign, start_ms, seen)
+    stop = threading.Event()
+    found = views.follow(server.endpoint, [traced], load(), stop)
+    values = [next(found) for _ in traced.keys(load())]
+    stop.set()
+    assert [(seen.partition, seen.value) for seen in values[:3]] == [(0, 7), (1, 9), (2, 0)]

@@ -33,3 +33,13 @@ def test_the_row_of_a_profile_shows_when_its_newest_tracer_event_was_due() -> No
     rows = ROWS["engine.profile_views_enriched"]
     name = "profile_views_enriched.received_at"
     assert list(rows.seen(row, AT_MS)) == [Seen(AT_MS, name, 0, 1_794_999_999_123)]
+
+
+def test_the_windows_of_a_partition_s_campaign_are_summed_up() -> None:
+    rows = tracer.by_topic(find_workload("ads").traced_views, SETTINGS, "engine.{}".format)
+    of_topic = rows["engine.campaign_windows"]
+    key = b'{"campaign_id":"00000000-0000-4000-8000-000000000002",'
+    assert key in of_topic.beginnings
+    texts = [key + b'"window_start_ms":%d,"seen_count":%d}' % row for row in ((0, 7), (10_000, 2))]
+    recorded = [seen for text in texts for seen in of_topic.seen(text, AT_MS)]
+    assert [(seen.partition, seen.value) for seen in recorded] == [(1, 7), (1, 9)]

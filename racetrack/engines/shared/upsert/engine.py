@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -88,10 +87,7 @@ class UpsertEngine(Engine):
             there = source.names()
         written = [view for view in traced if self.topic_of(view.view) in there]
         rows = tracer.by_topic(written, stack.settings, self.topic_of)
-        ahead_ms = _ahead_ms(stack)
-        for seen in only_more(self._follow_tracer(stack.endpoints.kafka, rows, stop)):
-            at_ms = self.readable_ms(stack.settings, seen.timestamp_ms - ahead_ms)
-            yield replace(seen, timestamp_ms=at_ms)
+        yield from only_more(self._follow_tracer(stack.endpoints.kafka, rows, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a reader of the engine's topics. No server of the engine answers queries, so clients

@@ -1,6 +1,7 @@
 """Reader of upsert topics with one partition each: returns the messages of a span of offsets, or
 the current rows."""
 
+import json
 import time
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
@@ -34,10 +35,10 @@ class Written:
     value: bytes | None
 
 
-def beginning(column: str, number: int) -> bytes:
+def beginning(column: str, value: int | str) -> bytes:
     """Return the beginning of the JSON text of rows whose first column has this name and value. The
     JSON contains no blanks."""
-    return b'{"%b":%d,' % (column.encode(), number)
+    return f"{{{json.dumps(column)}:{json.dumps(value)},".encode()
 
 
 def beginning_of(value: bytes) -> bytes:

@@ -19,10 +19,10 @@ from racetrack.engines.shared.upsert.topics import Span, Written
 # the engine counts in EVERY_S.
 EVERY_S = 0.2
 # If a topic has at most this many new rows, all of them are read.
-FEW = 100
-# `Known.newest` reads backwards in steps; each step reads this many times as many messages as the
-# one before.
-FURTHER_BACK = 4
+FEW = 300
+# `Known.newest` reads backwards in steps: first this many messages, then each step reads
+# FURTHER_BACK times as many as the one before.
+FIRST_STEP, FURTHER_BACK = 100, 4
 
 
 class Source(Protocol):
@@ -67,7 +67,7 @@ class Known:
         would not end early if a key has no new row."""
         found: dict[bytes, Written] = {}
         begin, end = span
-        grown, upper, size = 0, end, FEW
+        grown, upper, size = 0, end, FIRST_STEP
         while upper > begin and len(found) < self.keys and grown != end - begin:
             lower = max(begin, upper - size)
             for row in source.newest(name, (lower, upper), found):

@@ -3,14 +3,15 @@ parsed."""
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Seen
+from racetrack.engines.shared.tracer import Tally
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
@@ -18,11 +19,12 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, Message
 
-EVERY_S = 0.2
+LOOK_EVERY_S = 0.2  # how often to check `stop`; messages are received as they arrive
 MESSAGES_AT_ONCE = 10_000
-FETCH_MS = 200
+# The broker waits up to this long for more messages, so rows are received up to this much later.
+FETCH_MS = 20
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Rows:
     # Beginning of a tracer row's text, which contains its key → partition.
     keys: Mapping[bytes, int]
     views: Sequence[TracedView]  # traced views whose values are columns of these rows
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def beginnings(self) -> tuple[bytes, ...]:
@@ -43,7 +46,9 @@ class Rows:
         row = json.loads(value)
         partition = self.keys[topics.beginning_of(value)]
         for view in self.views:
-            yield Seen(at_ms, view.name, partition, int(row[view.column]))
+            seen = int(row[view.column])
+            total = self.tally.value(view, partition, seen, row.get(view.summed_over))
+            yield Seen(at_ms, view.name, partition, total)
 
 
 def by_topic(
@@ -70,21 +75,23 @@ def follow(
     kafka: KafkaEndpoint, rows_of: Mapping[str, Rows], stop: threading.Event
 ) -> Iterator[Seen]:
     """Yield the values of all tracer rows in these topics, from their beginning, until `stop` is
-    set.
+    set. `timestamp_ms` is when this client received the row.
 
     Raises:
         RacetrackError: the broker refused.
     """
-    with ExitStack() as closing:
-        consumers = [(_consumer(kafka, topic, closing), rows) for topic, rows in rows_of.items()]
+    rows = {kafka.topic(topic): of for topic, of in rows_of.items()}
+    if not rows:
+        return
+    with closing(_consumer(kafka, rows)) as consumer:
         while not stop.is_set():
-            next_s = time.monotonic() + EVERY_S
-            for consumer, rows in consumers:
-                yield from _received(consumer, rows, kafka)
-            stop.wait(next_s - time.monotonic())
+            if first := consumer.poll(LOOK_EVERY_S):
+                at_ms = now_ms()
+                messages = [first, *consumer.consume(MESSAGES_AT_ONCE, 0)]
+                yield from _tracer_values(messages, rows, at_ms, kafka)
 
 
-def _consumer(kafka: KafkaEndpoint, topic: str, closing: ExitStack) -> "Consumer":
+def _consumer(kafka: KafkaEndpoint, names: Collection[str]) -> "Consumer":
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
@@ -99,20 +106,20 @@ def _consumer(kafka: KafkaEndpoint, topic: str, closing: ExitStack) -> "Consumer
             }
         )
     )
-    closing.callback(consumer.close)
-    consumer.assign([TopicPartition(kafka.topic(topic), 0, OFFSET_BEGINNING)])
+    consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
     return consumer
 
 
-def _received(consumer: "Consumer", rows: Rows, kafka: KafkaEndpoint) -> Iterator[Seen]:
-    """Yield the tracer values in messages that have arrived since the last call. This has to be
-    fast: there are thousands of messages per second."""
-    beginnings = rows.beginnings
-    for message in consumer.consume(MESSAGES_AT_ONCE, 0):
-        if error := message.error():
-            if is_retriable(error):
-                continue
-            raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
+def _tracer_values(
+    messages: "Sequence[Message]", rows_of: Mapping[str, Rows], at_ms: int, kafka: KafkaEndpoint
+) -> Iterator[Seen]:
+    """Yield the tracer values in these messages. This has to be fast: there are thousands of
+    messages per second, and the value of an error is its text."""
+    beginnings = tuple(beginning for rows in rows_of.values() for beginning in rows.beginnings)
+    for message in messages:
         value = message.value()
-        if value is not None and value.startswith(beginnings):
-            yield from rows.seen(value, message.timestamp()[1])
+        if value is None or not value.startswith(beginnings):
+            if (error := message.error()) and not is_retriable(error):
+                raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
+        elif rows := rows_of.get(message.topic() or ""):
+            yield from rows.seen(value, at_ms)

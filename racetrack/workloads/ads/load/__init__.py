@@ -1,4 +1,5 @@
-"""The load generator's part of Yahoo's benchmark: events, initial rows, and moves of ads."""
+"""The load generator's part of Yahoo's benchmark: events, initial rows, tracer events, and moves of
+ads."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from racetrack.workloads.ads.load import redis, settings
 from racetrack.workloads.ads.load.database import AdsDatabase
 from racetrack.workloads.ads.load.events import AdEvents
 from racetrack.workloads.ads.load.moves import Moves
+from racetrack.workloads.ads.load.tracers import TracerEvents
 
 
 class AdsLoad(Workload):
@@ -21,6 +23,7 @@ class AdsLoad(Workload):
 
     name = "ads"
     topics = ()
+    derived_from = (TracerEvents.name,)
 
     def __init__(self, config: Config, ads: settings.AdsSettings) -> None:
         self._config, self._settings = config, ads
@@ -35,7 +38,10 @@ class AdsLoad(Workload):
             redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 
     def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
-        return [Moves(self._settings, schedule())]
+        return [
+            TracerEvents(schedule(), self._settings.tracer_events_milli_per_s),
+            Moves(self._settings, schedule()),
+        ]
 
     def events(self, library: Library) -> AdEvents:
         return AdEvents(self._settings, library.ffi)

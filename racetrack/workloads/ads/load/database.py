@@ -10,6 +10,7 @@ from loadgen.mysql import Database, Insert, Seed
 from racetrack.workloads.ads.load.moves import Move
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.load.settings import AdsSettings
+from racetrack.workloads.ads.load.tracers import Reserved
 
 CAMPAIGNS = """CREATE TABLE IF NOT EXISTS campaigns (
     campaign_id CHAR(36) NOT NULL PRIMARY KEY)"""
@@ -39,10 +40,12 @@ class AdsDatabase(Database):
 
 
 def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:
-    """Return the rows of the tables `campaigns` and `ads`."""
+    """Return the rows of the tables `campaigns` and `ads`, including reserved ones."""
     ids, each = Ids.of(settings), settings.ads_per_campaign
+    reserved = Reserved.of(settings.partitions)
     ads = [(ad, ids.campaigns[n // each]) for n, ad in enumerate(ids.ads)]
+    campaigns = [(campaign,) for campaign in (*ids.campaigns, *reserved.campaigns)]
     return (
-        Insert("campaigns", ("campaign_id",), [(one,) for one in ids.campaigns]),
-        Insert("ads", ("ad_id", "campaign_id"), ads),
+        Insert("campaigns", ("campaign_id",), campaigns),
+        Insert("ads", ("ad_id", "campaign_id"), [*ads, *zip(reserved.ads, reserved.campaigns)]),
     )

@@ -27,6 +27,7 @@ from racetrack.workloads.ads.load.sequence import (
     Ids,
     skew_ms,
 )
+from racetrack.workloads.ads.load.tracers import Reserved
 
 # Space for each of the four fragments, in words of eight bytes; and their exact lengths in bytes.
 # The third fragment (ad type and event type) has no exact length. The others have, because all
@@ -36,6 +37,7 @@ _HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
 SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
 _MASK = 0xFFFFFFFF
 IP_ADDRESS = "1.2.3.4"
+VIEW = EVENT_TYPES.index("view")  # number of a pair of the first ad type and this event type
 
 
 def to_json(event: AdEvent, event_time_ms: int, size: int = 0) -> bytes:
@@ -97,7 +99,8 @@ class Tails:
 class Renderer(workload.Renderer):
     """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
     one partition. Messages have no keys. `ffi` must define rd_kafka_message_t.
-    Without a `popularity` all ads are equally popular. A message needs at most `slot_bytes`."""
+    Without a `popularity` all ads are equally popular; reserved ads, one per partition, are used
+    by tracer events only. A message needs at most `slot_bytes`."""
 
     def __init__(
         self,
@@ -105,6 +108,7 @@ class Renderer(workload.Renderer):
         ids: Ids,
         capacity: int,
         seed: int = 0,
+        partitions: int = 0,
         *,
         with_skew: bool = False,
         popularity: Popularity | None = None,
@@ -114,7 +118,8 @@ class Renderer(workload.Renderer):
         heads = [head_piece(user, page) for user in ids.users for page in ids.pages]
         self._head_count, self._ad_count = len(heads), len(ids.ads)
         self._heads = Pieces(ffi, heads, _HEAD_WORDS)
-        self._ads = Pieces(ffi, [ad_piece(ad) for ad in ids.ads], _AD_WORDS)
+        every_ad = (*ids.ads, *Reserved.of(partitions).ads)
+        self._ads = Pieces(ffi, [ad_piece(ad) for ad in every_ad], _AD_WORDS)
         self._kinds = Pieces(ffi, [kind_piece(kind) for kind in range(KINDS)], _KIND_WORDS)
         self._tails = Tails(ffi)
         self._stands: Any = None
@@ -152,6 +157,11 @@ class Renderer(workload.Renderer):
                 ad = others[ad]
             at = self._put(at, (who * heads) >> 32, ad, kind, tail)
         self._at = at
+
+    def one(self, event: int, due_ms: int) -> None:
+        """Append a tracer event: a view of the reserved ad with this number, at its due time."""
+        tail = self._tails.slot(due_ms)
+        self._at = self._put(self._at, 0, self._ad_count + event, VIEW, tail)
 
     def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
         """Write one message at byte `at`, point the next rd_kafka_message_t to it, and return the

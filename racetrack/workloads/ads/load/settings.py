@@ -34,6 +34,7 @@ class AdsSettings:
     users: int
     event_bytes: int
     updates_milli_per_s: int = 0
+    tracer_events_milli_per_s: int = 0
     redis: tuple[str, int] | None = None
 
 
@@ -51,5 +52,6 @@ def load(config: Config, read: Reader) -> AdsSettings:
         users=read.whole("ADS_USERS", 100, 1, MAX_USERS),
         event_bytes=read.size("ADS_EVENT_BYTES", MIN_EVENT_BYTES, MAX_EVENT_BYTES),
         updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
+        tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),
         redis=read.endpoint("LOADGEN_REDIS", "") if has_redis else None,
     )

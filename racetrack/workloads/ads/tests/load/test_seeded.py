@@ -11,6 +11,7 @@ from racetrack.workloads.ads import settings as harness
 from racetrack.workloads.ads.load import settings as generator
 from racetrack.workloads.ads.load.database import seeded
 from racetrack.workloads.ads.load.sequence import Ids
+from racetrack.workloads.ads.load.tracers import Reserved
 from racetrack.workloads.ads.tests.load.ads_settings import load
 from racetrack.workloads.contract import RECORD_BYTES, find_workload
 
@@ -18,10 +19,11 @@ from racetrack.workloads.contract import RECORD_BYTES, find_workload
 def test_every_campaign_has_as_many_ads() -> None:
     settings = load(ADS_CAMPAIGNS="7", ADS_PER_CAMPAIGN="3")
     campaigns, ads = seeded(settings)
-    assert len(campaigns.rows) == 7
+    reserved = Reserved.of(settings.partitions)
+    assert [name for (name,) in campaigns.rows[7:]] == reserved.campaigns
     per_campaign = Counter((campaign,) for _, campaign in ads.rows)
-    assert per_campaign == dict.fromkeys(campaigns.rows, 3)
-    assert [ad for ad, _ in ads.rows] == Ids.of(settings).ads
+    assert per_campaign == {row: 3 if n < 7 else 1 for n, row in enumerate(campaigns.rows)}
+    assert [ad for ad, _ in ads.rows] == [*Ids.of(settings).ads, *reserved.ads]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Creates the upsert topics to which Flink writes, since Flink does not create topics."""
+"""Creates upsert topics for engines that do not create them."""
 
 from collections.abc import Sequence
 
@@ -48,5 +48,5 @@ def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
             done.result()
     except KafkaException as error:
         raise RacetrackError(
-            f"The broker at {kafka} did not create the topics that Flink writes to: {error}"
+            f"The broker at {kafka} did not create the views' topics: {error}"
         ) from error

@@ -1,0 +1,120 @@
+"""Observation paths that can be calibrated (CAL_PATH): where the calibration engine writes its
+views, and the engine whose code follows them there."""
+
+from collections.abc import Mapping
+
+from racetrack import plugins
+from racetrack.config import Settings
+from racetrack.engines import find_engine
+from racetrack.engines.cal.views import TracedRows, Views
+from racetrack.engines.contract import Engine
+from racetrack.engines.shared.sql_engine import SqlEngine
+from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.errors import UsageError
+from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
+
+TOPIC, POSTGRES, DEEPHAVEN = "topic", "postgres", "deephaven"
+NEEDS = {TOPIC: (), POSTGRES: ("postgres",), DEEPHAVEN: ("deephaven",)}
+_FOLLOWED_AS = {POSTGRES: "pg", DEEPHAVEN: "dh"}
+
+
+class ByTopics(UpsertEngine):
+    """Follows the topics that the calibration engine writes."""
+
+    name = "cal"
+    title = "Calibration engine"
+
+
+BY_TOPICS = ByTopics()
+
+
+def observer_of(path: str) -> Engine:
+    """Return the engine whose code follows views on this path."""
+    return find_engine(_FOLLOWED_AS[path]) if path in _FOLLOWED_AS else BY_TOPICS
+
+
+def views_of(settings: Settings) -> Views:
+    """Return the views that the calibration engine has: the progress views and, with tracer events,
+    the traced views of the main topic that contain due times."""
+    workload = find_workload(settings.workload)
+    traced = [
+        TracedRows(
+            view.view,
+            tuple(workload.view(view.view).columns),
+            view.column,
+            view.key,
+            [int(key) for key in view.keys(settings)],
+        )
+        for view in workload.traced_views
+        if view.is_time and view.source == workload.topic.name
+    ]
+    return Views(
+        workload.progress, workload.summary, traced if settings.tracer_events_per_second else ()
+    )
+
+
+def environment(settings: Settings, path: str) -> Mapping[str, str]:
+    """Return the variables with the path and its address, for the consumer."""
+    found = {"CAL_PATH": path, "CAL_VIEWS": views_of(settings).as_text()}
+    if path != POSTGRES:
+        return found
+    server = _postgres().server_here(settings)
+    return {**found, "CAL_CONNINFO": server.conninfo, "PGPASSWORD": server.password}
+
+
+def _postgres() -> SqlEngine:
+    engine = find_engine(_FOLLOWED_AS[POSTGRES])
+    assert isinstance(engine, SqlEngine)  # noqa: S101  # its folder says so
+    return engine
+
+
+def require_own(settings: Settings, path: str) -> None:
+    """Check that the server on this path is the stack's own.
+
+    Raises:
+        UsageError: the user provides it.
+    """
+    if path in _FOLLOWED_AS and (engine := observer_of(path)).runs_elsewhere(settings):
+        raise UsageError(
+            f"CAL_PATH={path} is calibrated with the {engine.title} that the stack starts. Unset"
+            " the setting with the address of another one."
+        )
+
+
+def begin(stack: Stack, path: str) -> None:
+    """Create the views on this path, unless the consumer has."""
+    if path != DEEPHAVEN:
+        return
+    views, kafka = views_of(stack.settings), stack.internal_endpoints.kafka
+    scripts = [
+        f"{name} = racetrack_cal_view({kafka.topic(f'cal.{name}')!r}, {key!r}, {columns!r})"
+        for name, key, columns in (
+            (views.progress, "partition", ["partition", "total", "max_received_at"]),
+            (views.summary, "summary_of", ["total", "max_received_at"]),
+            *((rows.view, rows.key, [rows.key, rows.column]) for rows in views.traced),
+        )
+    ]
+    with plugins.of_engine("dh", "connection").opened(stack.settings) as session:
+        session.run_script(_TABLES.format(properties=kafka.java()) + "\n".join(scripts))
+
+
+# Deephaven reads the topics that the consumer writes, and clients subscribe to these tables.
+_TABLES = """
+from deephaven import dtypes as _types
+from deephaven.stream.kafka import consumer as _kafka
+
+def racetrack_cal_view(topic, key, columns):
+    types = {{name: _types.int64 for name in columns}}
+    types.setdefault(key, _types.string)
+    rows = _kafka.consume(
+        {properties!r},
+        topic,
+        offsets=_kafka.ALL_PARTITIONS_SEEK_TO_BEGINNING,
+        key_spec=_kafka.KeyValueSpec.IGNORE,
+        value_spec=_kafka.json_spec(types),
+        table_type=_kafka.TableType.blink(),
+    )
+    return rows.last_by(key).view(columns)
+
+"""

@@ -1,0 +1,123 @@
+"""Tests of the calibration engine's observation paths: what is written on a path is what the code
+that follows other engines receives there."""
+
+import json
+import threading
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from racetrack.clock import now_ms
+from racetrack.config import Settings, load
+from racetrack.engines import find_engine
+from racetrack.engines.cal.engine import ENGINE
+from racetrack.engines.cal.services.cal import SERVICE
+from racetrack.engines.cal.sinks import Count, PostgresSink, Total
+from racetrack.engines.cal.views import TracedRows, Views
+from racetrack.engines.contract import Progress, Seen, Summary
+from racetrack.engines.shared.tests import fakes
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.errors import UsageError
+from racetrack.run.checks import needed_services, services_of
+from racetrack.workloads.contract import find_workload
+
+NOW_MS = 1_795_000_000_000
+WITHIN_S = 20.0
+TRACED = {"TRACER_EVENTS_PER_SECOND": "80"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with running_postgres() as found:
+        found.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        found.rows("CREATE DATABASE shop OWNER shop")
+        yield found
+
+
+def views_in(settings: Settings) -> Views:
+    return Views.of_text(SERVICE.environment(settings)["CAL_VIEWS"])
+
+
+@pytest.mark.parametrize(
+    ("path", "needed"),
+    [("topic", set()), ("postgres", {"postgres"}), ("deephaven", {"deephaven"})],
+)
+def test_a_path_needs_its_server_which_is_no_cost_of_the_engine(
+    path: str, needed: set[str]
+) -> None:
+    settings = load({"CAL_PATH": path})
+    of_all = {"mysql", "broker", "loadgen", "cal"}
+    assert set(services_of(ENGINE, settings)) == of_all | needed
+    assert ENGINE.measured_services(settings) == ("cal",)
+
+
+def test_a_group_needs_what_its_members_need_with_these_settings() -> None:
+    group = find_engine("cal+dh")
+    needed = needed_services(group, load({"CAL_PATH": "postgres"}))
+    assert {"postgres", "debezium", "deephaven"} <= set(needed)
+
+
+def test_a_path_through_a_server_of_the_user_is_refused() -> None:
+    with pytest.raises(UsageError, match="CAL_PATH=postgres"):
+        ENGINE.check(fakes.stack(CAL_PATH="postgres", POSTGRES_URL="postgres://me@127.0.0.1:1/db"))
+    ENGINE.check(fakes.stack(POSTGRES_URL="postgres://me@127.0.0.1:1/db"))
+
+
+def test_views_reach_the_consumer_whole() -> None:
+    settings = load(TRACED)
+    views = views_in(settings)
+    (traced,) = views.traced
+    assert (views.progress, views.summary) == ("pageviews_progress", "pageviews_summary")
+    assert (traced.view, traced.column, traced.key) == (
+        "profile_views_enriched",
+        "received_at",
+        "owner_id",
+    )
+    (of_profiles,) = [view for view in find_workload("shop").traced_views if view.is_time]
+    assert list(traced.keys) == of_profiles.keys(settings)
+    assert not views_in(load()).traced
+
+
+def test_what_is_written_to_postgresql_is_followed_there(server: Postgres) -> None:
+    stack = fakes.stack(
+        CAL_PATH="postgres",
+        POSTGRES_PORT=str(server.port),
+        POSTGRES_PASSWORD=PASSWORD,
+        **TRACED,
+    )
+    environment = SERVICE.environment(stack.settings)
+    sink = PostgresSink(
+        f"{environment['CAL_CONNINFO']} password={environment['PGPASSWORD']}",
+        views_in(stack.settings),
+    )
+    sink.write_counts(Total(7, NOW_MS), [Count(2, 7, NOW_MS)])
+    stop, began_ms = threading.Event(), now_ms()
+    threading.Timer(WITHIN_S, stop.set).start()
+    updates = ENGINE.updates(stack, stop)
+    progress, summary = islice(updates, 2)
+    assert isinstance(progress, Progress) and isinstance(summary, Summary)
+    assert (progress.partition, progress.total, summary.total) == (2, 7, 7)
+    sink.write_counts(Total(9, NOW_MS + 5), [Count(2, 8, NOW_MS + 5), Count(4, 1, NOW_MS + 1)])
+    *changed, summary = islice(updates, 3)
+    assert [(each.total, each.max_received_at_ms) for each in changed] == [
+        (8, NOW_MS + 5),
+        (1, NOW_MS + 1),
+    ]
+    assert isinstance(summary, Summary) and summary.timestamp_ms >= began_ms
+    sink.write_traced({3: NOW_MS + 123})
+    sink.write_traced({3: NOW_MS + 456})
+    (seen,) = islice(ENGINE.seen(stack, find_workload("shop").traced_views, stop), 1)
+    stop.set()
+    assert isinstance(seen, Seen)
+    assert (seen.view, seen.partition, seen.value) == (
+        "profile_views_enriched.received_at",
+        3,
+        NOW_MS + 456,
+    )
+
+
+def test_views_are_described_in_json() -> None:
+    views = Views("a", "b", [TracedRows("c", ["d", "e"], "d", "e", [1, 2])])
+    assert Views.of_text(views.as_text()) == views
+    assert json.loads(views.as_text())["traced"][0]["keys"] == [1, 2]

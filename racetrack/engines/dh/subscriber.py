@@ -1,0 +1,256 @@
+"""Client that receives the tables of a Deephaven as its users' clients do, in a process of its own.
+
+    python -m racetrack.engines.dh.subscriber < job
+
+It reads a line of JSON (`Job`) from standard input, and writes a line of JSON for each update that
+it receives. It exits when standard input is closed, or with an error if a table can't be followed
+any more. By default it subscribes to the tables (Barrage); it can read them repeatedly instead.
+"""
+
+import dataclasses
+import json
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from racetrack.clock import now_ms
+from racetrack.config import Settings, load
+from racetrack.engines.contract import Progress, Seen, Summary
+from racetrack.engines.dh.connection import cause_of, reading
+from racetrack.engines.dh.decimals import is_decimal
+from racetrack.engines.shared.tracer import Tally
+from racetrack.errors import RacetrackError
+from racetrack.workloads.contract import TracedView, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pydeephaven import Session, Table
+    from pydeephaven_ticking.table_listener import TableListenerHandle, TableUpdate
+
+Update = Summary | Progress | Seen
+CHECK_EVERY_S = 0.2
+TRIES = 20
+# What Flight adds to an error of the server.
+_FLIGHT = re.compile(r"^Flight returned .* error, with message: |\. gRPC client debug context: .*")
+POLL_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to follow: the traced views of the workload in `settings` with these names or, without
+    names, its progress view. `namespace` is described in `Engine.namespace`."""
+
+    settings: Mapping[str, str]
+    namespace: str
+    traced: Sequence[str] = ()
+    is_polled: bool = False
+
+    def as_line(self) -> bytes:
+        """Return the job as the line of JSON that the program reads."""
+        return f"{json.dumps(dataclasses.asdict(self))}\n".encode()
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A view to follow. `updates_in` returns the updates in rows that were received at a time;
+    it needs these columns. `rows` is a condition on the rows that it needs; empty for all rows."""
+
+    view: str
+    columns: Sequence[str]
+    updates_in: Callable[[int, "pyarrow.Table"], Iterator[Update]]
+    rows: str = ""
+
+
+def to_line(update: Update) -> bytes:
+    """Return an update as a line of output."""
+    return f"{json.dumps([type(update).__name__, *dataclasses.astuple(update)])}\n".encode()
+
+
+def from_line(line: bytes) -> Update:
+    """Return the update in a line of output."""
+    kinds = {kind.__name__: kind for kind in (Summary, Progress, Seen)}
+    kind, *values = json.loads(line)
+    return kinds[kind](*values)
+
+
+def progress_view(settings: Settings) -> Followed:
+    """Return the view that counts events by partition. The client sums the counts itself: Deephaven
+    sends each view as soon as it has changed, so the summary view may arrive a part of an update
+    cycle later."""
+    newest: dict[int, Progress] = {}
+
+    def updates_in(at_ms: int, rows: "pyarrow.Table") -> Iterator[Summary | Progress]:
+        for row in rows.to_pylist():
+            partition = row["partition"]
+            newest[partition] = Progress(at_ms, partition, row["total"], row["max_received_at"])
+            yield newest[partition]
+        if newest:
+            max_ms = max(each.max_received_at_ms for each in newest.values())
+            total = sum(each.total for each in newest.values())
+            yield Summary(at_ms, total, max_ms, float(at_ms - max_ms))
+
+    view = find_workload(settings.workload).progress
+    return Followed(view, ("partition", "total", "max_received_at"), updates_in)
+
+
+def traced_views(settings: Settings, names: Collection[str]) -> list[Followed]:
+    """Return the views with the columns that tracer events change. A view with several of them is
+    followed once."""
+    by_view: dict[str, list[TracedView]] = {}
+    for traced in find_workload(settings.workload).traced_views:
+        if traced.name in names:
+            by_view.setdefault(traced.view, []).append(traced)
+    return [_traced(of, of[0].keys(settings)) for of in by_view.values()]
+
+
+def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
+    key, tally = views[0].key, Tally()
+    others = [name for view in views for name in (view.column, view.summed_over) if name]
+
+    def seen_in(at_ms: int, rows: "pyarrow.Table") -> Iterator[Seen]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        tracer_rows = rows.filter(pc.is_in(rows[key], pa.array(keys, rows[key].type)))
+        for view in views if len(tracer_rows) else ():
+            for partition, value in tally.values(tracer_rows, view, keys):
+                yield Seen(at_ms, view.name, partition, value)
+
+    texts = [f"`{each}`" if isinstance(each, str) else str(each) for each in keys]
+    return Followed(views[0].view, (key, *others), seen_in, f"{key} in {', '.join(texts)}")
+
+
+def write(updates: Iterator[Update]) -> None:
+    """Write updates to standard output. Any thread may call this: each line is written at once."""
+    for update in updates:
+        os.write(1, to_line(update))
+
+
+class Subscription:
+    """A subscription to all columns and rows of a table. Its updates are written by a thread."""
+
+    def __init__(self, table: "Table", followed: Followed) -> None:
+        self._table, self._followed = _receivable(table), followed
+        self._tries, self._has_begun = 0, False
+        self._failure: Exception | None = None
+        self._handle: TableListenerHandle | None = None
+
+    def start(self) -> None:
+        """Subscribe."""
+        from pydeephaven_ticking.table_listener import listen
+
+        self._tries, self._failure = self._tries + 1, None
+        self._handle = listen(self._table, self._on_update, self._on_error)
+        self._handle.start()
+
+    def stop(self) -> None:
+        """End the subscription."""
+        if self._handle:
+            self._handle.stop()
+
+    def check(self) -> None:
+        """Check that the subscription has not ended. Start it again if it has failed before it
+        began: the client can't receive the changes of a table that the server sends in parts.
+
+        Raises:
+            RacetrackError: it has ended; the message contains the server's error, if there is one.
+        """
+        view = self._followed.view
+        if self._failure and (self._has_begun or self._tries == TRIES):
+            why = _FLIGHT.sub("", cause_of(self._failure))
+            raise RacetrackError(f"table {view} can't be followed: {why}")
+        if self._failure:
+            self.start()
+        # The client has no other sign that the server has ended a subscription without an error.
+        elif self._handle and not self._handle._thread.is_alive():
+            raise RacetrackError(f"Deephaven ended the subscription to {view}.")
+
+    def _on_update(self, update: "TableUpdate") -> None:
+        import pyarrow as pa
+
+        at_ms, columns = now_ms(), self._followed.columns
+        self._has_begun = True
+        for changed in (update.added(columns), update.modified(columns)):
+            if changed:
+                write(self._followed.updates_in(at_ms, pa.table(changed)))
+
+    def _on_error(self, error: Exception) -> None:
+        self._failure = error
+
+
+def _receivable(table: "Table") -> "Table":
+    """Return a table with the same rows and columns that the ticking client can receive: without
+    BigDecimal, for which it has no type. It also fails on some tables unless they are viewed."""
+    return table.view(
+        [
+            f"{field.name} = {field.name} == null ? null : {field.name}.toPlainString()"
+            if is_decimal(field)
+            else field.name
+            for field in table.schema or ()
+        ]
+    )
+
+
+def _subscribe(session: "Session", followed: Sequence[Followed], prefix: str) -> None:
+    subscriptions = [
+        Subscription(session.open_table(prefix + each.view), each) for each in followed
+    ]
+    with ExitStack() as closing:
+        for subscription in subscriptions:
+            closing.callback(subscription.stop)
+            subscription.start()
+        while not _is_over(CHECK_EVERY_S):
+            for subscription in subscriptions:
+                subscription.check()
+
+
+def _poll(session: "Session", followed: Sequence[Followed], prefix: str) -> None:
+    """Read the rows that are needed of all tables repeatedly; write those of changed tables."""
+    tables = [session.open_table(prefix + each.view) for each in followed]
+    tables = [t.where(f.rows) if f.rows else t for t, f in zip(tables, followed, strict=True)]
+    before: dict[str, pyarrow.Table] = {}
+    due_s = time.monotonic()
+    while not _is_over(max(0.0, due_s - time.monotonic())):
+        due_s = time.monotonic() + POLL_EVERY_S
+        for table, each in zip(tables, followed, strict=True):
+            rows = table.to_arrow().select(each.columns)
+            if each.view not in before or not rows.equals(before[each.view]):
+                before[each.view] = rows
+                write(each.updates_in(now_ms(), rows))
+
+
+def _is_over(within_s: float) -> bool:
+    """Return whether standard input is closed within this time."""
+    return bool(select.select([sys.stdin], [], [], within_s)[0])
+
+
+def run(job: Job) -> None:
+    """Follow the views until standard input is closed.
+
+    Raises:
+        RacetrackError: a view can't be followed any more.
+    """
+    settings = load(job.settings)
+    traced = traced_views(settings, job.traced)
+    followed = traced or [progress_view(settings)]
+    prefix = f"{job.namespace}_" if job.namespace else ""
+    with reading(settings) as session:
+        (_poll if job.is_polled else _subscribe)(session, followed, prefix)
+
+
+def _job(line: str) -> Job:
+    values: dict[str, Any] = json.loads(line)
+    return Job(**values)
+
+
+if __name__ == "__main__":
+    try:
+        run(_job(sys.stdin.readline()))
+    except RacetrackError as error:
+        raise SystemExit(str(error)) from None
