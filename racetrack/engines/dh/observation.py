@@ -73,8 +73,8 @@ class _Client:
     def end(self) -> None:
         """End the process."""
         self.process.kill()
-        with self.process, self.errors:
-            pass
+        with self.process:
+            self.errors.close()
 
     def why_ended(self) -> str:
         """Return the end of the error output."""

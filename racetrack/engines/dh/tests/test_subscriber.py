@@ -115,8 +115,9 @@ def test_a_table_that_fails_is_named_and_its_client_can_follow_another(
 
 
 def test_a_subscription_that_is_cut_off_is_an_error() -> None:
-    with brought() as other, other.session() as session:
-        session.run_script(SCRIPT)
+    with brought() as other:
+        with other.session() as session:
+            session.run_script(SCRIPT)
         updates = follow(load(other.settings()), is_traced=False)
         next(updates)
         os.kill(other.pid, signal.SIGKILL)
