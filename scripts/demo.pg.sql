@@ -103,6 +103,10 @@ CREATE TABLE purchases (
 );
 
 -- ---- Summaries ----------------------------------------------------------------------------------
+-- The indexes of item ids are for queries of single items. In item_summary, PostgreSQL uses them for
+-- `item_id = 1`, but not for `item_id IN (1, 2)`.
+CREATE INDEX purchases_by_item_id ON purchases (item_id);
+
 CREATE VIEW purchases_by_item AS
 SELECT
     item_id,
@@ -137,7 +141,6 @@ AFTER INSERT ON pageviews REFERENCING NEW TABLE AS brought
 FOR EACH STATEMENT EXECUTE FUNCTION count_pageviews_by_item();
 
 \else
--- This index is for queries of single items.
 CREATE INDEX product_pageviews ON pageviews (target_id)
 WHERE pageview_type = 'products';
 

@@ -16,7 +16,7 @@ from racetrack.plan.setting_files import TUNED, files_of, read_file
 from tests.some_engines import TWO
 
 FIRST, SECOND = TWO
-LOADED = '[[phase]]\nwindow = "10s"\nloads = ["1k"]\n'
+LOADED = 'cores = "shared"\n[[phase]]\nwindow = "10s"\nloads = ["1k"]\n'
 MOST_LINES = 80
 WriteFile = Callable[..., Path]
 

@@ -97,7 +97,7 @@ def test_a_table_that_fails_is_named_and_its_client_can_follow_another(
     subscribers = Subscribers()
 
     def updates() -> Iterator[Update]:
-        return subscribers.follow(settings, "", threading.Event(), is_traced=False)
+        return subscribers.follow(settings, "", threading.Event())
 
     with server.session() as session:
         session.run_script(FAILING)
@@ -118,7 +118,7 @@ def test_a_subscription_that_is_cut_off_is_an_error() -> None:
     with brought() as other:
         with other.session() as session:
             session.run_script(SCRIPT)
-        updates = follow(load(other.settings()), is_traced=False)
+        updates = follow(load(other.settings()))
         next(updates)
         os.kill(other.pid, signal.SIGKILL)
         with pytest.raises(RacetrackError, match="pageviews_progress"):

@@ -20,6 +20,7 @@ def context(tmp_path: Path) -> Context:
             "FLINK_JOBMANAGER": "boss",
             "FLINK_PARALLELISM": "2",
             "FLINK_HEAP": "2g",
+            "FLINK_PROPERTIES": "pipeline.object-reuse=true taskmanager.memory.network.max='1 gb'",
         }
     )
     return Context(settings, work, {"flink": part})
@@ -30,6 +31,13 @@ def launch(name: str, context: Context) -> tuple[Launch, dict[str, str]]:
     lines = (context.work / "conf" / "config.yaml").read_text().splitlines()
     written = dict(line.split(": ", 1) for line in lines)
     return launched, {name: value.strip('"') for name, value in written.items()}
+
+
+@pytest.mark.parametrize("name", ["flink", "jobmanager", "taskmanager"])
+def test_all_have_the_further_properties(name: str, context: Context) -> None:
+    _, written = launch(name, context)
+    assert written["pipeline.object-reuse"] == "true"
+    assert written["taskmanager.memory.network.max"] == "1 gb"  # it overrides our own
 
 
 @pytest.mark.parametrize("name", ["flink", "jobmanager", "taskmanager"])

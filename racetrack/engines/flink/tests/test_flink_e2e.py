@@ -6,7 +6,9 @@ import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
+from dotenv import dotenv_values
 
+from racetrack import plugins
 from racetrack.config import REPO, Settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
@@ -37,6 +39,13 @@ def finished() -> Door:
 
 def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None:
     upsert_e2e.check_every_view_is_right(finished)
+
+
+def test_every_view_is_right_as_tuned() -> None:
+    tuned = dotenv_values(plugins.ENGINES / "flink" / "tuned.env")
+    upsert_e2e.check_every_view_is_right(
+        run(**{name: value or "" for name, value in tuned.items()})
+    )
 
 
 def test_its_views_are_followed_and_read(finished: Door) -> None:

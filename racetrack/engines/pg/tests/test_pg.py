@@ -3,7 +3,7 @@ its views are read."""
 
 import threading
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from racetrack.engines.pg.tests.brought import (
     rows,
     user,
 )
+from racetrack.engines.shared.pgwire import rows_of_keys
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
@@ -68,6 +69,16 @@ def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_rea
         assert connection.execute(KIND).fetchone() == (kind,)
     counted = {row["item_id"]: row["pageviews"] for row in rows(stack, "pageviews_by_item")}
     assert counted == {3: 3, 4: 1}
+
+
+def test_a_query_of_single_items_counts_only_their_pageviews(
+    loaded: "psycopg.Connection[Any]",
+) -> None:
+    loaded.execute("SET enable_seqscan = off")  # for tables that are nearly empty
+    query = rows_of_keys("*", "item_summary", "item_id", [3, 4])
+    plan = str(loaded.execute(f"EXPLAIN {query}".encode()).fetchall())
+    for column, number in product(("target_id", "item_id"), (3, 4)):
+        assert f"Index Cond: ({column} = {number})" in plan, plan
 
 
 PERSISTENCE = """

@@ -43,9 +43,9 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     check_views_followed(run, run_folder(run_experiment.output), TRACER_EVENTS_PER_S)
     check_answers(run)
     times_ms = {read["query"]: read["service_time"]["p50_ms"] for read in run["results"]["reads"]}
-    # The first query counts all pageviews; the others use an index.
-    for fast in ("item_summary by item_id", "profile_views_enriched by owner_id"):
-        assert times_ms["top_viewed_items"] > 2 * times_ms[fast], times_ms
+    # The first query counts all pageviews; the second one uses an index.
+    slow, fast = "top_viewed_items", "profile_views_enriched by owner_id"
+    assert times_ms[slow] > 2 * times_ms[fast], times_ms
     assert any(read["errors"] for read in run["results"]["reads"])  # while the server was dead
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     assert set(run["measured"]["cpu_s"]) >= {"postgres", "pgfeed"}
