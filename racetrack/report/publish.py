@@ -23,6 +23,7 @@ from racetrack.metrics import (
     READ_TIME_P50,
     RSS_MAX,
     STEAL,
+    VIEW_LAG_ERROR,
     VIEW_LAG_P50,
     Metric,
     significant,
@@ -53,7 +54,16 @@ RAW_PATTERNS = (
 )
 DIGITS = 5  # significant digits
 # Figures that a result holds; all others are in the run folders only.
-_KEPT = (ACHIEVED, PROCESSED, RSS_MAX, VIEW_LAG_P50, READ_TIME_P50, *AT_RATE, *OVERALL)
+_KEPT = (
+    ACHIEVED,
+    PROCESSED,
+    RSS_MAX,
+    VIEW_LAG_ERROR,
+    VIEW_LAG_P50,
+    READ_TIME_P50,
+    *AT_RATE,
+    *OVERALL,
+)
 KEPT = tuple(key for key, metric in METRICS.items() if metric in _KEPT)
 FIRST_OF_REASON = 200
 
