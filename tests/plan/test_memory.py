@@ -22,7 +22,7 @@ KEEPS, KEEPS_NONE = (
 SMALL = f"{KEEPS}[{next(iter(config.heaps_of_engine(KEEPS))).upper()}=7g]"
 FULL = """
 repeats = 2
-scout = true
+scout = '60s'
 phase = [
     { warm_up = "20s", at = "lowest" },
     { warm_up = "40s", at = "highest" },
