@@ -225,12 +225,12 @@ class SqlReader:
 
 
 def rows_of_keys(what: str, view: str, key: str, among: Sequence[int], rest: str = "") -> str:
-    """Return a query of a view's rows with these keys, as a union of one SELECT for each key."""
-    selects = (
-        f"SELECT {what} FROM {view} WHERE {key} = {number} {rest}"  # noqa: S608  # names of the catalogue
-        for number in among
-    )
-    return " UNION ALL ".join(selects)
+    """Return a query of a view's rows with these keys that evaluates the view for one key after the
+    other. `OFFSET 0` prevents PostgreSQL from turning it into a join with the whole view."""
+    keys = ", ".join(map(str, among))
+    select = f"SELECT {what} FROM {view} WHERE {key} = given.number"  # noqa: S608  # names of the catalogue
+    lateral = f"LATERAL ({select} {rest} OFFSET 0) AS found"
+    return f"SELECT found.* FROM unnest(ARRAY[{keys}]) AS given (number), {lateral}"  # noqa: S608
 
 
 def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) -> "pyarrow.Table":
