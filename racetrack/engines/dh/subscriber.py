@@ -214,7 +214,8 @@ def _subscribe(session: "Session", followed: Sequence[Followed], prefix: str) ->
         for subscription in subscriptions:
             closing.callback(subscription.stop)
             subscription.start()
-        while not _is_over(CHECK_EVERY_S):
+        while True:
+            _wait(CHECK_EVERY_S)
             for subscription in subscriptions:
                 subscription.check()
 
@@ -225,7 +226,8 @@ def _poll(session: "Session", followed: Sequence[Followed], prefix: str) -> None
     tables = [t.where(f.rows) if f.rows else t for t, f in zip(tables, followed, strict=True)]
     before: dict[str, pyarrow.Table] = {}
     due_s = time.monotonic()
-    while not _is_over(max(0.0, due_s - time.monotonic())):
+    while True:
+        _wait(max(0.0, due_s - time.monotonic()))
         due_s = time.monotonic() + POLL_EVERY_S
         for table, each in zip(tables, followed, strict=True):
             rows = table.to_arrow().select(each.columns)
@@ -234,13 +236,15 @@ def _poll(session: "Session", followed: Sequence[Followed], prefix: str) -> None
                 write(each.updates_in(now_ms(), rows))
 
 
-def _is_over(within_s: float) -> bool:
-    """Return whether standard input is closed within this time."""
-    return bool(select.select([sys.stdin], [], [], within_s)[0])
+def _wait(for_s: float) -> None:
+    """Wait. If standard input is closed meanwhile, end the process at once: to end subscriptions of
+    a server that does not answer would take forever."""
+    if select.select([sys.stdin], [], [], for_s)[0]:
+        os._exit(0)
 
 
 def run(job: Job) -> None:
-    """Follow the views until standard input is closed.
+    """Follow the views. The process ends when standard input is closed.
 
     Raises:
         RacetrackError: a view can't be followed any more.

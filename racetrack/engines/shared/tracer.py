@@ -57,16 +57,15 @@ def tracer_rows_in_sql(
     view: TracedView, keys: Sequence[int | str], *, one_key_at_a_time: bool = False
 ) -> str:
     """Return an SQL query (PostgreSQL's dialect) of the tracer rows of a view. It has one row for
-    each partition with tracer events: the partition, and the value as in `Seen`. It is a union of
-    one SELECT for each key if `one_key_at_a_time`."""
+    each partition with tracer events: the partition, and the value as in `Seen`. It reads the
+    view for one key after the other if `one_key_at_a_time`."""
     texts = [f"'{key}'" if isinstance(key, str) else str(key) for key in keys]
     value = value_in_sql(view, f"{'sum' if view.summed_over else 'max'}({view.column})")
-    if one_key_at_a_time:
-        return " UNION ALL ".join(
-            f"SELECT {number}, {value} FROM {view.view}"  # noqa: S608
-            f" WHERE {view.key} = {text} GROUP BY {view.key}"
-            for number, text in enumerate(texts)
-        )
+    if one_key_at_a_time:  # see `racetrack.engines.shared.pgwire.rows_of_keys`
+        given = f"unnest(ARRAY[{', '.join(texts)}]) WITH ORDINALITY AS given (key, place)"
+        select = f"SELECT {value} FROM {view.view} WHERE {view.key} = given.key"  # noqa: S608
+        found = f"LATERAL ({select} GROUP BY {view.key} OFFSET 0) AS found (value)"
+        return f"SELECT given.place - 1, found.value FROM {given}, {found}"  # noqa: S608
     numbers = " ".join(f"WHEN {text} THEN {number}" for number, text in enumerate(texts))
     select = f"SELECT CASE {view.key} {numbers} END, {value} FROM {view.view}"  # noqa: S608
     return f"{select} WHERE {view.key} IN ({', '.join(texts)}) GROUP BY {view.key}"

@@ -3,7 +3,7 @@ its views are read."""
 
 import threading
 from decimal import Decimal
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,10 @@ def test_a_query_of_single_items_counts_only_their_pageviews(
     loaded: "psycopg.Connection[Any]",
 ) -> None:
     loaded.execute("SET enable_seqscan = off")  # for tables that are nearly empty
-    query = rows_of_keys("*", "item_summary", "item_id", [3, 4])
+    query = rows_of_keys("item_summary", "item_id", [3, 4])
     plan = str(loaded.execute(f"EXPLAIN {query}".encode()).fetchall())
-    for column, number in product(("target_id", "item_id"), (3, 4)):
-        assert f"Index Cond: ({column} = {number})" in plan, plan
+    for column in ("target_id", "item_id"):
+        assert f"Index Cond: ({column} = given.number)" in plan, plan
 
 
 PERSISTENCE = """
