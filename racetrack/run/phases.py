@@ -203,7 +203,9 @@ class PhaseRun:
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
         self.at = ""  # name of the latest window
-        self._early_heap: LiveHeap | None = None  # after the first warm-up
+        # After the first warm-up, and after saturation, even if that is measured again.
+        self._early_heap: LiveHeap | None = None
+        self._late_heap: LiveHeap | None = None
         self.void_s = 0.0  # time spent on void windows
 
     def carry_out(self) -> None:
@@ -252,7 +254,7 @@ class PhaseRun:
 
     def _warm_up(self, phase: WarmUp) -> None:
         self._offer_warm_up(phase)
-        if phase == self._cell.phases[0] and any(
+        if phase is self._cell.phases[0] and any(
             isinstance(p, Saturate) for p in self._cell.phases
         ):
             self._early_heap = self._live_heap(is_last=False)
@@ -264,11 +266,12 @@ class PhaseRun:
     def _full_after_min(self, capacity_per_s: float) -> float | None:
         """Return when the heap is full at half of the capacity. Read the engine's live heap, unless
         it was not read at first."""
-        late = self._live_heap(is_last=True) if self._early_heap else None
-        if not (self._early_heap and late):
+        if self._early_heap and not self._late_heap:
+            self._late_heap = self._live_heap(is_last=True)
+        if not (self._early_heap and self._late_heap):
             return None
         size = heap_of(self._cell.engine, self._settings).size / BYTES_PER_GIB
-        return full_after_min(self._early_heap, late, size, capacity_per_s / 2)
+        return full_after_min(self._early_heap, self._late_heap, size, capacity_per_s / 2)
 
     def _offer_warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":

@@ -100,6 +100,7 @@ def test_a_heap_is_read_again_if_the_jvm_can_not_open_another_socket(java: Java)
     running = java("-Xrs", "-XX:+StartAttachListener")  # -Xrs: it does not handle SIGQUIT
     assert heap_of(running.pid).used >= LIVE_MIB * MIB
     assert heap_of(running.pid).used >= LIVE_MIB * MIB
+    assert live_bytes(running.pid, is_last=False) >= LIVE_MIB * MIB
     assert live_bytes(running.pid) >= LIVE_MIB * MIB
     assert not Path(f"/tmp/.java_pid{running.pid}").exists()
 

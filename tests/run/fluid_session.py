@@ -107,6 +107,7 @@ class FluidSession(OnClock):
         self._noise: TextIO = self._closing.enter_context(folder.open_for_lines("noise.csv"))
         self._noise.write(",".join(COLUMNS) + "\n")
         self._cpu_s = self._foreign_s = 0.0
+        self._is_heap_closed = False
         self.set_to: list[int] = []
         self.stopped = False
 
@@ -134,7 +135,10 @@ class FluidSession(OnClock):
         """Do nothing."""
 
     def engine_heap(self, *, is_last: bool) -> float | None:
-        """Return the live objects on the heap; None if the engine has none."""
+        """Return the live objects on the heap; None if the engine has none. No other call may
+        follow the last."""
+        assert not self._is_heap_closed
+        self._is_heap_closed = is_last
         return self.heap_gib_each and 0.2 + self.heap_gib_each * self._queue.reported
 
     def stop(self) -> None:
