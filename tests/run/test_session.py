@@ -17,7 +17,7 @@ from racetrack.engines.group import EngineGroup
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.run import session
+from racetrack.run import faults, session
 from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
@@ -269,6 +269,25 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen", "mysql", "debezium"}
     assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
     assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
+
+
+def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive(engine=FakeEngine(needs=()), faults=[faults.parse("kill:engine@7 events")])
+    at.start()
+    at.session.begin_faults()
+    measured = at.session.sample(2, 17)
+
+    def has_restarted() -> bool:
+        log = read_run(at.folder.path).faults
+        return bool(log and log.done and log.done[0].until_ms)
+
+    assert at.session.wait_until(has_restarted, 60.0, "waiting for the restart")
+    log = read_run(at.folder.path).faults
+    assert log and log.done[0].counted == 7
+    assert log.done[0].at_ms >= measured.window.end_ms
+    assert ("kill", "worker") in at.stack.did and ("restart", "worker") in at.stack.did
 
 
 @pytest.mark.slow
