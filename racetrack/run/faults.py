@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, cast
@@ -210,17 +210,10 @@ class ServiceControl:
         """Kill services until `restart`. `engine` is the name of the engine to which they belong,
         if any; record that it loses its counts."""
         self._outages.begin(services)
-        with self._meter.killing([*services, *self._clients_of(services)]):
+        with self._meter.killing(services):
             self._stack.kill(services)
         if engine:
             self._runs[engine].delay.record_loss(now_ms())
-
-    def _clients_of(self, services: Sequence[str]) -> Iterator[str]:
-        """Yield the names of the clients of the engines with these services, which end with
-        them."""
-        for run in self._runs.values():
-            if set(services) & {*run.services}:
-                yield from run.engine.clients()
 
     def restart(
         self, services: Sequence[str], engine: str | None, stopping: threading.Event
@@ -244,7 +237,7 @@ class ServiceControl:
     def remove_pods(self, services: Sequence[str], remove: Callable[[Cluster], None]) -> None:
         """Call `remove` to end some pods of services; their outage lasts until `await_pods`."""
         self._outages.begin(services)
-        with self._meter.killing([*services, *self._clients_of(services)]):
+        with self._meter.killing(services):
             remove(self._cluster)
 
     def await_pods(

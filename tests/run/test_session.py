@@ -1,6 +1,7 @@
 """Tests of a session from its start to its end: all is recorded, failures end it, nothing is
 left."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.load_profile import Steps
 from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
+from tests.waiting import wait_until
 
 
 class Idle(Probe):
@@ -170,6 +172,21 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     assert at.stack.did.count(("load", "demo")) == 1
     assert "total=7" in (at.folder.path / "fake_sample_dt.log").read_text()
     assert read_run(at.folder.path).versions["fake"] == "1"
+
+
+class Received(FakeEngine):
+    """An engine whose results a process of its own receives, here this one."""
+
+    def clients(self) -> Mapping[str, list[int]]:
+        return {"client": [os.getpid()]}
+
+
+def test_the_cost_of_a_client_is_stated_apart(drive: Callable[..., Drive]) -> None:
+    at = drive(engine=Received())
+    at.start()
+    usage = at.folder.path / "usage.csv"
+    wait_until(lambda: ",client," in usage.read_text(), "row of the client")
+    assert "client" not in read_run(at.folder.path).engine_services
 
 
 class Refused(Waiting):

@@ -11,12 +11,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO
 
 from racetrack import environment
 from racetrack.config import REPO, Settings, revealed
-from racetrack.engines.dh.subscriber import Job, Update, from_line
+from racetrack.engines.dh.subscriber import Failed, Job, Update, from_line
 from racetrack.errors import RacetrackError
 from racetrack.stack.processes import mark_command
 
@@ -53,18 +54,49 @@ def can_subscribe() -> bool:
     return subprocess.run(command, env=environ, capture_output=True, check=False).returncode == 0
 
 
+@dataclass(frozen=True)
+class _Client:
+    """A process of a client, and the file with its error output."""
+
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def send(self, job: Job) -> None:
+        """Give the client its job."""
+        with suppress(BrokenPipeError):  # it has ended, and `errors` has the reason
+            _pipe(self.process.stdin).write(job.as_line())
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        with self.process:
+            self.errors.close()
+
+    def why_ended(self) -> str:
+        """Return the end of the error output."""
+        status = self.process.wait()
+        self.errors.seek(0)
+        text = self.errors.read().decode(errors="replace").strip()[-ERROR_CHARACTERS:]
+        return text or f"its client ended with exit code {status}"
+
+
 class Subscribers:
-    """Starts the clients, and knows those that run."""
+    """The clients of one engine. A client whose connection is lost waits for its next job, so that
+    it connects again without delay when the engine is back."""
 
     def __init__(self, can_subscribe: Callable[[], bool] = can_subscribe) -> None:
         """Create it. If the clients can't subscribe, they read tables repeatedly."""
         self._can_subscribe = can_subscribe
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._clients: dict[bool, _Client] = {}  # by whether views are traced
 
     @property
     def pids(self) -> list[int]:
         """Ids of the live processes."""
-        return sorted(each.pid for each in self._running.copy() if each.poll() is None)
+        return [each.process.pid for each in (*self._clients.values(),) if each.is_alive]
 
     def follow(
         self, settings: Settings, namespace: str, stop: threading.Event, traced: Sequence[str] = ()
@@ -75,23 +107,29 @@ class Subscribers:
             RacetrackError: the client can't follow the views any more.
         """
         job = Job(revealed(settings), namespace, traced, is_polled=not self._can_subscribe())
-        with (
-            tempfile.TemporaryFile() as errors,
-            self._started(job, settings.stack_name, errors) as process,
-        ):
-            for line in _lines(process, stop):
-                yield from_line(line)
+        client = self._client(settings.stack_name, is_traced=bool(traced))
+        is_kept = False
+        try:
+            client.send(job)
+            for line in _lines(client.process, stop):
+                update = from_line(line)
+                if isinstance(update, Failed):
+                    is_kept = True
+                    raise RacetrackError(update.why)
+                yield update
             if not stop.is_set():
-                process.wait(END_WITHIN_S)
-                errors.seek(0)
-                why = errors.read().decode(errors="replace").strip()[-ERROR_CHARACTERS:]
-                raise RacetrackError(why or f"its client ended with {process.returncode}")
+                raise RacetrackError(client.why_ended())
+        finally:
+            if not is_kept:
+                client.end()
 
-    @contextmanager
-    def _started(
-        self, job: Job, stack_name: str, errors: IO[bytes]
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        with subprocess.Popen(
+    def _client(self, stack_name: str, *, is_traced: bool) -> _Client:
+        """Return the client that waits for a job, or a new one."""
+        waiting = self._clients.get(is_traced)
+        if waiting and waiting.is_alive:
+            return waiting
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  # `_Client.end` closes it
+        process = subprocess.Popen(
             [sys.executable, "-m", "racetrack.engines.dh.subscriber"],
             bufsize=0,
             stdin=subprocess.PIPE,
@@ -100,15 +138,9 @@ class Subscribers:
             cwd=REPO,
             env=environment.of_program(mark_command(stack_name, CLIENT)),
             start_new_session=True,  # Ctrl-C reaches only the harness, which ends the client
-        ) as process:
-            self._running.add(process)
-            try:
-                with suppress(BrokenPipeError):  # it has ended, and `errors` has the reason
-                    _pipe(process.stdin).write(job.as_line())
-                yield process
-            finally:
-                process.kill()
-                self._running.discard(process)
+        )
+        self._clients[is_traced] = _Client(process, errors)
+        return self._clients[is_traced]
 
 
 def _lines(process: "subprocess.Popen[bytes]", stop: threading.Event) -> Iterator[bytes]:

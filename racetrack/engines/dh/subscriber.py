@@ -1,10 +1,11 @@
 """Client that receives the tables of a Deephaven as its users' clients do, in a process of its own.
 
-    python -m racetrack.engines.dh.subscriber < job
+    python -m racetrack.engines.dh.subscriber < jobs
 
 It reads a line of JSON (`Job`) from standard input, and writes a line of JSON for each update that
-it receives. It exits when standard input is closed, or with an error if a table can't be followed
-any more. By default it subscribes to the tables (Barrage); it can read them repeatedly instead.
+it receives. If a table can't be followed any more, it writes why (`Failed`), and waits for another
+job. It exits when standard input is closed. By default it subscribes to the tables (Barrage); it
+can read them repeatedly instead.
 """
 
 import dataclasses
@@ -14,7 +15,7 @@ import re
 import select
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,13 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Failed:
+    """The reason why the views of a job can't be followed any more."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Followed:
     """A view to follow. `updates_in` returns the updates in rows that were received at a time;
     it needs these columns. `rows` is a condition on the rows that it needs; empty for all rows."""
@@ -67,16 +75,17 @@ class Followed:
     rows: str = ""
 
 
-def to_line(update: Update) -> bytes:
-    """Return an update as a line of output."""
+def to_line(update: Update | Failed) -> bytes:
+    """Return an update, or a failure, as a line of output."""
     return f"{json.dumps([type(update).__name__, *dataclasses.astuple(update)])}\n".encode()
 
 
-def from_line(line: bytes) -> Update:
-    """Return the update in a line of output."""
-    kinds = {kind.__name__: kind for kind in (Summary, Progress, Seen)}
+def from_line(line: bytes) -> Update | Failed:
+    """Return the update, or the failure, in a line of output."""
+    kinds = {kind.__name__: kind for kind in (Summary, Progress, Seen, Failed)}
     kind, *values = json.loads(line)
-    return kinds[kind](*values)
+    update: Update | Failed = kinds[kind](*values)
+    return update
 
 
 def progress_view(settings: Settings) -> Followed:
@@ -126,7 +135,7 @@ def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
     return Followed(views[0].view, (key, *others), seen_in, f"{key} in {', '.join(texts)}")
 
 
-def write(updates: Iterator[Update]) -> None:
+def write(updates: Iterable[Update | Failed]) -> None:
     """Write updates to standard output. Any thread may call this: each line is written at once."""
     for update in updates:
         os.write(1, to_line(update))
@@ -244,13 +253,15 @@ def run(job: Job) -> None:
         (_poll if job.is_polled else _subscribe)(session, followed, prefix)
 
 
-def _job(line: str) -> Job:
-    values: dict[str, Any] = json.loads(line)
-    return Job(**values)
+def main() -> None:
+    """Do all jobs until standard input is closed."""
+    for line in iter(sys.stdin.readline, ""):
+        values: dict[str, Any] = json.loads(line)
+        try:
+            run(Job(**values))
+        except RacetrackError as error:
+            write([Failed(str(error))])
 
 
 if __name__ == "__main__":
-    try:
-        run(_job(sys.stdin.readline()))
-    except RacetrackError as error:
-        raise SystemExit(str(error)) from None
+    main()

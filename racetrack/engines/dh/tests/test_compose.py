@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from racetrack.engines.dh.services.deephaven import FOR_CLIENTS
 from racetrack.stack import jvm
 from tests.compose_files import service
 from tests.image_facts import IMAGES
@@ -19,6 +20,7 @@ def test_it_uses_its_settings() -> None:
     for option in (
         "-Xmx3g",
         "-DPeriodicUpdateGraph.targetCycleDurationMillis=250",
+        *FOR_CLIENTS,
     ):
         assert option in options
 

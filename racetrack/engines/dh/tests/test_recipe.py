@@ -9,3 +9,4 @@ def test_client_and_server_are_the_version_of_env() -> None:
     version = read_versions(environ={})["DEEPHAVEN_VERSION"]
     assert pypi.pinned(LOCK, "deephaven-server") == version
     assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven") == version
+    assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven-ticking") == version

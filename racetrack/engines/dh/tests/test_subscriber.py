@@ -91,25 +91,33 @@ def test_only_tracer_rows_are_reported(settings: Settings, can_subscribe: bool) 
             break
 
 
-def test_a_table_that_fails_is_named_with_the_servers_error(
+def test_a_table_that_fails_is_named_and_its_client_can_follow_another(
     server: Brought, settings: Settings
 ) -> None:
+    subscribers = Subscribers()
+
+    def updates() -> Iterator[Update]:
+        return subscribers.follow(settings, "", threading.Event())
+
     with server.session() as session:
         session.run_script(FAILING)
-    try:
-        with pytest.raises(RacetrackError, match="pageviews_progress") as failure:
-            list(follow(settings, is_traced=False))
-    finally:
-        with server.session() as session:
+        try:
+            with pytest.raises(RacetrackError, match="pageviews_progress") as failure:
+                list(updates())
+        finally:
             session.run_script(SCRIPT)
     error = with_cause(str(failure.value), server.log())
-    assert "pageviews_progress" in error
     assert error.endswith('For input string: "no number"')
+    client = subscribers.pids
+    again = updates()
+    assert isinstance(next(again), Progress)
+    assert subscribers.pids == client
 
 
 def test_a_subscription_that_is_cut_off_is_an_error() -> None:
-    with brought() as other, other.session() as session:
-        session.run_script(SCRIPT)
+    with brought() as other:
+        with other.session() as session:
+            session.run_script(SCRIPT)
         updates = follow(load(other.settings()), is_traced=False)
         next(updates)
         os.kill(other.pid, signal.SIGKILL)
