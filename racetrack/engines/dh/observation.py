@@ -26,8 +26,6 @@ LOOK_EVERY_S = 0.2
 END_WITHIN_S = 2.0
 CHUNK_BYTES = 1 << 16
 ERROR_CHARACTERS = 2_000
-
-
 # A client gets only the id of an error in the server; the server's log has its stack trace.
 _LOGGED = re.compile(r"Details Logged w/ID '([\w-]+)'")
 _CAUSE = re.compile(r"^Caused by: (.+)$", re.MULTILINE)

@@ -170,15 +170,16 @@ class Subscription:
         Raises:
             RacetrackError: it has ended; the message contains the server's error, if there is one.
         """
+        # Its thread is the only sign that the server has ended a subscription without an error.
+        if not self._handle or self._handle._thread.is_alive():
+            return
         view = self._followed.view
-        if self._failure and (self._has_begun or self._tries == TRIES):
+        if not self._failure:
+            raise RacetrackError(f"Deephaven ended the subscription to {view}.")
+        if self._has_begun or self._tries == TRIES:
             why = _FLIGHT.sub("", cause_of(self._failure))
             raise RacetrackError(f"table {view} can't be followed: {why}")
-        if self._failure:
-            self.start()
-        # The client has no other sign that the server has ended a subscription without an error.
-        elif self._handle and not self._handle._thread.is_alive():
-            raise RacetrackError(f"Deephaven ended the subscription to {view}.")
+        self.start()
 
     def _on_update(self, update: "TableUpdate") -> None:
         import pyarrow as pa
@@ -194,8 +195,8 @@ class Subscription:
 
 
 def _receivable(table: "Table") -> "Table":
-    """Return a table with the same rows and columns that the ticking client can receive: without
-    BigDecimal, for which it has no type. It also fails on some tables unless they are viewed."""
+    """Return a table with the same rows and columns that the ticking client can receive: with texts
+    for BigDecimal, for which it has no type."""
     return table.view(
         [
             f"{field.name} = {field.name} == null ? null : {field.name}.toPlainString()"
