@@ -21,6 +21,8 @@ import racetrack.upsert.Topics;
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
   private static final long LOOK_EVERY_MS = 100;
+  /** Beginning of Spark's messages on a query that has looked for data. */
+  private static final String WAITING = "Waiting for ";
   private static final String LOST = "CANNOT_LOAD_STATE_STORE";
 
   private Main() {}
@@ -66,6 +68,11 @@ public final class Main {
     }
   }
 
+  /** Returns whether the query has completed a micro-batch, or has found that there is no data. */
+  private static boolean hasBegun(StreamingQuery query) {
+    return query.lastProgress() != null || query.status().message().startsWith(WAITING);
+  }
+
   private static Views viewsOf(String workload) {
     switch (workload) {
       case "shop":
@@ -88,7 +95,8 @@ public final class Main {
         query.start();
       }
       try (Topics topics = new Topics(kafka.settings().cluster())) {
-        while (!topics.isWritten(Kafka.topicOf(views.summary()))) {
+        while (!topics.isWritten(Kafka.topicOf(views.summary()))
+            || !Stream.of(running.active()).allMatch(Main::hasBegun)) {
           running.awaitAnyTermination(LOOK_EVERY_MS);
         }
       }
