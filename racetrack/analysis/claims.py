@@ -284,13 +284,18 @@ class Samples:
             for name in self.ranked
         ]
         shared = set.intersection(*loads) if loads else set()
-        least_per_s = LEAST_SHARE * max(map(self._capacity, self.ranked), default=0.0)
-        rates = [load for load in shared if load.share is None and load.per_s >= least_per_s]
+        rates = [load for load in shared if load.share is None and self.is_ranked_at(load)]
         shares = [load for load in shared if 0 < (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
             *([max(shares, key=lambda load: load.share or 0)] if shares else []),
         ]
+
+    def is_ranked_at(self, load: Load) -> bool:
+        """Return whether variants are compared at a load: it is a share of their capacities, or at
+        least LEAST_SHARE of each."""
+        most_per_s = max(map(self._capacity, self.ranked), default=0.0)
+        return load.share is not None or load.per_s >= LEAST_SHARE * most_per_s
 
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""

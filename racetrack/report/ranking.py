@@ -22,7 +22,7 @@ from racetrack.report.chart_data import decimals
 from racetrack.report.html import environment, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_ratio
-from racetrack.results.classes import TITLES, differing
+from racetrack.results.classes import TITLES, WORK, differing
 from racetrack.results.folder import read_record
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import EngineResult, slug_of_place
@@ -56,6 +56,7 @@ OVERALL = (metrics.CAPACITY, metrics.BASE_CPU)
 AT_RATE = tuple(metric for metric in metrics.AT_RATE if metric is not metrics.CPU_MEAN)
 MOST_LOADS = 2  # of a section of results.md; index.html has all
 RANKED = (*metrics.AT_RATE, *OVERALL)
+LOW = "below a tenth of a capacity"  # why nothing is ranked at a load
 _PLACE = Place("", "", "")
 
 
@@ -249,11 +250,14 @@ def _ranking(of: Standing, metric: Metric, load: Load | None) -> list[dict[str, 
         for name, key, at in of.estimates
         if (key, at) == (metric.key, load) and (estimate := of.estimates[name, key, at])
     }
-    sign, ranked = -1 if metric.better == "more" else 1, of.samples.ranked
-    order = sorted(
-        known,
-        key=lambda name: (name not in ranked, name not in held, sign * known[name].mean, name),
-    )
+    sign, is_low = -1 if metric.better == "more" else 1, load and not of.samples.is_ranked_at(load)
+    ranked = () if is_low else of.samples.ranked
+
+    def place(name: str) -> tuple[bool, bool, float, str]:
+        is_ranked = name in ranked
+        return not is_ranked, name not in held, is_ranked * sign * known[name].mean, name
+
+    order = sorted(known, key=place)
     comparable = [name for name in order if name in ranked and name in held]
     made = []
     for name in order:
@@ -272,11 +276,15 @@ def _ranking(of: Standing, metric: Metric, load: Load | None) -> list[dict[str, 
                     if to != name
                 },
                 "held": name in held,
-                "ranked": name in ranked,
+                "unranked": "" if name in ranked else LOW if is_low else _works(of, name),
                 "verdicts": of.verdicts(name, load) if load else {},
             }
         )
     return made
+
+
+def _works(of: Standing, name: str) -> str:
+    return f"computes {of.samples.classes[name][WORK]}"
 
 
 def _factor(of: Standing, metric: Metric, load: Load | None, name: str, to: str) -> str:
@@ -358,7 +366,9 @@ def _at_load(of: Standing, load: Load) -> str:
         each for each in AT_RATE if any((n, each.key, load) in of.estimates for n in _names(of))
     ]
     columns = ("engine", *map(_heading, keys), "verdict")
-    order = [row["name"] for row in _ranking(of, metrics.VIEW_LAG_P99, load)]
+    measured = {name for name, _, at in of.estimates if at == load}
+    freshest = [row["name"] for row in _ranking(of, metrics.VIEW_LAG_P99, load)]
+    order = [*freshest, *sorted(measured - {*freshest})]
     by_name = {name_of(one): one for one in of.results}
     rows = [
         (
@@ -368,7 +378,8 @@ def _at_load(of: Standing, load: Load) -> str:
         )
         for name in order
     ]
-    return f"\nAt {load}:\n\n{markdown_table(columns, rows)}"
+    why = "" if of.samples.is_ranked_at(load) else f" (not ranked: {LOW})"
+    return f"\nAt {load}{why}:\n\n{markdown_table(columns, rows)}"
 
 
 def _class(of: Standing, result: EngineResult) -> str:

@@ -24,17 +24,17 @@ const ranked = () => {
   const rankings = rankingsOf(state.metric);
   const rows = rankings[state.load] ?? rankings[""] ?? [];
   const missing = standing().results.filter((result) => !rows.some((row) => row.name === result.name));
-  return [...rows, ...missing.map((result) => ({ name: result.name, text: "", factors: {}, n: 0, held: true, ranked: true, verdicts: {} }))]
+  return [...rows, ...missing.map((result) => ({ name: result.name, text: "", factors: {}, n: 0, held: true, unranked: "", verdicts: {} }))]
     .map((row, rank) => ({ ...row, rank, result: resultOf(row.name) })).filter((row) => isShown(row.name));
 };
 // The ratio to the best of the engines shown.
 const factorText = (row, best) => {
   if (!row.n) return "";
-  if (!row.ranked) return `not ranked: computes ${row.result.classes.work}`;
+  if (row.unranked) return `not ranked: ${row.unranked}`;
   if (!row.held) return "did not hold the load";
   return row.name === best ? "best" : row.factors[best] ?? "no ratio";
 };
-const bestOf = (rows) => rows.find((row) => row.n && row.ranked && row.held)?.name;
+const bestOf = (rows) => rows.find((row) => row.n && !row.unranked && row.held)?.name;
 const classText = ({ classes }) => Object.keys(CLASSES).map((key) => classes[key]).filter((of) => of && of !== "all views").join("; ");
 const interval = (row) => (row.low === null || row.low === undefined ? (row.n > 1 ? "interval not resolved" : "single run, no interval") : `${number(row.low)} to ${number(row.high)}`);
 
@@ -177,7 +177,7 @@ const fill = (select, values, text, value) => {
 const pick = (wanted, among, fallback) => (among.includes(wanted) ? wanted : fallback);
 // The highest load that the most engines held.
 const defaultLoad = (key) => {
-  const held = (load) => rankingsOf(key)[load.id].filter((row) => row.held && row.ranked).length;
+  const held = (load) => rankingsOf(key)[load.id].filter((row) => row.held && !row.unranked).length;
   return loadsOf(key).reduce((best, load) => (best === null || held(load) >= held(best) ? load : best), null)?.id ?? "";
 };
 const show = () => {

@@ -118,7 +118,7 @@ def test_a_subscription_that_is_cut_off_is_an_error() -> None:
     with brought() as other:
         with other.session() as session:
             session.run_script(SCRIPT)
-        updates = follow(load(other.settings()))
+        updates = follow(load(other.settings()), is_traced=False)
         next(updates)
         os.kill(other.pid, signal.SIGKILL)
         with pytest.raises(RacetrackError, match="pageviews_progress"):
