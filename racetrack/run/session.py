@@ -26,7 +26,7 @@ from racetrack.probes.cdc import ConnectorProbe
 from racetrack.probes.loadgen import LOAD_CSV, ArrivalsProbe, Control, LoadDriver, Settled, settle
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.usage import Meter, cpu_times
-from racetrack.probes.views import READER, ReadsProbe
+from racetrack.probes.views import READER, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.verification import Verified
@@ -236,6 +236,7 @@ class Session:
         for probe in usage:
             self.begin(probe)
         self._wait_for_readers()
+        self._wait_for_clients()
 
     def _finish_to_load(self, run: EngineRun) -> None:
         """Wait until an engine's demo is loaded, and begin to follow the engine's progress."""
@@ -261,6 +262,22 @@ class Session:
                 f"The reader of the views of {self._engine.title} had no answer within"
                 f" {FIRST_ANSWER_WITHIN_S:.0f} s. Logs: {self._folder.stack}."
             )
+
+    def _wait_for_clients(self) -> None:
+        """Wait until the engines' own clients receive all traced views, for the same reason. They
+        may be without a row for long, if there are few tracer events."""
+        wanted = {view.name for view in self._workload.traced_views}
+        probes = [
+            probe
+            for run in self._runs
+            for probe in run.probes
+            if run.engine.clients() and isinstance(probe, ViewsProbe)
+        ]
+
+        def have_begun() -> bool:
+            return all({view for view, _ in [*probe.newest]} >= wanted for probe in probes)
+
+        self.wait_until(have_begun, FIRST_ANSWER_WITHIN_S, "waiting for the traced views")
 
     def _readers(self) -> list[ReadsProbe]:
         return [reader for run in self._runs for reader in run.readers]

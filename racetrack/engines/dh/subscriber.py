@@ -266,6 +266,8 @@ def main() -> None:
             run(Job(**values))
         except RacetrackError as error:
             write([Failed(str(error))])
+    # A thread of a client whose server is gone may never end, and Python would wait for it.
+    os._exit(0)
 
 
 if __name__ == "__main__":
