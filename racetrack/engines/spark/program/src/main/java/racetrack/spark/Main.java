@@ -21,8 +21,6 @@ import racetrack.upsert.Topics;
 public final class Main {
   private static final Logger LOG = LoggerFactory.getLogger(Main.class);
   private static final long LOOK_EVERY_MS = 100;
-  /** Beginning of Spark's messages on a query that has looked for data. */
-  private static final String WAITING = "Waiting for ";
   private static final String LOST = "CANNOT_LOAD_STATE_STORE";
 
   private Main() {}
@@ -70,7 +68,7 @@ public final class Main {
 
   /** Returns whether the query has completed a micro-batch, or has found that there is no data. */
   private static boolean hasBegun(StreamingQuery query) {
-    return query.lastProgress() != null || query.status().message().startsWith(WAITING);
+    return query.lastProgress() != null;
   }
 
   private static Views viewsOf(String workload) {
