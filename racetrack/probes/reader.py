@@ -25,7 +25,6 @@ from racetrack.clock import now_ms
 from racetrack.config import load, revealed
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
-from racetrack.engines.shared.tracer import tracer_values
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
@@ -187,9 +186,7 @@ def run(job: Job, rates: BinaryIO) -> None:
             if table is not None:
                 rows = str(table.num_rows)
                 if by := query.by:
-                    values = SEPARATOR.join(
-                        map(str, tracer_values(table, by, by.keys(access.settings)))
-                    )
+                    values = SEPARATOR.join(map(str, by.values_in(table, by.keys(access.settings))))
             output.writerow((due_ms, sent_ms, answered_ms, query.name, rows, values, error))
             sys.stdout.flush()
     finally:

@@ -9,15 +9,18 @@ information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 
 `columns` in `racetrack/verify/compare.py` lists the rules."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # Prefix of the names of Debezium's topics.
 CDC_PREFIX = "mysql"
@@ -93,6 +96,9 @@ class SourceTopic:
     ahead_ms: int = 0
 
 
+NO_ROW = -1  # tracer value of a partition without a row
+
+
 @dataclass(frozen=True)
 class TracedView:
     """A view whose lag is measured with tracer events (docs/views.md).
@@ -130,6 +136,20 @@ class TracedView:
             return [self.after.format(number) for number in numbers]
         last = int(getattr(settings, self.after))
         return [last + number for number in numbers]
+
+    def values_in(self, rows: "pyarrow.Table", keys: Sequence[Any]) -> list[int]:
+        """Return the value of each partition in rows of the view, without sums; NO_ROW if the
+        partition has no row. `keys` are those of the partitions' tracer rows."""
+        import pyarrow as pa
+
+        values = rows.column(self.column)
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+        found = dict.fromkeys(keys, NO_ROW)
+        for key, value in zip(rows.column(self.key).to_pylist(), values.to_pylist(), strict=True):
+            if value is not None:
+                found[key] = max(found[key], int(value))
+        return [found[key] for key in keys]
 
 
 @dataclass(frozen=True)

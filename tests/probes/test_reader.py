@@ -15,13 +15,12 @@ import pytest
 
 from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
-from racetrack.engines.shared.tracer import NO_ROW, tracer_values
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.probes.reader import Client, Job, answerable, due_times
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import NO_ROW, Query, TracedView, find_workload
 
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
 WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
@@ -127,7 +126,7 @@ def test_questions_that_the_engine_never_answers_are_left_out(client: Client) ->
 
 def test_of_a_partitions_rows_the_greatest_value_counts() -> None:
     table = pa.table({"item_id": [11, 12, 11, 11], "orders": [3, 4, 5, None]})
-    assert tracer_values(table, BY, [11, 12, 13]) == [5, 4, NO_ROW]
+    assert BY.values_in(table, [11, 12, 13]) == [5, 4, NO_ROW]
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
@@ -135,7 +134,7 @@ def test_a_time_is_read_in_epoch_milliseconds(unit: str) -> None:
     per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit]
     stamps = pa.array([1_795_000_000_123 * per_ms], pa.timestamp(unit, tz="UTC"))
     table = pa.table({"item_id": [11], "orders": stamps})
-    assert tracer_values(table, BY, [11]) == [1_795_000_000_123]
+    assert BY.values_in(table, [11]) == [1_795_000_000_123]
 
 
 def test_a_line_of_input_is_a_new_rate_and_its_end_ends_the_schedule() -> None:

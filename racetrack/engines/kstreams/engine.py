@@ -92,9 +92,6 @@ class KafkaStreams(UpsertEngine):
 def _after_a_kill(own: KafkaStreamsSettings) -> AfterAKill:
     if own.kstreams_after_a_kill == "anew":
         return "reads all input again"
-    if own.kstreams_changelog == "off":
-        # RocksDB writes no log of its own here, so what it had in memory is gone.
-        return "resumes, loses some events"
     if own.kstreams_guarantee == EXACTLY_ONCE:
         return "resumes"
     return "resumes, counts some events twice"

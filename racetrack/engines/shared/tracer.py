@@ -4,12 +4,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from racetrack.engines.contract import Seen
-from racetrack.workloads.contract import TracedView
+from racetrack.workloads.contract import NO_ROW, TracedView
 
 if TYPE_CHECKING:
     import pyarrow
-
-NO_ROW = -1  # tracer value of a partition without a row
 
 
 def only_more(values: Iterable[Seen]) -> Iterator[Seen]:
@@ -44,7 +42,7 @@ class Tally:
         """Yield the partition and its tracer value for each of its rows among changed rows of a
         view. `keys` are those of the partitions' tracer rows."""
         if not view.summed_over:
-            found = enumerate(tracer_values(rows, view, keys))
+            found = enumerate(view.values_in(rows, keys))
             yield from ((partition, value) for partition, value in found if value != NO_ROW)
             return
         names = view.key, view.column, view.summed_over
@@ -75,19 +73,3 @@ def value_in_sql(view: TracedView, value: str) -> str:
     """Return an SQL expression (PostgreSQL's dialect) that converts `value`, an expression for the
     view's column, to a number as in `Seen`."""
     return f"(1000 * extract(epoch FROM {value}))::bigint" if view.is_time else value
-
-
-def tracer_values(table: "pyarrow.Table", by: TracedView, keys: Sequence[Any]) -> list[int]:
-    """Return the tracer value (see `engines.contract.Seen`) of each partition in rows of a view.
-    `keys` are the keys reserved for tracer rows, one for each partition. The value is NO_ROW if
-    there is no row with the key."""
-    import pyarrow as pa
-
-    values = table.column(by.column)
-    if pa.types.is_timestamp(values.type):
-        values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    found = dict.fromkeys(keys, NO_ROW)
-    for key, value in zip(table.column(by.key).to_pylist(), values.to_pylist(), strict=True):
-        if value is not None:
-            found[key] = max(found[key], int(value))
-    return [found[key] for key in keys]
