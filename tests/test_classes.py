@@ -45,12 +45,6 @@ def test_what_a_killed_engine_does_is_in_the_docs() -> None:
         ("spark", {"RUNTIME": "kubernetes"}, "after_a_kill", "reads all input again"),
         ("spark", {"SPARK_AFTER_A_KILL": "anew"}, "after_a_kill", "reads all input again"),
         ("kstreams", {"KSTREAMS_GUARANTEE": "exactly_once_v2"}, "after_a_kill", "resumes"),
-        (
-            "kstreams",
-            {"KSTREAMS_CHANGELOG": "off"},
-            "after_a_kill",
-            "resumes, loses some events",
-        ),
         ("kstreams", {"KSTREAMS_AFTER_A_KILL": "anew"}, "after_a_kill", "reads all input again"),
         (
             "storm",

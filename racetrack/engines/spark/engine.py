@@ -1,12 +1,24 @@
 """Spark Structured Streaming: a program maintains the views from its start. All views, including
 the progress views, are upsert topics, which are written once per micro-batch."""
 
+from collections.abc import Sequence
+
 from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.spark.elsewhere import ELSEWHERE
 from racetrack.engines.spark.settings import SparkSettings
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
+
+# Views that the program lacks; docs/engines.md explains why.
+NOT_MADE = {
+    "top_viewed_items",
+    "top_converting_items",
+    "profile_views",
+    "profile_views_enriched",
+    "profile_views_per_minute_last_10",
+}
 
 
 class Spark(UpsertEngine):
@@ -34,19 +46,19 @@ class Spark(UpsertEngine):
                 "reads all input again" if anew or settings.runtime == "kubernetes" else "resumes"
             ),
             work="as events arrive",
-            views="programmed",
+            views="programmed" if settings.workload == "ads" else "declarative",
             changes="follows changes",
         )
-
-    def clock_slack_ms(self, settings: Settings) -> int:
-        """Return three seconds plus the time of two micro-batches: the time window moves in steps
-        of one second, and views show a step after the next micro-batch."""
-        return 3_000 + 2 * SparkSettings.of(settings).spark_trigger_ms
 
     def remarks(self, stack: Stack) -> list[str]:
         """If the user provides a cluster, return which folder is used, and which folders earlier
         runs may have left."""
         return ELSEWHERE.remarks(stack.settings) if self.runs_elsewhere(stack.settings) else []
+
+    def absent_views(self, settings: Settings) -> Sequence[str]:
+        """Return the views that the program lacks."""
+        views = [view.name for view in find_workload(settings.workload).views]
+        return [name for name in views if name in NOT_MADE]
 
 
 ENGINE = Spark()

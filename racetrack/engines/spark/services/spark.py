@@ -90,5 +90,5 @@ SERVICE = _Spark(
     peers=TABLES,
     options=sparkmaster.java_options,
     keeps_state=True,
-    ready_within_s=600.0,
+    ready_within_s=180.0,
 )

@@ -86,20 +86,6 @@ class AdsViewsTest {
   }
 
   @Test
-  void aQueryThatIsStartedAgainContinues() throws Exception {
-    StreamingQuery first = keep();
-    ad("a", null, "x");
-    event(0, "a", "view", 0);
-    world.settle();
-    first.stop();
-    event(0, "a", "view", 0);
-    ad("a", "x", "y");
-    keep();
-    world.settle();
-    assertEquals(Map.of("y 0", 2L), windows());
-  }
-
-  @Test
   void whatIsNoEventEndsTheQuery() throws Exception {
     StreamingQuery query = keep();
     world.send("ad_events", 0, "{\"ad_id\": ");

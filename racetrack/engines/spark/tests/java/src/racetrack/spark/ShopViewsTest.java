@@ -12,12 +12,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.streaming.StreamingQuery;
@@ -43,7 +38,7 @@ class ShopViewsTest {
 
   @Test
   void anItemIsSummarizedWhateverCameFirstAndTakesBackWhatChanges() throws Exception {
-    items();
+    world.keep("items", ShopViews.ITEMS_AND_PROGRESS);
     purchase(null, purchased(1, 7, 5, 2, "9999999999.99"));
     pageview(0, 7, "/products/5", 1);
     world.settle();
@@ -117,72 +112,8 @@ class ShopViewsTest {
   }
 
   @Test
-  void theTopListsHoldTheFirstTwentyItemsNow() throws Exception {
-    items();
-    for (long id = 1; id <= 22; id++) {
-      item(null, Registry.row(Registry.ITEM, id, "a", null));
-    }
-    pageview(0, 7, "/products/22", 1);
-    pageview(0, 7, "/products/21", 1);
-    purchase(null, purchased(1, 7, 21, 1, "1.00"));
-    world.settle();
-    // Of two equal items, the one with the lower id comes first.
-    assertEquals(keys(world.rows("item_summary"), 1, 18, 21, 22), world.rows("top_viewed_items"));
-    assertEquals(
-        keys(world.rows("item_summary"), 1, 18, 21, 22), world.rows("top_converting_items"));
-    pageview(0, 7, "/products/20", 1);
-    purchase(purchased(1, 7, 21, 1, "1.00"), purchased(1, 7, 20, 1, "2.00"));
-    item(Registry.row(Registry.ITEM, 22L, "a", null), null);
-    world.settle();
-    assertEquals(keys(world.rows("item_summary"), 1, 18, 20, 21), world.rows("top_viewed_items"));
-    assertEquals(
-        keys(world.rows("item_summary"), 1, 18, 20, 21), world.rows("top_converting_items"));
-    assertEquals(1, world.rows("top_viewed_items").get("20").get("orders").asLong());
-  }
-
-  @Test
-  void aProfileHasItsLastTenViewsWithTheEmailsOfNow() throws Exception {
-    world.keep("profiles", ShopViews.profiles(world.spark), "update");
-    user(5, "owner@a");
-    for (int n = 0; n < 11; n++) {
-      pageview(n % 2, 7 + n % 2, "/profiles/5", n);
-    }
-    pageview(0, 5, "/profiles/8", 1);
-    world.settle();
-    assertEquals(Set.of(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L), times("profile_views", 5));
-    assertEquals(world.rows("profile_views").keySet(), world.rows("profile_views_enriched").keySet());
-    assertEquals(Set.of("owner@a null"), emails(5));
-    assertEquals(Set.of("null owner@a"), emails(8));
-    user(7, "seven@a");
-    pageview(1, 9, "/profiles/5", 20);
-    pageview(1, 9, "/profiles/5", 0);
-    world.settle();
-    assertEquals(Set.of(2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L, 20L), times("profile_views", 5));
-    assertEquals(Set.of("owner@a null", "owner@a seven@a"), emails(5));
-    user(5, "new@a");
-    world.change("users", Registry.USER, Registry.row(Registry.USER, 7L, "seven@a"), null);
-    world.settle();
-    assertEquals(Set.of("new@a null"), emails(5));
-    assertEquals(Set.of("null new@a"), emails(8));
-  }
-
-  @Test
-  void viewsLeaveTheirMinuteWhenTheyAreTenMinutesOld() throws Exception {
-    world.keep("recent-views", ShopViews.recentViews(world.spark), "update");
-    long now = System.currentTimeMillis();
-    pageview(0, 7, "/profiles/5", now - World.NOW_MS);
-    pageview(0, 7, "/profiles/5", now - World.NOW_MS - 700_000);
-    world.waitUntil(() -> recent().equals(Map.of(minuteKey(5, now), 1L)));
-    long soonGone = System.currentTimeMillis() - 600_000 + 15_000;
-    pageview(0, 7, "/profiles/5", now - World.NOW_MS);
-    pageview(0, 7, "/profiles/5", soonGone - World.NOW_MS);
-    world.waitUntil(() -> recent().equals(Map.of(minuteKey(5, soonGone), 1L, minuteKey(5, now), 2L)));
-    world.waitUntil(() -> recent().equals(Map.of(minuteKey(5, now), 2L)));
-  }
-
-  @Test
   void rowsOfNullOnlyAreRowsAndAddNothing() throws Exception {
-    items();
+    world.keep("items", ShopViews.ITEMS_AND_PROGRESS);
     world.keep("high-value-users", ShopViews.HIGH_VALUE_USERS);
     GenericRecord empty = Registry.row(Registry.PURCHASE, 1L, null, null, null, null);
     purchase(null, empty);
@@ -216,8 +147,7 @@ class ShopViewsTest {
     int wrong = 0;
     for (String text :
         Arrays.asList("hello", null, "{\"user_id\": 1}", "{\"user_id\": \"a\", \"url\": \"/\"}")) {
-      StreamingQuery query =
-          world.keep("wrong " + wrong++, ShopViews.items(world.spark), "update");
+      StreamingQuery query = world.keep("wrong " + wrong++, ShopViews.ITEMS_AND_PROGRESS);
       world.send("pageviews", 3, text);
       var error =
           assertThrows(StreamingQueryException.class, () -> query.awaitTermination(60_000));
@@ -247,52 +177,6 @@ class ShopViewsTest {
 
   private static List<Long> numbers(JsonNode row, String... columns) {
     return List.of(columns).stream().map(column -> row.get(column).asLong()).toList();
-  }
-
-  private void items() throws Exception {
-    world.keep("items", ShopViews.items(world.spark), "update");
-  }
-
-  /** The rows with keys from `first` to `last`, and with these further keys. */
-  private static Map<String, JsonNode> keys(
-      Map<String, JsonNode> rows, int first, int last, Integer... further) {
-    Set<String> keys =
-        Stream.concat(IntStream.rangeClosed(first, last).boxed(), Stream.of(further))
-            .map(String::valueOf)
-            .collect(Collectors.toSet());
-    Map<String, JsonNode> kept = new TreeMap<>(rows);
-    kept.keySet().retainAll(keys);
-    return kept;
-  }
-
-  /** Times after `NOW_MS` at which the profile was viewed. */
-  private Set<Long> times(String view, long owner) throws Exception {
-    return ofOwner(view, owner)
-        .map(row -> row.get("received_at").asLong() - World.NOW_MS)
-        .collect(Collectors.toSet());
-  }
-
-  private Set<String> emails(long owner) throws Exception {
-    return ofOwner("profile_views_enriched", owner)
-        .map(row -> row.get("owner_email").asText() + " " + row.get("viewer_email").asText())
-        .collect(Collectors.toSet());
-  }
-
-  private Stream<JsonNode> ofOwner(String view, long owner) throws Exception {
-    return world.rows(view).values().stream().filter(row -> row.get("owner_id").asLong() == owner);
-  }
-
-  private Map<String, Long> recent() throws Exception {
-    Map<String, Long> counts = new TreeMap<>();
-    world
-        .rows("profile_views_per_minute_last_10")
-        .forEach((key, row) -> counts.put(key, row.get("pageviews").asLong()));
-    return counts;
-  }
-
-  private static String minuteKey(long owner, long atMs) {
-    return String.format(
-        "{\"user_id\":%d,\"received_at_minute\":%d}", owner, atMs / 60_000 * 60_000);
   }
 
   private static GenericRecord purchased(

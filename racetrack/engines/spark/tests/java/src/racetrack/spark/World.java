@@ -12,8 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.spark.api.java.function.VoidFunction2;
@@ -133,17 +131,6 @@ final class World implements AutoCloseable {
   /** Waits until all that was sent is in the views. */
   void settle() {
     queries.stream().filter(StreamingQuery::isActive).forEach(StreamingQuery::processAllAvailable);
-  }
-
-  /** Waits until what the views hold meets a condition. */
-  void waitUntil(Callable<Boolean> condition) throws Exception {
-    long giveUp = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (!condition.call()) {
-      if (System.nanoTime() > giveUp) {
-        throw new AssertionError("the views are " + written);
-      }
-      Thread.sleep(100);
-    }
   }
 
   @Override

@@ -1,20 +1,25 @@
 package racetrack.spark;
 
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
+import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Turns the counts of an ad into changes of the counts of its campaign. If the ad moves to another
@@ -22,31 +27,33 @@ import org.apache.spark.sql.streaming.ValueState;
  *
  * <p>Rows that count no ad (progress) pass unchanged.
  */
-final class CampaignCounts extends Keyed<String> {
+final class CampaignCounts extends StatefulProcessor<String, Row, Row> {
   private static final long serialVersionUID = 1;
+  private static final Encoder<Row> OUTPUT =
+      Encoders.row(
+          StructType.fromDDL(
+              "campaign_id STRING, window_start_ms BIGINT, partition INT, total BIGINT,"
+                  + " max_received_at BIGINT"));
 
   private transient ValueState<String> campaignOf;
   /** Start of a window → number of the ad's views in it. */
   private transient MapState<Long, Long> counts;
 
   static Dataset<Row> of(Dataset<Row> rows) {
-    return new CampaignCounts().over(rows, "ad_id", Encoders.STRING());
-  }
-
-  @Override
-  String columns() {
-    return "campaign_id STRING, window_start_ms BIGINT, partition INT, total BIGINT,"
-        + " max_received_at BIGINT";
+    return rows.groupBy("ad_id")
+        .as(Encoders.STRING(), Encoders.row(rows.schema()))
+        .transformWithState(new CampaignCounts(), TimeMode.None(), OutputMode.Update(), OUTPUT);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    campaignOf = value("campaign", Encoders.STRING());
-    counts = map("counts", Encoders.LONG(), Encoders.LONG());
+    campaignOf = getHandle().getValueState("campaign", Encoders.STRING(), TTLConfig.NONE());
+    counts =
+        getHandle().getMapState("counts", Encoders.LONG(), Encoders.LONG(), TTLConfig.NONE());
   }
 
   @Override
-  Collection<Row> take(String ad, Iterator<Row> rows, long nowMs) {
+  public Iterator<Row> handleInputRows(String ad, Iterator<Row> rows, TimerValues time) {
     List<Row> changes = new ArrayList<>();
     Map<Long, Long> counted = new TreeMap<>();
     Row move = null;
@@ -68,7 +75,7 @@ final class CampaignCounts extends Keyed<String> {
     if (move != null && !Objects.equals(campaign, move.getAs("campaign_id"))) {
       move(campaign, move.getAs("campaign_id"), changes);
     }
-    return changes;
+    return CollectionConverters.asScala(changes.iterator());
   }
 
   private void count(String campaign, Map<Long, Long> counted, List<Row> changes) {
@@ -81,12 +88,12 @@ final class CampaignCounts extends Keyed<String> {
   }
 
   private void move(String from, String to, List<Row> changes) {
-    forEach(
-        counts,
-        (window, views) -> {
-          add(from, window, -views, changes);
-          add(to, window, views, changes);
-        });
+    var all = counts.iterator();
+    while (all.hasNext()) {
+      var each = all.next();
+      add(from, each._1(), -each._2(), changes);
+      add(to, each._1(), each._2(), changes);
+    }
     if (to == null) {
       campaignOf.clear();
     } else {

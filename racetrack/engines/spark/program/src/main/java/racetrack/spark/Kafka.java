@@ -53,13 +53,8 @@ record Kafka(SparkSession spark, Settings settings) {
     return rows.writeStream()
         .queryName(name)
         .outputMode("update")
-        .trigger(atLeast(0))
+        .trigger(Trigger.ProcessingTime(settings.triggerMs()))
         .option("checkpointLocation", settings.stateFolder().resolve(name).toString());
-  }
-
-  /** The trigger of the settings, but with at least this time between micro-batches. */
-  Trigger atLeast(int ms) {
-    return Trigger.ProcessingTime(Math.max(ms, settings.triggerMs()));
   }
 
   /** Creates a query that writes rows with the columns `topic`, `key` and `value` into topics. */

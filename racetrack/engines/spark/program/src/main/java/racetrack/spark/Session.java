@@ -33,8 +33,6 @@ final class Session {
             .config("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
             // A micro-batch then writes its changes only, not a snapshot of all state.
             .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", true)
-            // All state together then has at most 500 MB of memory (Spark's default of this bound).
-            .config("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", true)
             // Spark refuses an operator after an aggregation that emits changed rows, because rows
             // might be late. There is no watermark, so no row is ever late.
             .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", false)

@@ -1,27 +1,24 @@
 package racetrack.spark;
 
-import static org.apache.spark.sql.functions.col;
-
 import java.util.List;
-import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 
 /**
- * The views of the workload `shop`. Each is written to a topic, as in `AdsViews`; a message without
- * a value deletes a row.
+ * The views of the workload `shop` that Spark Structured Streaming can maintain with plain
+ * aggregations and joins. Each is written to a topic, as in `AdsViews`; a message without a value
+ * deletes a row.
  *
- * <p>Aggregates and the join of flagged profiles are SQL. In a query that emits rows whenever they
- * change, Spark's SQL can't join the results of aggregations, nor aggregate a join of streams. So
- * streams that would be joined by a key are united into one stream, and one aggregation by that key
- * computes the joined row: the newest version of the item, the sums of its purchases, and the
- * number of its pageviews. If a purchase changes, its old values are subtracted and its new values
- * are added.
+ * <p>In a query that emits rows whenever they change, Spark can't join the results of aggregations,
+ * nor aggregate a join of streams. So streams that would be joined by a key are united into one
+ * stream, and one aggregation by that key computes the joined row: the newest version of the item,
+ * the sums of its purchases, and the number of its pageviews. If a purchase changes, its old values
+ * are subtracted and its new values are added.
  *
- * <p>Spark's SQL also has no ROW_NUMBER on streams, no join of a stream with rows that change, and
- * no window that moves with the clock. These views are programmed, as operators with state for each
- * key (`Keyed`): the two top lists, and the three views of profiles.
+ * <p>These views are missing: the two top lists, and the last ten views of a profile, without and
+ * with emails (Spark has no ROW_NUMBER on streams); and the profile views of the last ten minutes
+ * (no window that moves with the clock).
  *
  * <p>If you change this file, it is compiled at the next start.
  */
@@ -32,8 +29,6 @@ final class ShopViews implements Views {
   private static final String USERS = "mysql.shop.users";
   private static final String ITEMS = "mysql.shop.items";
   private static final String PURCHASES = "mysql.shop.purchases";
-  /** A query with timers never rests: without new messages, it looks for expired timers. */
-  private static final int TIMERS_EVERY_MS = 200;
 
   /**
    * A message that is not JSON with these fields ends the query, so that no measurement continues
@@ -193,53 +188,6 @@ final class ShopViews implements Views {
       """
           .formatted(PURCHASES_CHANGED, SINK);
 
-  /** The views of profiles, by owner. */
-  static final String PROFILE_VIEWS =
-      """
-      SELECT target_id AS id, user_id AS viewer_id, received_at, partition, offset
-      FROM (%s)
-      WHERE pageview_type = 'profiles'
-      """
-          .formatted(PAGEVIEWS_STG);
-
-  /** The changes of users' emails. */
-  private static final String EMAILS =
-      """
-      SELECT CAST(debezium_key(key) AS BIGINT) AS id,
-        from_json(debezium_row(value), 'email STRING').email AS email, offset AS email_at
-      FROM users
-      """;
-
-  private static final String PROFILE_MESSAGES =
-      """
-      SELECT topic, to_json(struct(partition, offset)) AS key,
-        CASE WHEN is_shown THEN value END AS value
-      FROM (
-        SELECT partition, offset, is_shown,
-          stack(2,
-            'spark.profile_views',
-            to_json(struct(owner_id, viewer_id, received_at, partition, offset)),
-
-            'spark.profile_views_enriched',
-            to_json(
-              struct(owner_id, viewer_id, received_at, partition, offset, owner_email,
-                viewer_email),
-              map('ignoreNullFields', 'false'))
-          ) AS (topic, value)
-        FROM profile_views
-      )
-      """;
-
-  private static final String RECENT_MESSAGES =
-      """
-      SELECT 'spark.profile_views_per_minute_last_10' AS topic,
-        to_json(struct(user_id, received_at_minute)) AS key,
-        CASE WHEN pageviews IS NOT NULL THEN
-          to_json(struct(user_id, received_at_minute, pageviews))
-        END AS value
-      FROM recent_views
-      """;
-
   static final String SENT_BACK = "SELECT 'spark.hvu_test' AS topic, key, value FROM sent";
 
   /**
@@ -285,9 +233,8 @@ final class ShopViews implements Views {
   public List<String> views() {
     return List.of(
         "users", "items", "purchases", "pageviews_progress", summary(), "purchases_by_item",
-        "pageviews_by_item", "item_summary", "top_viewed_items", "top_converting_items",
-        "profile_views", "profile_views_enriched", "profile_views_per_minute_last_10",
-        "high_value_users", "hvu_test", "dd_flagged_profiles", "dd_flagged_profile_view");
+        "pageviews_by_item", "item_summary", "high_value_users", "hvu_test",
+        "dd_flagged_profiles", "dd_flagged_profile_view");
   }
 
   @Override
@@ -312,37 +259,11 @@ final class ShopViews implements Views {
     List<String> progress = List.of("pageviews_progress", summary());
     return List.of(
         kafka.mirror(List.of(USERS, ITEMS, PURCHASES)),
-        kafka.toTopicsInOrder("items", items(spark), progress),
-        kafka.toTopics("profiles", profiles(spark)),
-        kafka.toTopics("recent-views", recentViews(spark)).trigger(kafka.atLeast(TIMERS_EVERY_MS)),
+        kafka.toTopicsInOrder("items", spark.sql(ITEMS_AND_PROGRESS), progress),
         kafka.toTopics("high-value-users", spark.sql(HIGH_VALUE_USERS)),
         kafka.toTopics("sent-back", spark.sql(SENT_BACK)),
         kafka.toTopics("flagged", spark.sql(FLAGGED_PROFILES)),
         // Joined rows never change, so each is only appended.
         kafka.toTopics("flagged-views", spark.sql(FLAGGED_VIEWS)).outputMode("append"));
-  }
-
-  /** Computes messages from the temporary views `pageviews`, `items` and `purchases`. */
-  static Dataset<Row> items(SparkSession spark) {
-    return TopItems.of(spark.sql(ITEMS_AND_PROGRESS));
-  }
-
-  /** Computes messages from the temporary views `pageviews` and `users`. */
-  static Dataset<Row> profiles(SparkSession spark) {
-    Dataset<Row> emails = spark.sql(EMAILS);
-    Dataset<Row> last = LastViews.of(united(spark.sql(PROFILE_VIEWS), emails));
-    Dataset<Row> byViewer = last.withColumn("id", col("viewer_id"));
-    ViewerEmails.of(united(byViewer, emails)).createOrReplaceTempView("profile_views");
-    return spark.sql(PROFILE_MESSAGES);
-  }
-
-  /** Computes messages from the temporary view `pageviews`. */
-  static Dataset<Row> recentViews(SparkSession spark) {
-    RecentViews.of(spark.sql(PROFILE_VIEWS)).createOrReplaceTempView("recent_views");
-    return spark.sql(RECENT_MESSAGES);
-  }
-
-  private static Dataset<Row> united(Dataset<Row> views, Dataset<Row> users) {
-    return views.unionByName(users, true);
   }
 }
