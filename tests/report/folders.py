@@ -481,11 +481,11 @@ def window_at(
     return WindowRecord(name=name or load, per_s=per_s, share=share, **{**defaults, **values})
 
 
-def search(logs: Path, engine: str, per_s: float, why: str = "") -> Path:
+def search(logs: Path, engine: str, per_s: float, why: str = "", **of_spec: Any) -> Path:
     """Write an experiment that searches for sustained rates, and the folders of its two runs. The
     rate that is sustained within a lag of 2 s is 0.9 of the capacity. `why` is the outcome of a
-    first run that failed, after which there is no second one."""
-    spec = RunSpec(engine=engine, window_s=5.0)
+    first run that failed, after which there is no second one. `of_spec` are fields of `RunSpec`."""
+    spec = RunSpec(engine=engine, window_s=5.0, **of_spec)
     saturation = window_at(None, figures={"capacity_per_s": per_s, "idle_share_pct": 0.0})
     if why:
         failed = saturation.model_copy(update={"outcome": why, "figures": {}})

@@ -315,5 +315,5 @@ def test_a_table_has_the_figures_with_their_intervals(made: tuple[Path, Path]) -
     assert "\n## shop: AMD EPYC(TM) Processor (family 26, model 2), 2 cores, 24 GiB\n" in page
     assert "| 51,498 ± " in page
     assert " views right |" in page
-    assert "At 1,000/s:" in page and "At 4,000/s:" in page
+    assert "At 1,000/s" in page and "At 4,000/s" in page
     assert "the script does not create hvu_test" in page

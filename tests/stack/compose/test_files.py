@@ -162,7 +162,7 @@ def test_every_service_reports_how_much_memory_it_may_use(
     overrides |= {"KAFKA_HEAP": "5g"} if airgap == "true" else {"REDPANDA_MEMORY": "5G"}
     services = Project(load({"AIRGAP": airgap, **overrides})).services()
     for service in services.values():
-        assert re.fullmatch(r"\d+[mgMG]( \d+[mgMG])*", service.memory), service
+        assert re.fullmatch(r"\d+[mgMG]B?( \d+[mgMG]B?)*", service.memory), service
     for name, size in (("debezium", "6g"), ("redpanda", "5")):
         assert services[name].memory.startswith(size)
 

@@ -12,7 +12,10 @@ FACTS = Facts(
         "FLINK_STATE_BACKEND": "rocksdb",
         "FLINK_UPSERT_MATERIALIZE": "NONE",
     },
-    changed_from={"FLINK_CHECKPOINT_MS": {"FLINK_CHECKPOINT_MS": "5000"}},
+    changed_from={
+        "FLINK_CHECKPOINT_MS": {"FLINK_CHECKPOINT_MS": "5000"},
+        "FLINK_PROPERTIES": {"FLINK_PROPERTIES": "execution.buffer-timeout=7ms"},
+    },
     jvm_of={"FLINK_HEAP": "flink"},
     image_of={"FLINK_HEAP": ("flink", "flink")},
 )
