@@ -19,6 +19,7 @@ from tests.some_engines import EXAMPLE
 pytestmark = pytest.mark.e2e
 
 OWN = find_engine(EXAMPLE).services
+CLIENTS = tuple(find_engine(EXAMPLE).clients())
 # Highest CPU use of the harness, in percent of a core. The same code used 1.9 to 3.7 % on a machine
 # whose core speed varies.
 HARNESS_MOST_PCT = 4
@@ -81,7 +82,11 @@ def test_top_s_samples_stand_in_a_file_and_not_on_the_screen(
     folder: Path, experiment: Door
 ) -> None:
     lines = (folder / "top_summary.log").read_text().splitlines()
-    tags = {(name, tag) for name in (*OWN, "broker", "loadgen") for tag in ("CPU_PCT", "RES_GiB")}
+    tags = {
+        (name, tag)
+        for name in (*OWN, *CLIENTS, "broker", "loadgen")
+        for tag in ("CPU_PCT", "RES_GiB")
+    }
     assert {tuple(re.findall(r"(?:name|tag)=([^,]+)", line)) for line in lines} == tags
     assert "samples=[" not in experiment.output
 

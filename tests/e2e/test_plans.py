@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from racetrack.metrics import CAPACITY
 from tests.e2e.shared import Door
 from tests.some_engines import CALIBRATION
 
@@ -41,7 +42,7 @@ phase = [
 # while a window is measured, while the second stack starts, in a trial, and after the search.
 KILLED_AT = (
     r"demo loaded",
-    r"saturation: capacity",
+    rf"saturation: {CAPACITY.title}",
     r"> set pageviews_per_second \d",
     r"== run \d of \d: .*stack 2",
     r"> set pageviews_per_second \d",
