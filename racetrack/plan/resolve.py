@@ -656,7 +656,10 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
         if not isinstance(phase, Window):
             phases.append(phase)
             continue
-        texts = options.loads or variant.planned.loads or phase.loads
+        given = options.loads or variant.planned.loads
+        if given and any(isinstance(each, Window) for each in phases):
+            continue  # the first window has all of them
+        texts = given or phase.loads
         loads = tuple(_text(text) for text in texts)
         for place, text in enumerate(loads, start=1):
             _require_load_possible(

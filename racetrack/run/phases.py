@@ -67,8 +67,9 @@ from racetrack.units import BYTES_PER_GIB
 BACKLOG_S = 5.0
 # Saturation, and the measurement of the update interval, begin with a low rate for this long.
 LOW_S = 10.0
-# A scout begins with a low rate for this long, and measures the throughput of its last quarter.
-SCOUT_LOW_S, SCOUT_SHARE = 2.0, 1 / 4
+# A scout begins with a low rate for this long, and measures the count's throughput in its last
+# quarter, but for at least SCOUT_LEAST_S. Views may be seconds behind so soon after the start.
+SCOUT_LOW_S, SCOUT_SHARE, SCOUT_LEAST_S = 2.0, 1 / 4, 10.0
 INPUT_SETTLE_S = 3.0
 NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
@@ -119,6 +120,8 @@ def planned_windows(
     the slowest. Shares of the slowest that come to the same rate count once."""
     planned: dict[str, PlannedWindow] = {}
     for phase in cell.phases:
+        if isinstance(phase, Saturate):
+            own_per_s = None  # what this run measures is better than what a scout found
         if isinstance(phase, Saturate | Search):
             whole = PlannedWindow(phase)
             planned.setdefault(whole.name, whole)
@@ -230,9 +233,9 @@ class PhaseRun:
                 stack failed.
         """
         saturation = Saturation(self._load, self._folder.path)
-        last_s = SCOUT_SHARE * most_s
+        last_s = max(SCOUT_LEAST_S, SCOUT_SHARE * most_s)
         saturation.warm_up(most_s, SCOUT_LOW_S, last_s)
-        per_s = self._work_of_last(last_s, last_s).work.per_s
+        per_s = self._load.counted_per_s(self._last(last_s))
         if not per_s > 0:
             raise RacetrackError("The engine counted nothing at saturation.")
         return per_s

@@ -149,6 +149,18 @@ class SessionLoad:
         except ValueError as error:
             raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
 
+    def counted_per_s(self, window: Window) -> float:
+        """Return the throughput of the engine's count in a window, without that of the views.
+
+        Raises:
+            RacetrackError: the window has fewer than two updates.
+        """
+        try:
+            whole_s = window.seconds
+            return capacity.work(self._count(), window.start_ms, window.end_ms, whole_s).per_s
+        except ValueError as error:
+            raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
+
     def cpu_s_per_million(self, window: Window, made: MeasuredWork) -> dict[str, float]:
         """Return the CPU seconds of each service per million events processed in a window."""
         usage, counted = raw.usage(self._folder), made.work.per_s * window.seconds
