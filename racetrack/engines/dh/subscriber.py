@@ -186,9 +186,10 @@ class Subscription:
 
         at_ms, columns = now_ms(), self._followed.columns
         self._has_begun = True
-        for changed in (update.added(columns), update.modified(columns)):
-            if changed:
-                write(self._followed.updates_in(at_ms, pa.table(changed)))
+        # One table, so that a sum over its rows is that of one update cycle.
+        changed = filter(None, (update.added(columns), update.modified(columns)))
+        if rows := [pa.table(each) for each in changed]:
+            write(self._followed.updates_in(at_ms, pa.concat_tables(rows)))
 
     def _on_error(self, error: Exception) -> None:
         self._failure = error
