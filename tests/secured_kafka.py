@@ -228,6 +228,7 @@ def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, 
         "message.max.bytes": str(9 << 20),
         "replica.fetch.max.bytes": str(9 << 20),
         "log.retention.ms": "-1",
+        "log.cleaner.dedupe.buffer.size": str(4 << 20),  # by default half of the heap
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         f"{listener}.plain.sasl.jaas.config": f"{security}.plain.PlainLoginModule {plain}",
         f"{listener}.scram-sha-256.sasl.jaas.config": (

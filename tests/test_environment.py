@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,10 +92,10 @@ environment.require_open_files()
 
 
 def limited(code: str, files: tuple[int, int]) -> subprocess.CompletedProcess[str]:
+    soft, hard = files
     return subprocess.run(
-        [sys.executable, "-c", code],
+        ["prlimit", f"--nofile={soft}:{hard}", sys.executable, "-c", code],
         env={**os.environ, "http_proxy": "http://127.0.0.1:9"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files),
         capture_output=True,
         text=True,
         check=False,
