@@ -95,6 +95,7 @@ REMOVED = {
     r"PROMETHEUS_(URL|TOKEN_FILE)|\w+_(CPU|MEMORY)_QUERY|(KAFKA|REGISTRY|FLINK|MZ)_PODS": (
         "CPU and memory of services that run elsewhere stay blank. Unset it"
     ),
+    "SPARK_STATE_STORE": "State is always in RocksDB. Unset it",
     "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "Use a mechanism with a password, or a certificate",
 }
 
@@ -170,10 +171,19 @@ def properties_in(words: str) -> dict[str, str]:
     return found
 
 
-def _properties(words: str) -> str:
-    """Return the text unchanged if it consists of properties."""
-    properties_in(words)
-    return words
+def properties_except(reserved: Mapping[str, str], prefix: str = "") -> AfterValidator:
+    """Return a validator that accepts properties whose names begin with `prefix`, except those in
+    `reserved`: name → why it can't be set."""
+
+    def validate(words: str) -> str:
+        for name in properties_in(words):
+            if not name.startswith(prefix):
+                raise ValueError(f"{name} is no property here: its name has to begin with {prefix}")
+            if name in reserved:
+                raise ValueError(f"{name} can't be set here: {reserved[name]}")
+        return words
+
+    return AfterValidator(validate)
 
 
 def _folder(path: Path) -> Path:
@@ -278,8 +288,6 @@ Milliseconds = Annotated[int, BeforeValidator(units.parse_milliseconds)]
 Seconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
 Folder = Annotated[Path, AfterValidator(_folder)]
 ShellWords = Annotated[str, AfterValidator(_shell_words)]
-# Properties of an engine; see `properties_in`.
-Properties = Annotated[str, AfterValidator(_properties)]
 
 
 class Settings(BaseSettings):

@@ -81,17 +81,8 @@ CREATE TABLE feed_positions (
 
 -- demo.pg.sql explains `unlogged`.
 \if :unlogged
-DO $$
-DECLARE made regclass;
-BEGIN
-    FOR made IN
-        SELECT oid FROM pg_class
-        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-    LOOP
-        EXECUTE format('ALTER TABLE %s SET UNLOGGED', made);
-    END LOOP;
-END
-$$;
+SELECT format('ALTER TABLE %s SET UNLOGGED', oid::regclass) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace \gexec
 \endif
 
 COMMIT;

@@ -503,7 +503,7 @@ CREATE TABLE hvu_test WITH ('topic' = 'flink.hvu_test') LIKE high_value_users;
 -- clause Flink keeps both until it knows which one is valid. Without it (upsert-materialize=NONE) the
 -- old version may arrive last, and the row stays wrong or missing.
 -- profile_views and dd_flagged_profile_view would be right without it, since a pageview never changes,
--- but Flink can't be told that, and upsert-materialize is one setting for the whole job.
+-- but Flink has no way to declare that, and upsert-materialize is one setting for the whole job.
 EXECUTE STATEMENT SET
 BEGIN
 

@@ -292,17 +292,8 @@ CREATE TABLE feed_positions (
 -- With `\set unlogged on`, tables have no write-ahead log: after a crash they are empty, as the
 -- consumer's positions are, so it reads all input again.
 \if :unlogged
-DO $$
-DECLARE made regclass;
-BEGIN
-    FOR made IN
-        SELECT oid FROM pg_class
-        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-    LOOP
-        EXECUTE format('ALTER TABLE %s SET UNLOGGED', made);
-    END LOOP;
-END
-$$;
+SELECT format('ALTER TABLE %s SET UNLOGGED', oid::regclass) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace \gexec
 \endif
 
 COMMIT;

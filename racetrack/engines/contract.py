@@ -4,7 +4,7 @@ A new engine needs a folder in `racetrack/engines/` and one script per workload.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +79,6 @@ class Access:
 
     settings: Settings
     endpoints: Endpoints
-    log_of: Callable[[str], Path]  # file with the output of one of the engine's own services
     namespace: str  # see `Engine.namespace`
     queries: Sequence[Query] = ()  # queries that the client repeats; other views are read once
 
@@ -246,6 +245,10 @@ class Engine(ABC):
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield every update of the two progress views, until `stop` is set."""
 
+    def traced_views(self, settings: Settings) -> Sequence[TracedView]:
+        """Return the traced views that `seen` can follow, by default those of the workload."""
+        return find_workload(settings.workload).traced_views
+
     def seen(
         self,
         stack: Stack,  # noqa: ARG002
@@ -265,7 +268,7 @@ class Engine(ABC):
     def access(self, stack: Stack) -> Access:
         """Return what a client needs to reach this engine in a running stack."""
         namespace = self.namespace(stack.settings)
-        return Access(stack.settings, stack.endpoints, stack.log_of, namespace)
+        return Access(stack.settings, stack.endpoints, namespace)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """Return all current rows of a view of the demo; see `Reader.rows`.
@@ -307,14 +310,14 @@ class Engine(ABC):
         return {}
 
     def absent_views(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
-        """Return the workload's views that the script does not create because the engine can't
-        express them. Reports then show, for example, `12 of 17 views` next to the engine's
-        figures."""
+        """Return the workload's views that the script does not create. Reports then show, for
+        example, `12 of 17 views` next to the engine's figures."""
         return ()
 
     def classes(self, settings: Settings) -> Classes:  # noqa: ARG002
         """Return the classes of the engine with these settings: where results live, what survives a
-        kill, when work is done, and how views are written. What is unknown is left out."""
+        kill, when work is done, how views are written, and whether they follow changed rows. What
+        is unknown is left out."""
         return Classes()
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002

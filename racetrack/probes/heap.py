@@ -45,9 +45,11 @@ def write_live_heaps(
     folder: RunFolder,
     check: Callable[[], None],
     listens_within_s: float = LISTENS_WITHIN_S,
-    file: str = LIVE_HEAP_CSV,
+    *,
+    is_last: bool = True,
 ) -> list[str]:
-    """Query the live heap of each JVM of these services and write `file`, with the columns
+    """Query the live heap of each JVM of these services and write `live_heap.csv`, or
+    `live_heap_early.csv` if it is not the last query of the run, with the columns
     `at_ms,service,pid,live_heap_gib,took_ms,why_not`. Return one message to the user for each JVM
     whose live heap is unknown; its `live_heap_gib` is empty. `check` is called before each query
     and may raise.
@@ -55,8 +57,7 @@ def write_live_heaps(
     HotSpot's attach protocol is implemented here because `jcmd`, which uses it too, is missing
     where no JDK is installed. A process counts as a JVM if it has mapped libjvm.so."""
     unknown = []
-    is_last = file == LIVE_HEAP_CSV
-    with folder.open_for_lines(file) as lines:
+    with folder.open_for_lines(LIVE_HEAP_CSV if is_last else EARLY_HEAP_CSV) as lines:
         lines.write(LIVE_HEAP_COLUMNS)
         for service, pids in processes.items():
             for pid in filter(is_jvm, pids):

@@ -17,7 +17,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import cycle, repeat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from racetrack import poisson
@@ -49,7 +48,6 @@ class Job:
     per_s: float
     settings: Mapping[str, str]
     endpoints: Mapping[str, Any]
-    logs: Mapping[str, str]
     namespace: str
 
     @classmethod
@@ -61,7 +59,6 @@ class Job:
             per_s=per_s,
             settings=revealed(settings),
             endpoints=dataclasses.asdict(access.endpoints),
-            logs={name: str(access.log_of(name)) for name in engine.services_in(settings)},
             namespace=access.namespace,
         )
 
@@ -82,7 +79,6 @@ class Job:
                     "mysql": MysqlEndpoint(**self.endpoints["mysql"]),
                 }
             ),
-            log_of=lambda name: Path(self.logs[name]),
             namespace=self.namespace,
             queries=find_workload(settings.workload).queries,
         )

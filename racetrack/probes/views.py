@@ -16,7 +16,6 @@ from racetrack.probes.reader import COLUMNS, Job
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 from racetrack.stack.processes import log_tail, mark_command
-from racetrack.workloads.contract import find_workload
 
 
 class DelayProbe(Probe):
@@ -107,7 +106,7 @@ VIEWS_CSV, VIEWS_HEADER = "views.csv", "at_ms,view,partition,value\n"
 
 
 class ViewsProbe(Probe):
-    """Follows the workload's traced views. Writes a row into `views.csv` for each change: epoch
+    """Follows the engine's traced views. Writes a row into `views.csv` for each change: epoch
     milliseconds, view, partition, and the value of `racetrack.engines.contract.Seen`."""
 
     failure_kind = EngineFailed
@@ -123,7 +122,7 @@ class ViewsProbe(Probe):
         self._had_outage = had_outage
         self.name = f"The views of {engine.title}"
         self._engine, self._stack = engine, stack
-        self._traced = find_workload(stack.settings.workload).traced_views
+        self.traced = engine.traced_views(stack.settings)
         self._csv = folder.open_for_lines(VIEWS_CSV)
         self.newest: dict[tuple[str, int], int] = {}  # latest value by view and partition
 
@@ -134,7 +133,7 @@ class ViewsProbe(Probe):
             self.follow(self._take_all, self._had_outage)
 
     def _take_all(self) -> None:
-        for seen in self._engine.seen(self._stack, self._traced, self.stopping):
+        for seen in self._engine.seen(self._stack, self.traced, self.stopping):
             self.newest[seen.view, seen.partition] = seen.value
             row = seen.timestamp_ms, seen.view, seen.partition, seen.value
             self._csv.write(",".join(map(str, row)) + "\n")

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import BinaryIO, cast
 
@@ -70,14 +69,11 @@ def engine() -> OneEngine:
 
 
 def access(settings: Settings) -> Access:
-    def log_of(service: str) -> Path:
-        return Path("/logs") / f"{service}.log"
-
-    return Access(settings, ENDPOINTS, log_of, "mine")
+    return Access(settings, ENDPOINTS, "mine")
 
 
 def job(settings: Settings, engine: str = "swift") -> Job:
-    swift = SimpleNamespace(name=engine, services_in=lambda _settings: ["swiftd"])
+    swift = SimpleNamespace(name=engine)
     return Job.of(cast(Engine, swift), access(settings), 2.0)
 
 
@@ -92,7 +88,6 @@ def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
     assert there.settings == settings
     assert there.settings.mysql_shop_password.get_secret_value() == "hush"
     assert there.endpoints == ENDPOINTS
-    assert str(there.log_of("swiftd")) == "/logs/swiftd.log"
     assert there.namespace == "mine"
     assert there.queries == find_workload("shop").queries
 

@@ -27,6 +27,9 @@ class Telling:
         self.followed: list[Sequence[TracedView]] = []
         self.ended = threading.Event()
 
+    def traced_views(self, settings: Any) -> Sequence[TracedView]:
+        return find_workload(settings.workload).traced_views
+
     def seen(
         self, _stack: object, traced: Sequence[TracedView], _stop: threading.Event
     ) -> Iterator[Seen]:

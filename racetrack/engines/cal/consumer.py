@@ -3,7 +3,7 @@
     python -m racetrack.engines.cal.consumer
 
 At most once per CAL_CYCLE_MS, it writes its counts, and the state of its view if there are tracer
-events, to the observation path CAL_PATH (`sinks.py`). Its output tells of the defects only:
+events, to the observation path CAL_PATH (`sinks.py`). Its output has only lines about the defects:
 
 - `RACETRACK stalled timestamp=<ms>, partition=<k>`: partition k stalls from this time on (-1: no
   partition stalls);
@@ -11,7 +11,7 @@ events, to the observation path CAL_PATH (`sinks.py`). Its output tells of the d
   process could have counted since its start if there had always been a backlog.
 
 The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
-field with the due time), CAL_VIEWS (`sinks.Views`), CAL_CONNINFO (on the path through PostgreSQL),
+field with the due time), CAL_VIEWS (`views.Views`), CAL_CONNINFO (on the path through PostgreSQL),
 READY_FILE (a file that is created once all partitions are assigned),
 ENGINE_REPLICAS, and the settings in the `.env` in this folder. One process simulates all replicas.
 """

@@ -83,14 +83,18 @@ class Cal(CalibrationEngine):
         """Yield the updates that arrive on the observation path."""
         return _observer(stack.settings).updates(stack, stop)
 
+    def traced_views(self, settings: Settings) -> Sequence[TracedView]:
+        """Return the traced views that the engine writes."""
+        own = {(rows.view, rows.column) for rows in paths.views_of(settings).traced}
+        views = super().traced_views(settings)
+        return [view for view in views if (view.view, view.column) in own]
+
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """Yield the due times in the engine's view that arrive on the observation path. The view
         contains all pageviews, so its value is the due time of the newest one."""
-        own = {(rows.view, rows.column) for rows in paths.views_of(stack.settings).traced}
-        written = [view for view in traced if (view.view, view.column) in own]
-        return _observer(stack.settings).seen(stack, written, stop)
+        return _observer(stack.settings).seen(stack, traced, stop)
 
     def clients(self) -> Mapping[str, list[int]]:
         """Return the processes of the observation path's clients that run."""

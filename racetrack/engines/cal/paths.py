@@ -55,8 +55,8 @@ def views_of(settings: Settings) -> Views:
 
 
 def environment(settings: Settings, path: str) -> Mapping[str, str]:
-    """Return the variables with the path and its address, for the consumer."""
-    found = {"CAL_PATH": path, "CAL_VIEWS": views_of(settings).as_text()}
+    """Return the variables with the views and, through PostgreSQL, its address."""
+    found = {"CAL_VIEWS": views_of(settings).as_text()}
     if path != POSTGRES:
         return found
     server = _postgres().server_here(settings)
@@ -65,7 +65,7 @@ def environment(settings: Settings, path: str) -> Mapping[str, str]:
 
 def _postgres() -> SqlEngine:
     engine = find_engine(_FOLLOWED_AS[POSTGRES])
-    assert isinstance(engine, SqlEngine)  # noqa: S101  # its folder says so
+    assert isinstance(engine, SqlEngine)  # noqa: S101  # pg is one
     return engine
 
 
@@ -83,7 +83,7 @@ def require_own(settings: Settings, path: str) -> None:
 
 
 def begin(stack: Stack, path: str) -> None:
-    """Create the views on this path, unless the consumer has."""
+    """Create Deephaven's tables. On other paths the consumer creates the views."""
     if path != DEEPHAVEN:
         return
     views, kafka = views_of(stack.settings), stack.internal_endpoints.kafka

@@ -1,5 +1,5 @@
-"""Settings of the calibration engine, which are its defects. The `.env` in this folder describes
-them."""
+"""Settings of the calibration engine: its observation path and its defects. The `.env` in this
+folder describes them."""
 
 from typing import Annotated, Literal
 
@@ -40,8 +40,8 @@ class CalibrationSettings(Settings):
         return every_s
 
 
-DEFECTS = tuple(name.upper() for name in CalibrationSettings.__annotations__)
+NAMES = tuple(name.upper() for name in CalibrationSettings.__annotations__)
 APPLICABILITY = Applicability(
-    ignored=(Ignored(DEFECTS, NOT_NATIVE, NATIVE_ONLY),),
-    affects=dict.fromkeys(DEFECTS, "cal"),
+    ignored=(Ignored(NAMES, NOT_NATIVE, NATIVE_ONLY),),
+    affects=dict.fromkeys(NAMES, "cal"),
 )

@@ -80,7 +80,7 @@ def _require_delivered(error: KafkaError | None, message: Message) -> None:
 
 class PostgresSink:
     """Writes each view into a table of PostgreSQL, and sends notifications of new counts, as the
-    consumer that fills PostgreSQL does. The address is in libpq's environment variables."""
+    consumer that fills PostgreSQL does. `conninfo` is the address; PGPASSWORD has the password."""
 
     def __init__(self, conninfo: str, views: Views) -> None:
         """Create the tables, replacing those of an earlier process."""

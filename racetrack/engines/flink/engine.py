@@ -133,8 +133,7 @@ class Flink(UpsertEngine):
     def classes(self, settings: Settings) -> Classes:
         """Return that a job resumes from its last checkpoint if it makes any, which pods can't. The
         configuration of a Flink elsewhere is unknown."""
-        checkpoints = FlinkSettings.of(settings).flink_checkpoint_ms
-        resumes = bool(checkpoints) and settings.runtime != "kubernetes"
+        resumes = FlinkSettings.of(settings).resumes
         after_a_kill: AfterAKill = "resumes" if resumes else "reads all input again"
         return Classes(
             results="published to Kafka",
@@ -242,7 +241,7 @@ def _gateway_url(settings: Settings) -> str:
 
 
 def _statements_before(settings: Settings) -> Sequence[str]:
-    """Return what a Flink that the user provides has to be told in the job's session."""
+    """Return the statements to run first in the session of a Flink that the user provides."""
     if not ELSEWHERE.address(settings):
         return ()
     given = {

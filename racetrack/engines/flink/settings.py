@@ -8,15 +8,22 @@ from racetrack.config import (
     Count,
     Milliseconds,
     Port,
-    Properties,
     Settings,
     Size,
+    properties_except,
     properties_in,
     text_that,
 )
 from racetrack.stack.applicability import CONTAINERS, Applicability, Ignored
 
 NATIVE_ONLY = "a stack in containers starts its own Flink"
+# Properties that can't be set as such: reports state them by their settings.
+RESERVED = {
+    "execution.checkpointing.interval": "set FLINK_CHECKPOINT_MS",
+    "sink.delivery-guarantee": "set FLINK_GUARANTEE",
+    "state.backend.type": "set FLINK_STATE_BACKEND",
+    "table.exec.sink.upsert-materialize": "set FLINK_UPSERT_MATERIALIZE",
+}
 
 
 class FlinkSettings(Settings):
@@ -39,7 +46,7 @@ class FlinkSettings(Settings):
     flink_jobmanager: str = Field(default="", exclude=True)
     flink_version: str
     flink_kafka_version: str
-    flink_properties: Properties
+    flink_properties: Annotated[str, properties_except(RESERVED)]
 
     @property
     def properties(self) -> dict[str, str]:

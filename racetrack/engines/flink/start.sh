@@ -33,9 +33,7 @@ execution.checkpointing.storage: filesystem
 execution.checkpointing.dir: file:///tmp/checkpoints"
 fi
 # The image reads lines `name: value` from the same variable.
-further=()
-set -f  # words with * are no patterns of file names
-eval "further=($FLINK_PROPERTIES)"
+mapfile -t further < <(xargs -r printf '%s\n' <<< "$FLINK_PROPERTIES")
 for property in "${further[@]}"; do
     properties+="
 ${property%%=*}: ${property#*=}"

@@ -48,12 +48,10 @@ class KafkaStreams(UpsertEngine):
                 "KSTREAMS_CHANGELOG=off: after a kill, Kafka Streams would continue without the"
                 " state that it had. Set KSTREAMS_AFTER_A_KILL=anew too, or KSTREAMS_CHANGELOG=on."
             )
-        if own.engine_replicas == 1:
-            return
-        given = f"ENGINE_REPLICAS={own.engine_replicas} is not possible with Kafka Streams'"
-        if own.kstreams_after_a_kill == "anew":
+        if own.engine_replicas > 1 and own.kstreams_after_a_kill == "anew":
             raise UsageError(
-                f"{given} KSTREAMS_AFTER_A_KILL=anew: each replica would read all input under an"
+                f"ENGINE_REPLICAS={own.engine_replicas} is not possible with Kafka Streams'"
+                " KSTREAMS_AFTER_A_KILL=anew: each replica would read all input under an"
                 " application id of its own. Set it to resume."
             )
 
@@ -69,8 +67,7 @@ class KafkaStreams(UpsertEngine):
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def classes(self, settings: Settings) -> Classes:
-        """Return what survives a kill by KSTREAMS_AFTER_A_KILL, KSTREAMS_CHANGELOG and
-        KSTREAMS_GUARANTEE."""
+        """Return what survives a kill by KSTREAMS_AFTER_A_KILL and KSTREAMS_GUARANTEE."""
         return Classes(
             results="published to Kafka",
             after_a_kill=_after_a_kill(KafkaStreamsSettings.of(settings)),

@@ -2,17 +2,16 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from racetrack.config import (
     Count,
     Mebibytes,
     Milliseconds,
-    Properties,
     Settings,
     ShellWords,
     Size,
-    properties_in,
+    properties_except,
 )
 from racetrack.stack.applicability import Applicability
 
@@ -28,14 +27,6 @@ RESERVED = {
 }
 
 
-def _not_reserved(words: str) -> str:
-    """Return the text unchanged if it contains none of the RESERVED properties."""
-    for name in properties_in(words):
-        if name in RESERVED:
-            raise ValueError(f"{name} can't be set here: {RESERVED[name]}")
-    return words
-
-
 class KafkaStreamsSettings(Settings):
     """Settings of Kafka Streams."""
 
@@ -48,7 +39,7 @@ class KafkaStreamsSettings(Settings):
     kstreams_store: Literal["rocksdb", "in_memory"]
     kstreams_changelog: Literal["on", "off"]
     kstreams_after_a_kill: Literal["resume", "anew"]
-    kstreams_properties: Annotated[Properties, AfterValidator(_not_reserved)]
+    kstreams_properties: Annotated[str, properties_except(RESERVED)]
     kstreams_jvm_options: ShellWords
     kstreams_version: str
 

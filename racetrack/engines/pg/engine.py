@@ -180,15 +180,16 @@ class PostgreSQL(SqlEngine):
 def _answers(
     server: Server, settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
+    queries = {
+        view.name: tracer_rows_in_sql(view, view.keys(settings), one_key_at_a_time=True).encode()
+        for view in traced
+    }
     with server.connect() as connection:
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
-            for view in traced:
-                query = tracer_rows_in_sql(
-                    view, view.keys(settings), one_key_at_a_time=True
-                ).encode()
+            for name, query in queries.items():
                 for partition, value in _answer(connection, query):
-                    yield Seen(now_ms(), view.name, partition, int(value))
+                    yield Seen(now_ms(), name, partition, int(value))
             stop.wait(next_s - time.monotonic())
 
 

@@ -37,14 +37,13 @@ class Spark(UpsertEngine):
     version_part = "spark"
 
     def classes(self, settings: Settings) -> Classes:
-        """Return that Spark resumes from its checkpoints where the program finds them again: pods
-        have no folder in common."""
+        """Return that Spark resumes from its checkpoints where the program finds them again: not in
+        containers, where they are in memory, and not in pods, which have no folder in common."""
         anew = SparkSettings.of(settings).spark_after_a_kill == "anew"
+        is_lost = anew or settings.runtime in ("compose", "kubernetes")
         return Classes(
             results="published to Kafka",
-            after_a_kill=(
-                "reads all input again" if anew or settings.runtime == "kubernetes" else "resumes"
-            ),
+            after_a_kill="reads all input again" if is_lost else "resumes",
             work="as events arrive",
             views="programmed" if settings.workload == "ads" else "declarative",
             changes="follows changes",

@@ -2,15 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from racetrack.config import (
     Count,
     Milliseconds,
-    Properties,
     Settings,
     Size,
-    properties_in,
+    properties_except,
     text_that,
 )
 from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
@@ -23,18 +22,6 @@ RESERVED = {
         ("spark.app.name", "spark.driver.host", "spark.driver.bindAddress"), "the program sets it"
     ),
 }
-
-
-def _allowed(words: str) -> str:
-    """Return the text unchanged if all its words are properties of Spark, and none is RESERVED."""
-    for name in properties_in(words):
-        if not name.startswith("spark."):
-            raise ValueError(
-                f"{name} is not a property of Spark: its name has to begin with spark."
-            )
-        if name in RESERVED:
-            raise ValueError(f"{name} can't be set here: {RESERVED[name]}")
-    return words
 
 
 class SparkSettings(Settings):
@@ -51,7 +38,7 @@ class SparkSettings(Settings):
     spark_cores: Annotated[int, Field(ge=0)]
     spark_shuffle_partitions: Count
     spark_after_a_kill: Literal["resume", "anew"]
-    spark_properties: Annotated[Properties, AfterValidator(_allowed)]
+    spark_properties: Annotated[str, properties_except(RESERVED, "spark.")]
     # Set inside pods only: the address of the master of the cluster whose driver is the program.
     peer_spark_master: str = Field(default="", exclude=True)
     spark_version: str

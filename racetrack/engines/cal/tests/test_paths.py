@@ -107,7 +107,7 @@ def test_what_is_written_to_postgresql_is_followed_there(server: Postgres) -> No
     assert isinstance(summary, Summary) and summary.timestamp_ms >= began_ms
     sink.write_traced({3: NOW_MS + 123})
     sink.write_traced({3: NOW_MS + 456})
-    (seen,) = islice(ENGINE.seen(stack, find_workload("shop").traced_views, stop), 1)
+    (seen,) = islice(ENGINE.seen(stack, ENGINE.traced_views(stack.settings), stop), 1)
     stop.set()
     assert isinstance(seen, Seen)
     assert (seen.view, seen.partition, seen.value) == (

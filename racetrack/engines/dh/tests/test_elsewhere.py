@@ -293,14 +293,7 @@ def test_consumers_and_producers_end_with_the_run(
         kafka.admin.create_topics([NewTopic("tried", 2, 1)])["tried"].result(10)
         environment = {"SERVERS": kafka.address(ADMIN), "CLIENT": PATIENCE}
         load_there(server, given(KAFKA_SCRIPT, environment=environment))
-        wait_until(
-            lambda: (
-                dh.ENGINE.read_view(elsewhere, "pageviews_progress").column("total").to_pylist()
-                > [10]
-            ),
-            "message",
-            every_s=0.2,
-        )
+        wait_until(lambda: counted() > [10], "message", every_s=0.2)
         assert len(server.kafka_threads()) == len(before) + 2
         if is_gone:
             kafka.stop()

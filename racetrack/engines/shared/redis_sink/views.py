@@ -61,14 +61,15 @@ def follow(
 ) -> Iterator[Seen]:
     """Yield the tracer values of these views every ASK_EVERY_S seconds, until `stop` is set. Each
     is a sum over the windows of campaigns."""
+    keys = {view.name: [*map(str, view.keys(settings))] for view in views}
     with connected(endpoint) as client:
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
-            for view in views:
-                sums = client.eval(SUMS, 0, *map(str, view.keys(settings)))
+            for name, campaigns in keys.items():
+                sums = client.eval(SUMS, 0, *campaigns)
                 at_ms = now_ms()
                 for partition, value in enumerate(sums):
-                    yield Seen(at_ms, view.name, partition, int(value))
+                    yield Seen(at_ms, name, partition, int(value))
             stop.wait(next_s - time.monotonic())
 
 

@@ -40,7 +40,7 @@ def server(started: Server) -> Server:
 def read(endpoint: str, view: str) -> pa.Table:
     mysql = MysqlEndpoint("", 0, "", "", "", "", "")
     where = Endpoints(KafkaEndpoint(""), "", "", mysql, "", 0, endpoint)
-    with reader(Access(load(), where, Path, "")) as client:
+    with reader(Access(load(), where, "")) as client:
         return client.rows(view, "", [])
 
 

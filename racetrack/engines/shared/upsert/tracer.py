@@ -83,12 +83,13 @@ def follow(
     rows = {kafka.topic(topic): of for topic, of in rows_of.items()}
     if not rows:
         return
+    beginnings = tuple(beginning for of in rows.values() for beginning in of.beginnings)
     with closing(_consumer(kafka, rows)) as consumer:
         while not stop.is_set():
             if first := consumer.poll(LOOK_EVERY_S):
                 at_ms = now_ms()
                 messages = [first, *consumer.consume(MESSAGES_AT_ONCE, 0)]
-                yield from _tracer_values(messages, rows, at_ms, kafka)
+                yield from _tracer_values(messages, rows, beginnings, at_ms, kafka)
 
 
 def _consumer(kafka: KafkaEndpoint, names: Collection[str]) -> "Consumer":
@@ -111,11 +112,14 @@ def _consumer(kafka: KafkaEndpoint, names: Collection[str]) -> "Consumer":
 
 
 def _tracer_values(
-    messages: "Sequence[Message]", rows_of: Mapping[str, Rows], at_ms: int, kafka: KafkaEndpoint
+    messages: "Sequence[Message]",
+    rows_of: Mapping[str, Rows],
+    beginnings: tuple[bytes, ...],
+    at_ms: int,
+    kafka: KafkaEndpoint,
 ) -> Iterator[Seen]:
-    """Yield the tracer values in these messages. This has to be fast: there are thousands of
-    messages per second, and the value of an error is its text."""
-    beginnings = tuple(beginning for rows in rows_of.values() for beginning in rows.beginnings)
+    """Yield the tracer values in those messages that have one of these beginnings. This has to be
+    fast: there are thousands of messages per second, and the value of an error is its text."""
     for message in messages:
         value = message.value()
         if value is None or not value.startswith(beginnings):

@@ -30,7 +30,7 @@ class AdsDatabase(Database):
 
     def seeds(self) -> Sequence[Seed]:
         campaigns, ads = seeded(self._settings)
-        return Seed(campaigns, "ADS_CAMPAIGNS"), Seed(ads)
+        return Seed(campaigns, "ADS_CAMPAIGNS", self._settings.partitions), Seed(ads)
 
     def move(self, moves: Sequence[Move]) -> None:
         """Move ads in one transaction. Repeating this is harmless."""

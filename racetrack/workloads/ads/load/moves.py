@@ -57,11 +57,10 @@ class Moves(Source):
         return len(work) - len(moves)
 
     def due(self, now_ns: int) -> Iterator[Order]:
-        for order in super().due(now_ns):
-            if order.due_ns < self._first_ns:
-                self._left_out += 1
-            else:
-                yield order
+        left_out = self.schedule.due_by(min(now_ns, self._first_ns - 1))
+        if self._made < left_out:
+            self._made = self._left_out = left_out
+        yield from super().due(now_ns)
 
     def counts(self, now_ns: int) -> dict[str, int]:
         counts = super().counts(now_ns)

@@ -44,7 +44,8 @@ def wait_and_seed(
     while True:
         try:
             _seed(where, name, settings)
-            log(f"Seeded {name} with {settings.campaigns} campaigns and their ads")
+            campaigns = settings.campaigns + settings.partitions  # with those for tracer events
+            log(f"Seeded {name} with {campaigns} campaigns and their ads")
             return
         except OSError as error:
             if time.monotonic() > deadline_s:

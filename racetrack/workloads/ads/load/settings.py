@@ -21,8 +21,9 @@ class AdsSettings:
     """The numbers of campaigns, ads and users, the topic, whether times are skewed, and the skew of
     the ads' popularity (exponent of Zipf's law). `event_bytes` is the size to which events are
     padded; 0: no padding. `redis` is the host and port of a Redis that the engine queries for
-    campaigns; None if it queries none. `updates_milli_per_s` is the initial rate of moved ads, in
-    thousandths per second."""
+    campaigns; None if it queries none. `updates_milli_per_s` and
+    `tracer_events_milli_per_s` are the initial rates of moves and of tracer events, in thousandths
+    per second."""
 
     seed: int
     topic: str

@@ -19,7 +19,11 @@ public record Environment(Map<String, String> variables) {
   }
 
   public int number(String name) {
-    return Integer.parseInt(text(name));
+    try {
+      return Integer.parseInt(text(name));
+    } catch (NumberFormatException error) {
+      throw new IllegalArgumentException(name + "=" + text(name) + " is not a number.");
+    }
   }
 
   /** Properties: words such as `name=value`, quoted as for a shell. There may be none. */

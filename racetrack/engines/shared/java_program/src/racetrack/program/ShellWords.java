@@ -45,14 +45,15 @@ final class ShellWords {
   /** Appends the text up to the closing quote. */
   private void quoted(char quote, StringBuilder word) {
     for (char one = next(); one != quote; one = next()) {
-      boolean escapes = one == '\\' && quote == '"' && "\"\\".indexOf(text.charAt(at)) >= 0;
+      boolean isBackslash = one == '\\' && quote == '"' && at < text.length();
+      boolean escapes = isBackslash && "\"\\".indexOf(text.charAt(at)) >= 0;
       word.append(escapes ? next() : one);
     }
   }
 
   private char next() {
     if (at == text.length()) {
-      throw new IllegalArgumentException("A quote is not closed in: " + text);
+      throw new IllegalArgumentException("A quote is not closed, or a backslash ends the text: " + text);
     }
     return text.charAt(at++);
   }

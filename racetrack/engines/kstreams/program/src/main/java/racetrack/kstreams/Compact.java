@@ -18,8 +18,8 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 
 /**
- * Binary formats for data that is written for each event, or at each commit for each row that has
- * changed: JSON would take more CPU time than all other processing.
+ * Binary formats for data that is written for each event, and for the rows of items, which change
+ * with events: JSON would take more CPU time than all other processing.
  */
 final class Compact {
   private Compact() {}

@@ -24,16 +24,21 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) throws Exception {
+    Prepared prepared = null;
     try {
-      start(Settings.from(System.getenv()));
+      prepared = prepare(Settings.from(System.getenv()));
     } catch (IllegalArgumentException | ConfigException error) {
-      // A setting or a property can't be used: its name says enough.
+      // A setting or a property can't be used: the message names it.
       LOG.error(error.getMessage());
       Runtime.getRuntime().halt(1);
     }
+    run(prepared.streams(), prepared.settings(), prepared.summary());
   }
 
-  private static void start(Settings settings) throws Exception {
+  /** A program that can be started. */
+  private record Prepared(KafkaStreams streams, Settings settings, String summary) {}
+
+  private static Prepared prepare(Settings settings) throws Exception {
     TopologyContext topology;
     String applicationId;
     try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {
@@ -50,7 +55,7 @@ public final class Main {
     }
     KafkaStreams streams =
         new KafkaStreams(topology.build(), settings.forStreams(applicationId));
-    run(streams, settings, topology.summary());
+    return new Prepared(streams, settings, topology.summary());
   }
 
   private static TopologyContext build(Settings settings, TopologyTopics topics) throws Exception {

@@ -80,7 +80,6 @@ public final class Main {
 
   private static void run(Views views, Kafka kafka) throws Exception {
     StreamingQueryManager running = kafka.spark().streams();
-    running.resetTerminated();
     try {
       int pools = 0;
       for (var query : views.queries(kafka)) {

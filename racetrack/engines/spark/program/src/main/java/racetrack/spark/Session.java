@@ -37,7 +37,7 @@ final class Session {
             // might be late. There is no watermark, so no row is ever late.
             .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", false)
             .config("spark.sql.session.timeZone", "UTC")
-            // Queries take turns: each starts its jobs in a pool of its own (see Main).
+            // Queries share the cores evenly: each has a pool of its own (see Main).
             .config("spark.scheduler.mode", "FAIR");
     settings.properties().forEach(builder::config);
     SparkSession spark = builder.getOrCreate();
