@@ -42,6 +42,7 @@ def events_of(phases: Sequence[Phase], slowest_per_s: float | None = None) -> Ev
     """Return the number of events that phases offer. While the capacity of the slowest engine is
     unknown, it is taken for the engine's own, which is at least as high."""
     loads = [load_of(text) for of in phases if isinstance(of, Window) for text in of.loads]
+    is_saturated = any(isinstance(of, WarmUp) and of.at == "saturation" for of in phases)
     total = Events()
     for phase in phases:
         match phase:
@@ -56,7 +57,7 @@ def events_of(phases: Sequence[Phase], slowest_per_s: float | None = None) -> Ev
                     one = phase.model_copy(update={"loads": (load.text,)})
                     total += _in(load, phase_s(one) + phase.decide_within_s, slowest_per_s)
             case Saturate():
-                total += Events(0, phase_s(phase) + BACKLOG_S)
+                total += Events(0, phase_s(phase, is_saturated) + BACKLOG_S)
             case Search():
                 total += Events(0, TRIALS * (phase.settle_s + phase.trial_s))
     return total
@@ -192,7 +193,7 @@ def describe_need(plan: ResolvedPlan) -> list[str]:
         if heap.per_event:
             size = f"of {heap.size / BYTES_PER_GIB:.1f} GiB"
             parts.insert(0, f"heap {_gib(events, heap.per_event)}, {size}")
-        lines.append(f"events of a run of {variant} need: {'; '.join(parts)}")
+        lines.append(f"events on a stack of {variant} need: {'; '.join(parts)}")
     return lines
 
 

@@ -54,8 +54,9 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Number of rates at which the broker is measured without an engine.
-INPUT_RATES = 3
+# Number of rates at which the broker is measured without an engine, from the highest downwards; it
+# is warm after INPUT_SETTLE_S.
+INPUT_RATES, INPUT_SETTLE_S = 3, 10.0
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
 ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
@@ -179,7 +180,8 @@ class ResolvedPlan(PlanModel):
     def estimated_s(self) -> float:
         """Estimated duration in seconds, unless other programs disturb it."""
         scout_s = self.scout_s and START_AND_STOP_S + self.scout_s
-        input_s = self.input_alone_s and START_AND_STOP_S + INPUT_RATES * self.input_alone_s
+        each_s = INPUT_SETTLE_S + self.input_alone_s
+        input_s = self.input_alone_s and START_AND_STOP_S + INPUT_RATES * each_s
         return len(self.variants) * scout_s + input_s + sum(cell.estimated_s for cell in self.cells)
 
 
@@ -507,7 +509,7 @@ def _give_settings(
         heaps |= sized
         variant.settings = {**sized, **of_plan, **own}
     if heaps:
-        share = f"{100 * (plan.heap_share or 0):.0f} % of the machine's memory"
+        share = f"{100 * (plan.heap_share or 0):.0f} % of the machine's memory, or a part of that"
         sizes = ", ".join(f"{name}={value}" for name, value in heaps.items())
         remarks.append(f"Heaps are {share}: {sizes}")
     remarks += _share_partitions(variants, given)

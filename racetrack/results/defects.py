@@ -14,8 +14,8 @@ VISIBLE_CYCLE_MS = 100  # update cycles of at least this length are visible in t
 class InjectedDefect:
     """Differences of the calibration engine from an ideal engine, which counts without delay.
 
-    The engine reports its count every `cycle_ms`. The timestamps of the partitions in one update
-    are spread over `spread_ms`. A pageview is counted no sooner than `delay_ms` after its
+    The engine reports its count every `cycle_ms`. It writes the partitions' rows of one update one
+    by one, over `spread_ms`. A pageview is counted no sooner than `delay_ms` after its
     `received_at`. `stalled_partition` (-1: none) is not counted for `stall_for_s` seconds (0: until
     the end), beginning `stall_after_s` seconds after the engine's start.
 
@@ -78,7 +78,7 @@ class InjectedDefect:
             pauses = f", pauses of {self.pause_ms:,} ms every {self.pause_every_s:g} s"
             return f"capacity of {self.capacity_per_s:,}/s{noise}{pauses if self.pause_ms else ''}"
         cycle = f", updates every {self.cycle_ms:,} ms" if self.cycle_ms >= VISIBLE_CYCLE_MS else ""
-        spread = f", stamped over {self.spread_ms} ms" if self.spread_ms else ""
+        spread = f", written over {self.spread_ms} ms" if self.spread_ms else ""
         behind = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
         answer = f", answers after {self.answer_ms:,} ms" if self.answer_ms else ""
         cpu = f", {self.cpu_us_per_pageview:g} µs of CPU each" if self.cpu_us_per_pageview else ""

@@ -38,8 +38,12 @@ class WindowResult(StrictModel):
     experiment: str = Field(description="Name of the experiment; empty for a single run.")
     repeat: int = Field(ge=1, description="Number of the repeat.")
     tag: str = Field(description="Name of the run folder.")
+    window: str = Field(
+        default="", description="Name of the window, if it is the recovery from a fault."
+    )
     per_s: int | None = Field(
-        default=None, description="Offered events per second; absent at saturation."
+        default=None,
+        description="Offered events per second; absent at saturation and for recoveries.",
     )
     share: float | None = Field(
         default=None, description="The same as a share of the engine's capacity, if given so."

@@ -27,8 +27,8 @@ _FORM = re.compile(
 )
 FORM = (
     "kill:SERVICE@10s, kill:SERVICE@10s+5s (restart after 5 s) or pause:SERVICE@10s+5s; on"
-    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s or cut:NODE@10s+20s. Instead of a time,"
-    " '500k events' are the events that the engine has counted"
+    " Kubernetes also delete:POD@10s, drain:NODE@10s+20s or cut:NODE@10s+20s. With '500k"
+    " events' instead of a time, it begins after the window, once the engine has counted so many"
 )
 ENGINE = "engine"
 # Services that can be killed and paused. Registry and Redis keep their data only in memory, so
@@ -404,8 +404,12 @@ class FaultInjector(Probe):
         """
         if fault.at_events is None:
             return not self.stopping.wait(max(0.0, began_s + fault.at_s - time.monotonic()))
-        while not self.window_over.is_set() or self._counted(fault) < fault.at_events:
-            if time.monotonic() > began_s + self._counted_within_s:
+        while not self.window_over.is_set():
+            if self.stopping.wait(LOOK_EVERY_S):
+                return False
+        until_s = time.monotonic() + self._counted_within_s
+        while self._counted(fault) < fault.at_events:
+            if time.monotonic() > until_s:
                 raise RacetrackError(
                     f"{fault.text}: the engine counted only {self._counted(fault):,} events within"
                     f" {self._counted_within_s:.0f} s. Choose a smaller number."

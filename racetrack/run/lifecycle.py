@@ -164,7 +164,7 @@ def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     settings = stack.settings
     if measured := engine.measured_services(settings):  # if empty, its cost is unknown
         run.engine_services = measured
-    run.classes = engine.classes(settings)
+    run.classes = engine.classes(settings.model_copy(update={"runtime": stack.runtime}))
     run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))
     run.summary_after_ms = engine.summary_after_ms
     if engine.script_ending:

@@ -48,7 +48,7 @@ def _text(cores: Collection[int], used: dict[str, float]) -> str:
     most = sorted(used, key=lambda name: -used[name])
     named = (f"{name} {100 * used[name]:.0f} %" for name in most if used[name] >= LEAST_NAMED)
     which = f"core{'s' * (len(cores) > 1)} {', '.join(map(str, sorted(cores)))}"
-    return f"{which} had no time left ({', '.join(named)}), while the engine's had"
+    return f"{which} had no idle time ({', '.join(named)}), while the engine's cores had some"
 
 
 def _cpu_s(folder: Path, window: Window) -> dict[str, float]:

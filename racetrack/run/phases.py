@@ -36,7 +36,7 @@ from racetrack.metrics import (
 from racetrack.plan.memory import heap_of
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
-from racetrack.plan.resolve import DRAIN_S, Cell, phase_s
+from racetrack.plan.resolve import DRAIN_S, INPUT_SETTLE_S, Cell, phase_s
 from racetrack.results.experiment import InputAlone
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
@@ -65,12 +65,11 @@ from racetrack.units import BYTES_PER_GIB
 # A backlog larger than this is drained before the next rate is set. It is given in seconds of load
 # at that rate.
 BACKLOG_S = 5.0
-# Saturation, and the measurement of the update interval, begin with a low rate for this long.
+# A warm-up at saturation begins with a low rate for this long.
 LOW_S = 10.0
 # A scout begins with a low rate for this long, and measures the count's throughput in its last
 # quarter, but for at least SCOUT_LEAST_S. Views may be seconds behind so soon after the start.
 SCOUT_LOW_S, SCOUT_SHARE, SCOUT_LEAST_S = 2.0, 1 / 4, 10.0
-INPUT_SETTLE_S = 3.0
 NOT_DRAINED = "not measured: the engine did not drain the backlog of an earlier load in time"
 # The lag is not checked more often, because each check reads all rows recorded so far.
 CHECK_LAG_EVERY_S = 10.0
@@ -117,11 +116,10 @@ def planned_windows(
     cell: Cell, own_per_s: float | None, slowest_per_s: float | None
 ) -> list[PlannedWindow]:
     """Return the windows of a run in its order, given the scouted throughput of its variant and of
-    the slowest. Shares of the slowest that come to the same rate count once."""
+    the slowest. Shares of the slowest that come to the same rate count once. A capacity that the
+    run measures before a window replaces the scouted one."""
     planned: dict[str, PlannedWindow] = {}
     for phase in cell.phases:
-        if isinstance(phase, Saturate):
-            own_per_s = None  # what this run measures is better than what a scout found
         if isinstance(phase, Saturate | Search):
             whole = PlannedWindow(phase)
             planned.setdefault(whole.name, whole)
@@ -248,10 +246,13 @@ class PhaseRun:
         """
         found = []
         phase = Window(window=for_s, settle=INPUT_SETTLE_S)
-        for per_s in rates:
-            made = self._at_rate(PlannedWindow(phase, load_of(str(per_s)), per_s), phase, per_s)
+        for per_s in sorted(rates, reverse=True):
+            window = PlannedWindow(phase, load_of(str(per_s)), per_s)
+            once = partial(self._at_rate, window, phase, per_s)
+            made = repeat_while_void(once, _why_void, self._screen, self._guard)
             counted_per_s, used = (made.figures.get(of.key) for of in (PROCESSED, BROKER_CPU))
-            if counted_per_s and used is not None:
+            is_usable = not is_void(made.outcome) and is_offered(per_s, made.figures, made.verdict)
+            if is_usable and counted_per_s and used is not None:
                 found.append(InputAlone(per_s=counted_per_s, broker_cpu_pct=used))
         return found
 
@@ -306,10 +307,9 @@ class PhaseRun:
         if isinstance(phase, Search):
             self._search(phase, _required(own_per_s, window))
             return
-        if window.per_s is None:
-            window = replace(
-                window, per_s=share_of(_required(own_per_s, window), window.share or 0)
-            )
+        if window.share and (own_per_s or window.per_s is None):
+            capacity_per_s = _required(own_per_s, window)
+            window = replace(window, per_s=share_of(capacity_per_s, window.share))
         is_above = own_per_s is not None and own_per_s < (window.per_s or 0)
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
@@ -344,10 +344,7 @@ class PhaseRun:
                 self.void_s += self._clock.monotonic() - began_s
             return made
 
-        def why_void(made: WindowRecord) -> str | None:
-            return made.outcome if is_void(made.outcome) else None
-
-        return repeat_while_void(kept, why_void, self._screen, self._guard)
+        return repeat_while_void(kept, _why_void, self._screen, self._guard)
 
     def _keep(self, made: WindowRecord) -> None:
         if not is_void(made.outcome):
@@ -359,9 +356,9 @@ class PhaseRun:
     ) -> WindowRecord:
         """Measure a window at a rate. It ends early if the lag has exceeded a bound for so long
         that its p99 can no longer be within the bound."""
-        if self._saturation:
-            self._saturation.end()
-        if self._load.sample().waiting > BACKLOG_S * per_s and not drain(self._load, per_s):
+        was_saturated = self._saturation is not None and self._saturation.end()
+        is_behind = was_saturated or self._load.sample().waiting > BACKLOG_S * per_s
+        if is_behind and not drain(self._load, per_s):
             return _not_reached(window, outcome=NOT_DRAINED)
         rate_set_ms = self._clock.now_ms()
         self._load.set_rate(per_s)
@@ -453,7 +450,9 @@ class PhaseRun:
             CAPACITY.key: work.work.per_s,
             SATURATED_COST.key: sum(cpu_s.get(of, 0.0) for of in record.engine_services) or None,
             IDLE_SHARE.key: 100 * work.work.idle_share,
-            SATURATED_BROKER.key: self._broker_for_engine(work.work.per_s, cpu_s.get("broker")),
+            SATURATED_BROKER.key: windows.beyond_input(
+                work.work.per_s, cpu_s.get("broker"), self._earlier.input_alone
+            ),
         }
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
@@ -465,10 +464,6 @@ class PhaseRun:
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),
         )
-
-    def _broker_for_engine(self, per_s: float, used_s: float | None) -> float | None:
-        alone = self._earlier.input_alone
-        return used_s - alone.s_per_million(per_s) if alone and used_s and per_s else None
 
     def _last(self, seconds: float) -> Interval:
         now_ms = self._clock.now_ms()
@@ -525,6 +520,10 @@ class PhaseRun:
         needed_s = DRAIN_S + phase.settle_s + phase.trial_s + sum(map(phase_s, later))
         used_s = self._clock.monotonic() - self._since_s - self.void_s
         return used_s + needed_s <= phase.within_s
+
+
+def _why_void(made: WindowRecord) -> str | None:
+    return made.outcome if is_void(made.outcome) else None
 
 
 def _result(made: WindowRecord) -> TrialResult:

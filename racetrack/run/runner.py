@@ -15,7 +15,7 @@ from pathlib import Path
 
 from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
-from racetrack.analysis.windows import CostLine, cost_line
+from racetrack.analysis.windows import FEWEST_RATES, CostLine, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load
 from racetrack.engines.contract import Engine
@@ -186,8 +186,12 @@ class Runner:
         return [number for number in range(len(self.plan.cells)) if not self._is_done(number)]
 
     def _left_s(self, pending: Sequence[int]) -> float:
-        cells = tuple(self.plan.cells[number] for number in pending)
-        left: dict[str, object] = {"cells": cells, "variants": tuple(self._unscouted())}
+        failed = self._failed_scouts
+        cells = [self.plan.cells[number] for number in pending]
+        left: dict[str, object] = {
+            "cells": tuple(cell for cell in cells if cell.variant not in failed),
+            "variants": tuple(name for name in self._unscouted() if name not in failed),
+        }
         if self.record.input_alone:
             left["input_alone_s"] = 0.0
         return self.plan.model_copy(update=left).estimated_s
@@ -213,11 +217,11 @@ class Runner:
             self._screen.heading(
                 f"== run {place} of {len(pending)}: {cell}; about {left_s / 60:.0f} minutes left"
             )
-            make = self._make_single if cell.is_single else self._make
             if why := self._why_capacity_unknown(number):
                 self._note(number, outcome=why)
                 self._screen.say(f"  {cell}: {why}")
                 continue
+            make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen
             with (
                 self._timed(number),
@@ -275,13 +279,8 @@ class Runner:
         self._screen.heading(f"== scout of {variant}")
         cell = next(each for each in self.plan.cells if each.variant == variant)
         with self._timed():
-            settings, engine, stack = self._prepared(cell)
-            folder = self._new_folder(cell, settings, SCOUT_LABEL)
-            started = self._started(
-                cell, engine, stack, folder, settings, (), Known({}), self._on_row
-            )
             try:
-                with started as run:
+                with self._aside(cell, SCOUT_LABEL) as run:
                     per_s = run.scout(self.plan.scout_s)
             except (UsageError, SetupError, BusyError):
                 raise  # not the engine's fault
@@ -294,29 +293,45 @@ class Runner:
         self._guard.rearm()
 
     def _measure_input(self) -> None:
-        """Measure what the broker uses while a client only reads the input, from the lowest to the
-        highest rate of the plan."""
+        """Measure what the broker uses while a client only reads the input, at up to INPUT_RATES
+        rates of the plan, from the lowest to the highest. Without this, one figure is missing, so a
+        failure is only printed."""
         planned = chain.from_iterable(map(self._planned, self.plan.cells))
         rates = sorted({window.per_s for window in planned if window.per_s})
-        places = {0, len(rates) // 2, len(rates) - 1} if rates else set()
+        chosen = {rates[0], rates[len(rates) // 2], rates[-1]} if rates else set()
+        if len(chosen) < FEWEST_RATES:
+            return
         self._screen.heading("== the input alone")
         first = self.plan.cells[0]
-        cell = first.model_copy(
-            update={"engine": INPUT_ENGINE, "settings": {**first.settings, **INPUT_SETTINGS}}
-        )
+        _, _, stack = self._prepared(first)
+        if stack.runtime not in engines.find_engine(INPUT_ENGINE).runtimes:
+            self._screen.say(f"  not measured: {INPUT_ENGINE} can't run in {stack.runtime}")
+            return
+        settings = {**first.settings, **INPUT_SETTINGS, "RUNTIME": stack.runtime}
+        cell = first.model_copy(update={"engine": INPUT_ENGINE, "settings": settings})
         with self._timed():
-            settings, engine, stack = self._prepared(cell)
-            folder = self._new_folder(cell, settings, INPUT_LABEL)
-            started = self._started(
-                cell, engine, stack, folder, settings, (), Known({}), self._on_row
-            )
-            with started as run:
-                chosen = [rates[place] for place in sorted(places)]
-                self.record.input_alone = tuple(run.measure_input(chosen, self.plan.input_alone_s))
+            try:
+                with self._aside(cell, INPUT_LABEL) as run:
+                    measured = run.measure_input([*chosen], self.plan.input_alone_s)
+            except (UsageError, SetupError, BusyError):
+                raise
+            except RacetrackError as error:
+                measured = []
+                self._screen.say(f"  not measured: {error}")
+        self.record.input_alone = tuple(measured)
         write_experiment(self.folder, self.record)
-        for of in self.record.input_alone:
+        for of in measured:
             self._screen.say(f"  {of.per_s:,.0f}/s: broker {BROKER_CPU.text(of.broker_cpu_pct)}")
         self._guard.rearm()
+
+    @contextmanager
+    def _aside(self, cell: Cell, label: str) -> Iterator[PhaseRun]:
+        """Start a stack for a run that the plan does not have, whose folder has this label; stop
+        everything at the end of the context. See `_started`."""
+        settings, engine, stack = self._prepared(cell)
+        folder, known = self._new_folder(cell, settings, label), Known({})
+        with self._started(cell, engine, stack, folder, settings, (), known, self._on_row) as run:
+            yield run
 
     def _input_line(self) -> CostLine | None:
         return cost_line([(of.per_s, of.broker_cpu_pct) for of in self.record.input_alone])

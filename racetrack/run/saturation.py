@@ -240,9 +240,11 @@ class Saturation:
         self._until_behind(is_warm)
         return Warmth(round(self._clock.monotonic() - began_s, 1), self._is_flat)
 
-    def end(self) -> None:
-        """End the saturation: another rate is set, and the engine works off its backlog."""
-        self._since_s = None
+    def end(self) -> bool:
+        """End the saturation, since another rate is about to be set. Return whether there was one,
+        so that the engine has a backlog."""
+        was_saturated, self._since_s = self._since_s is not None, None
+        return was_saturated
 
     def measure(self, for_s: float, hold_s: float) -> Window:
         """Saturate the engine for a while and return the measured window. The window begins once

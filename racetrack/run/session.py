@@ -266,7 +266,6 @@ class Session:
     def _wait_for_clients(self) -> None:
         """Wait until the engines' own clients receive all traced views, for the same reason. They
         may be without a row for long, if there are few tracer events."""
-        wanted = {view.name for view in self._workload.traced_views}
         probes = [
             probe
             for run in self._runs
@@ -275,9 +274,15 @@ class Session:
         ]
 
         def have_begun() -> bool:
-            return all({view for view, _ in [*probe.newest]} >= wanted for probe in probes)
+            return all(
+                {view.name for view in probe.traced} <= {view for view, _ in [*probe.newest]}
+                for probe in probes
+            )
 
-        self.wait_until(have_begun, FIRST_ANSWER_WITHIN_S, "waiting for the traced views")
+        if not self.wait_until(have_begun, FIRST_ANSWER_WITHIN_S, "waiting for the traced views"):
+            self._screen.remark(
+                "A client has not received each traced view yet, so view lag may read too high."
+            )
 
     def _readers(self) -> list[ReadsProbe]:
         return [reader for run in self._runs for reader in run.readers]
@@ -597,20 +602,21 @@ class Session:
     def write_live_heaps(self) -> None:
         """Query the live heap of each JVM. Do this after all measurements, including the time in
         which the engines drain, because the collection pauses each JVM."""
-        self._write_live_heaps(self._processes(), heap.LIVE_HEAP_CSV)
+        self._write_live_heaps(self._processes(), is_last=True)
 
     def engine_heap(self, *, is_last: bool) -> float | None:
         """Return the live objects on the engine's heaps in GiB, after a full collection, which
         pauses the engine; None if they are unknown. No other may follow the last."""
         processes, own = self._processes(), self._engine.services
+        mine = {name: processes[name] for name in own if name in processes}
+        self._write_live_heaps(mine, is_last=is_last)
         file = heap.LIVE_HEAP_CSV if is_last else heap.EARLY_HEAP_CSV
-        self._write_live_heaps({name: processes[name] for name in own if name in processes}, file)
         heaps = list(raw.live_heaps(self._folder.path, file).values())
         return sum(of for of in heaps if of) if heaps and None not in heaps else None
 
-    def _write_live_heaps(self, processes: Mapping[str, Sequence[int]], file: str) -> None:
+    def _write_live_heaps(self, processes: Mapping[str, Sequence[int]], *, is_last: bool) -> None:
         with self._screen.live("reading the live heap of each JVM"):
-            unknown = heap.write_live_heaps(processes, self._folder, self.check, file=file)
+            unknown = heap.write_live_heaps(processes, self._folder, self.check, is_last=is_last)
         for line in unknown:
             self._screen.remark(line)
 

@@ -107,7 +107,7 @@ def test_a_load_that_fits_on_no_stack_is_named() -> None:
 
 
 def test_a_plan_says_how_much_memory_events_need() -> None:
-    (line,) = [line for line in describe(resolved(FULL, KEEPS)) if "events of a run" in line]
+    (line,) = [line for line in describe(resolved(FULL, KEEPS)) if "events on a stack" in line]
     assert "heap" in line and "broker" in line and "10,000/s" in line
-    (line,) = [line for line in describe(resolved(FULL, KEEPS_NONE)) if "events of a run" in line]
+    (line,) = [line for line in describe(resolved(FULL, KEEPS_NONE)) if "events on a stack" in line]
     assert "heap" not in line and "at most" in line

@@ -216,7 +216,7 @@ class Live:
         except terminal.Interrupted as interrupted:
             if self._now.phase != RUNNING or interrupted.exit_code != CTRL_C:
                 raise
-            guard.accept()
+            guard.disarm()
             self._end_text = "Ended by Ctrl-C."
 
     def _next_s(self, tick_s: float) -> float:
