@@ -386,6 +386,7 @@ BROKER_FOR_ENGINE = _metric(
     "CPU seconds of the broker per million pageviews, without those that it uses at this rate while"
     " a client only reads the input.",
     better="less",
+    columns="load",
 )
 READER_CPU = _metric(
     "reader_cpu_mean_pct",
@@ -398,6 +399,7 @@ CLIENT_CPU = _metric(
     "client CPU",
     "% of a core",
     "Mean CPU use of the clients that receive the engine's results in processes of their own.",
+    columns="load",
 )
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",
@@ -499,9 +501,10 @@ SATURATED_BROKER = _metric(
     "saturated_broker_for_engine_cpu_s_per_million",
     "broker for the engine at saturation",
     "CPU-s/million",
-    "The same at saturation.",
+    "CPU seconds of the broker for the engine at saturation, likewise per million pageviews.",
     better="less",
     per="saturation",
+    columns="run",
 )
 BASE_CPU = _metric(
     "base_cpu_pct",

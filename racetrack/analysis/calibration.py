@@ -10,6 +10,7 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.curves import recorded_until_ms, throughput
 from racetrack.analysis.lag import lag_series
+from racetrack.analysis.windows import SUPPORT
 from racetrack.metrics import (
     CAPACITY_WITHIN,
     CPU_PER_MILLION,
@@ -32,7 +33,6 @@ STALLED_LAG_MS = 1_000.0
 STALL_DETECTED_WITHIN_S = 2.0
 FRESH_MS = 100.0
 FETCHED_EVERY_MS = 20.0  # as in racetrack/engines/shared/upsert/tracer.py
-PRODUCERS = ("mysql", "loadgen")  # services before the engine
 WORK_WITHIN = 0.01
 CPU_WITHIN = 0.1
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
@@ -111,7 +111,7 @@ def _carriers_cpu(run: RunRecord) -> str:
     carry them, in percent of a core."""
     if not run.results:
         return "n/a"
-    others = {*run.engine_services, *PRODUCERS}
+    others = {*run.engine_services, *SUPPORT, "loadgen"}
     used = {n: of.cpu_mean_pct for n, of in run.results.processes.items() if n not in others}
     if run.results.noise:
         used["harness"] = run.results.noise.harness_cpu_pct

@@ -285,17 +285,19 @@ class Samples:
         ]
         shared = set.intersection(*loads) if loads else set()
         rates = [load for load in shared if load.share is None and self.is_ranked_at(load)]
-        shares = [load for load in shared if 0 < (load.share or 0) <= RANKED_SHARE]
+        shares = [load for load in shared if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
             *([max(shares, key=lambda load: load.share or 0)] if shares else []),
         ]
 
     def is_ranked_at(self, load: Load) -> bool:
-        """Return whether variants are compared at a load: it is a share of their capacities, or at
-        least LEAST_SHARE of each."""
+        """Return whether variants may be compared at a load: it is at least LEAST_SHARE of each of
+        their capacities."""
+        if load.share is not None:
+            return load.share >= LEAST_SHARE
         most_per_s = max(map(self._capacity, self.ranked), default=0.0)
-        return load.share is not None or load.per_s >= LEAST_SHARE * most_per_s
+        return load.per_s >= LEAST_SHARE * most_per_s
 
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""
@@ -462,7 +464,7 @@ def _resolved(estimate: Estimate, of: Summary | None, why_wide: str) -> Estimate
     """Return an estimate with the interval of a summary, if repeats resolve it."""
     if not of or of.low is None or of.high is None:
         return replace(estimate, why_not=WhyNot.ONE_RUN if estimate.n == 1 else WhyNot.NOT_SHOWN)
-    if of.low <= 0 or of.high > WIDEST * of.low:
+    if of.low < of.high and (of.low <= 0 or of.high > WIDEST * of.low):
         return replace(estimate, why_not=why_wide)
     return replace(estimate, low=of.low, high=of.high, freedom=of.freedom)
 

@@ -83,9 +83,8 @@ def _history(recorded: Curves, from_ms: float) -> LagHistory:
     return LagHistory(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
 
 
-def traced_views(folder: Path, from_ms: float) -> list[LagHistory]:
+def traced_views(folder: Path, partitions: Sequence[int], from_ms: float) -> list[LagHistory]:
     """Return the lag of each traced view from `from_ms` on."""
-    partitions = curves.read(folder).partitions
     return [_history(view, from_ms) for _, view in views.traced_curves(folder, partitions)]
 
 
@@ -105,11 +104,11 @@ def recoveries(
 ) -> tuple[FaultRecovery, ...]:
     """Return the recovery of all lags from each fault in `faults` that has ended. Lags that became
     normal only after the load was paused, at `paused_ms`, have not recovered."""
-    from_ms, of_purchases = faults.from_ms, purchases(folder)
+    from_ms, of_purchases, count = faults.from_ms, purchases(folder), curves.read(folder)
     until_ms = math.inf if paused_ms is None else paused_ms
     series = {
-        "pageviews": [pageviews(folder, from_ms)],
-        "views": traced_views(folder, from_ms),
+        "pageviews": [_history(count, from_ms)],
+        "views": traced_views(folder, count.partitions, from_ms),
         "purchases": [of_purchases] if of_purchases else [],
     }
     return tuple(

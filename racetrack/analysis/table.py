@@ -36,7 +36,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
-from racetrack.results.run import TRIAL, RunRecord, WindowRecord
+from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord
 from racetrack.results.verification import ViewStatus
 from racetrack.units import parse_cores
 from racetrack.workloads.contract import workload_of
@@ -132,7 +132,8 @@ class Row:
     from other rows; `label` is the one in its experiment. `load` is None at
     saturation and for figures of a whole run. `config` contains the settings, versions and phases
     that must be equal in repeats; `conditions` is its hash. An absent value was not measured.
-    `facts` are the results of verification, `classes` the known classes of the engine.
+    `facts` are the engine's cores and the results of verification, `classes` the known classes of
+    the engine.
 
     `intervals` is only filled for a row that stands for several runs, whose `values` are means."""
 
@@ -751,7 +752,7 @@ def rows_of_result(result: EngineResult) -> list[Row]:
             replace(
                 common,
                 load=load,
-                window=str(load or "saturation"),
+                window=str(load or window.window or SATURATION),
                 values=window.figures,
                 experiment=window.experiment,
                 repeat=window.repeat,

@@ -95,10 +95,17 @@ def broker_for_engine(figures: Mapping[str, float], alone: CostLine | None) -> d
     """Return what the broker used on the engine's behalf in a window, given what it uses while a
     client only reads the input."""
     per_s, pct = (figures.get(of.key) for of in (metrics.PROCESSED, metrics.BROKER_CPU))
-    if not alone or not per_s or pct is None:
-        return {}
-    used_s = pct * S_PER_MILLION / per_s
-    return {metrics.BROKER_FOR_ENGINE.key: used_s - alone.s_per_million(per_s)}
+    used_s = None if pct is None or not per_s else pct * S_PER_MILLION / per_s
+    more_s = beyond_input(per_s, used_s, alone)
+    return {} if more_s is None else {metrics.BROKER_FOR_ENGINE.key: more_s}
+
+
+def beyond_input(per_s: float | None, used_s: float | None, alone: CostLine | None) -> float | None:
+    """Return the CPU seconds per million events, of the `used_s` at a rate, that a client which
+    only reads the input does not cause; None if one of the arguments is unknown."""
+    if not alone or not per_s or used_s is None:
+        return None
+    return used_s - alone.s_per_million(per_s)
 
 
 def _of_same_names(part: StrictModel) -> dict[str, float | None]:

@@ -197,10 +197,12 @@ def result_of(
 
 
 def _window(row: Row) -> WindowResult:
+    is_recovery = any(METRICS[key].per == "fault" for key in row.values if key in METRICS)
     return WindowResult(
         experiment=row.experiment,
         repeat=row.repeat,
         tag=row.tag,
+        window=row.window if is_recovery else "",
         per_s=row.load.per_s if row.load else None,
         share=row.share,
         verdict=row.verdict,

@@ -39,17 +39,17 @@ INTRODUCTION = """# Results
 What engines reached, and what it cost. [index.html](index.html) draws these figures and ranks the
 engines; [results/](../results/README.md) has them as data, with versions, settings and noise.
 
-- **Compare figures within a section only**: each has its own workload and machine.
-- Engine, broker, generator and database share the machine's cores.
-- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures), in
-  brackets its 95 % interval; without one it comes from a single run. The runs are of one session:
-  another day may give figures outside the interval.
-- [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted. CPU and
-  memory are the engine's alone, without broker and view reader. Memory counts shared pages once and
-  includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
+- **Compare figures within a section only**: each has its own workload and machine, which the
+  engine shares with broker, generator and database.
+- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures) of
+  one session, with its 95 % interval; without one it comes from a single run. “~” marks an interval
+  beyond ± 15 %.
+- [Lag](verdict.md#lag) is the age of the oldest event that is due but not yet counted; [view
+  lag](views.md), not yet in the view. CPU and memory are the engine's alone. Memory counts shared
+  pages once and includes files on tmpfs. The base is the CPU use at rate 0, extrapolated.
 - A difference is claimed by [one rule](compare.md#when-engines-differ), for all questions of a
-  section together. Engines of different [classes](engines.md#classes) do different work. Who
-  computes views only when they are read is not ranked.
+  section together. Engines of different [classes](engines.md#classes) do different work; those that
+  compute a view when it is read are not ranked.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 OVERALL = (metrics.CAPACITY, metrics.BASE_CPU)

@@ -41,9 +41,9 @@ MOST_PLACES = 3
 NOT_RESOLVED = "not resolved"
 SINGLE_RUNS = "Single runs have no interval. Repeat each run to get one."
 INTERVALS = (
-    "Geometric means over runs, with 95 % intervals. “~” marks one beyond ± 15 %; “not resolved”"
-    " are those for which there were too few repeats. In ratios, “*” marks a difference that is"
-    " claimed."
+    "Geometric means over runs, with 95 % intervals. “~” marks one beyond ± 15 %, and “not"
+    " resolved” one that is too wide to print, for want of repeats if nothing else is said. In"
+    " ratios, “*” marks a difference that is claimed."
 )
 
 

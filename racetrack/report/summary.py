@@ -202,7 +202,7 @@ def _when(most: MemoryMax) -> str:
 def _view(view: ViewLag) -> str:
     """Return a line with the lag of a view, the source of its tracer events, and its verdict."""
     figures = {of: getattr(view, of.key) for of in (LAG_P50, LAG_P99, LAG_MAX)}
-    error = f" (at most {view.error_ms:.0f} ms too low)" if view.error_ms else ""
+    error = f" ({view.error_ms:.0f} ms apart)" if view.error_ms else ""
     return _line(
         "view lag",
         f"{view.name}: {_over_time(view, figures)}, by"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import calibration
+from racetrack.engines.shared.upsert import tracer
 from racetrack.results.defects import InjectedDefect
 from tests.records import VIEW, run_json
 
@@ -161,7 +162,7 @@ def test_what_was_measured_has_to_be_what_was_programmed(
             SPREAD,
             lag(766, 1_256, 266),
             (
-                "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms",
+                "delay of 250 ms, updates every 1,000 ms, written over 15 ms",
                 "lag p50 765 ± 100, lag p99 1,255 ± 250, processing lag p50 265 ± 100 ms",
             ),
         ),
@@ -376,3 +377,7 @@ def test_an_engine_that_does_not_note_what_it_did_fails_the_calibration(
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
     with pytest.raises(ValueError, match=says):
         find(folder, defect)
+
+
+def test_the_tolerance_of_a_path_by_topics_is_the_time_between_two_fetches() -> None:
+    assert calibration.FETCHED_EVERY_MS == tracer.FETCH_MS
