@@ -105,7 +105,7 @@ class Metric:
 def significant(value: float, digits: int = DIGITS) -> str:
     """Format a number with significant digits, without an exponent: `1,230`, `76.2`, `0.0457`."""
     if not value or not math.isfinite(value):
-        return f"{value:g}"
+        return "infinite" if math.isinf(value) else f"{value:g}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{round(value, places):,.{max(0, places)}f}"
 

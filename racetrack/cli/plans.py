@@ -166,14 +166,19 @@ def line_of(row: "Row") -> str:
         LAG_P99,
         NORMAL_AFTER,
         UP_AFTER,
+        VIEW_LAG_P50,
+        VIEW_LAG_P99,
     )
 
     if row.outcome != "ok":
         return f"{row.window}: {row.outcome}"
+    lag = (LAG_P50, LAG_P99)
+    if VIEW_LAG_P99.key in row.values:  # which ranks
+        lag = (VIEW_LAG_P50, VIEW_LAG_P99)
     values = [
         f"{metric.title} {'at least ' if metric.key in row.at_least else ''}"
         f"{metric.text(row.values[metric.key])}"
-        for metric in (CAPACITY, LAG_P50, LAG_P99, CPU_PER_MILLION, UP_AFTER, NORMAL_AFTER)
+        for metric in (CAPACITY, *lag, CPU_PER_MILLION, UP_AFTER, NORMAL_AFTER)
         if metric.key in row.values
     ]
     verdict = row.verdict if row.verdict != "none" else ""
