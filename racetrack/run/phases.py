@@ -203,14 +203,17 @@ class PhaseRun:
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
+        self._warm_up_events = math.inf  # those due before the first window of this stack
         self.at = ""  # name of the latest window
         # After the first warm-up, and after saturation, even if that is measured again.
         self._early_heap: LiveHeap | None = None
         self._late_heap: LiveHeap | None = None
         self.void_s = 0.0  # time spent on void windows
+        self.without_room = False  # windows are left for another stack, whose heap is empty
 
     def carry_out(self) -> None:
-        """Warm up, and measure the windows that are not known, in the order of the plan.
+        """Warm up, and measure the windows that are not known, in the order of the plan. If the
+        events of one do not fit on the heap any more, it is left out, and `without_room` is set.
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -314,16 +317,18 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
-        elif why := self._why_no_room(phase, window.per_s or 0):
+        elif not (why := self._why_no_room(phase, window.per_s or 0, self._load.sample().due)):
+            self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
+        elif self._why_no_room(phase, window.per_s or 0, self._warm_up_events):
             self._keep(_not_reached(window, outcome=why))
         else:
-            self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
+            self.without_room = True
 
-    def _why_no_room(self, phase: Window, per_s: int) -> str:
+    def _why_no_room(self, phase: Window, per_s: int, before: float) -> str:
         """Return why a load is not offered: its events do not fit on the engine's heap, beside
         those before; "" if they do."""
         heap = heap_of(self._cell.engine, self._settings)
-        events = self._load.sample().due + per_s * (phase.settle_s + phase.for_s)
+        events = before + per_s * (phase.settle_s + phase.for_s)
         if events <= heap.most_events:
             return ""
         needed, size = (of / BYTES_PER_GIB for of in (events * heap.per_event, heap.size))
@@ -338,6 +343,7 @@ class PhaseRun:
     def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
         def kept() -> WindowRecord:
             began_s = self._clock.monotonic()
+            self._warm_up_events = min(self._warm_up_events, self._load.sample().due)
             made = once()
             self._keep(made)
             if is_void(made.outcome):

@@ -176,6 +176,7 @@ class Runner:
         self._open_session, self._prepare = open_session, prepare
         self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
         self._failed_scouts: dict[str, str] = {}  # variants whose scout failed, and why
+        self._without_room = False  # the latest stack left windows for another one
 
     @property
     def left_s(self) -> float:
@@ -223,13 +224,16 @@ class Runner:
                 continue
             make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen
-            with (
-                self._timed(number),
-                self._disturbed(number, cell),
-                self._screen.live(str(cell)) if is_quiet else nullcontext(),
-            ):
-                make(number, cell)
-            self._guard.rearm()
+            self._without_room = True
+            while self._without_room:
+                self._without_room = False
+                with (
+                    self._timed(number),
+                    self._disturbed(number, cell),
+                    self._screen.live(str(cell)) if is_quiet else nullcontext(),
+                ):
+                    make(number, cell)
+                self._guard.rearm()
         return self.record
 
     def _make_room(self) -> None:
@@ -461,6 +465,9 @@ class Runner:
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
             ]
             outcome = next(iter(voids), outcome)
+            self._without_room = run.without_room
+            if self._without_room:
+                self._screen.say("  the other loads follow on a stack with an empty heap")
         self._note(number, outcome=outcome)
 
     def _show(self, number: int, row: Row) -> None:
