@@ -212,8 +212,8 @@ class PhaseRun:
         self.without_room = False  # windows are left for another stack, whose heap is empty
 
     def carry_out(self) -> None:
-        """Warm up, and measure the windows that are not known, in the order of the plan. If the
-        events of one do not fit on the heap any more, it is left out, and `without_room` is set.
+        """Warm up, and measure the windows that are not known, in the order of the plan. One
+        whose events would fill the heap too far is left for another stack (`without_room`).
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -317,21 +317,24 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
-        elif not (why := self._why_no_room(phase, window.per_s or 0, self._load.sample().due)):
+        elif (room := self._room(phase, window.per_s or 0)) == "here":
             self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
-        elif self._why_no_room(phase, window.per_s or 0, self._warm_up_events):
-            self._keep(_not_reached(window, outcome=why))
-        else:
+        elif room == "elsewhere":
             self.without_room = True
+        else:
+            self._keep(_not_reached(window, outcome=room))
 
-    def _why_no_room(self, phase: Window, per_s: int, before: float) -> str:
-        """Return why a load is not offered: its events do not fit on the engine's heap, beside
-        those before; "" if they do."""
+    def _room(self, phase: Window, per_s: int) -> str:
+        """Return where the events of a load have room on the engine's heap: `here`, or `elsewhere`
+        if an emptier heap would disturb less; or why they have none."""
         heap = heap_of(self._cell.engine, self._settings)
-        events = before + per_s * (phase.settle_s + phase.for_s)
-        if events <= heap.most_events:
-            return ""
-        needed, size = (of / BYTES_PER_GIB for of in (events * heap.per_event, heap.size))
+        events, due = per_s * (phase.settle_s + phase.for_s), self._load.sample().due
+        is_first = math.isinf(self._warm_up_events)
+        if due + events <= (heap.most_events if is_first else heap.unmarked_events):
+            return "here"
+        if not is_first and self._warm_up_events + events <= heap.most_events:
+            return "elsewhere"
+        needed, size = (of / BYTES_PER_GIB for of in ((due + events) * heap.per_event, heap.size))
         return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
 
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:

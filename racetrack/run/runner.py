@@ -467,7 +467,7 @@ class Runner:
             outcome = next(iter(voids), outcome)
             self._without_room = run.without_room
             if self._without_room:
-                self._screen.say("  the other loads follow on a stack with an empty heap")
+                self._screen.say("  other loads follow on a fresh stack, since the heap fills up")
         self._note(number, outcome=outcome)
 
     def _show(self, number: int, row: Row) -> None:

@@ -335,7 +335,7 @@ def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes
     """
     # Room for 521,000 events of 163 bytes: fewer than at saturation. The shares have 195,000,
     # 234,000 and 312,000.
-    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=90m]",))
+    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=180m]",))
     record = fakes.carry_out(folder)
     windows = [(row.window, row.outcome) for row in read([folder]).rows]
     shares = [(f"{share} % of capacity", "ok") for share in (50, 60, 80)]
@@ -514,7 +514,7 @@ def test_each_run_names_its_experiment(fakes: Fakes) -> None:
 
 def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
     text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["500k", "500"]'
-    folder = fakes.begin(text, (SLOW,))
+    folder = fakes.begin(text, (f"{SLOW}[FLINK_HEAP=16g]",))
     fakes.carry_out(folder)
     _, second = read([folder]).rows
     assert "did not drain" in second.outcome and second.verdict == "none" and not second.values
