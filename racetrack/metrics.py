@@ -110,6 +110,13 @@ def significant(value: float, digits: int = DIGITS) -> str:
     return f"{round(value, places):,.{max(0, places)}f}"
 
 
+def rounded(value: float, digits: int) -> float:
+    """Round a number to significant digits."""
+    if not value or not math.isfinite(value):
+        return value
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
 def sustained(bound_ms: float) -> Metric:
     """Return the figure of a search for a bound of the lag."""
     bound = f"{bound_ms / 1000:g}"
@@ -384,7 +391,7 @@ BROKER_FOR_ENGINE = _metric(
     "broker for the engine",
     "CPU-s/million",
     "CPU seconds of the broker per million pageviews, without those that it uses at this rate while"
-    " a client only reads the input.",
+    " a client only reads the input: a difference, which noise may take below 0.",
     better="less",
     columns="load",
 )
