@@ -203,7 +203,7 @@ class PhaseRun:
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
-        self._warm_up_events = math.inf  # those due before the first window of this stack
+        self._warm_up_events: int | None = None  # those due before the first window of this stack
         self.at = ""  # name of the latest window
         # After the first warm-up, and after saturation, even if that is measured again.
         self._early_heap: LiveHeap | None = None
@@ -329,10 +329,10 @@ class PhaseRun:
         if an emptier heap would disturb less; or why they have none."""
         heap = heap_of(self._cell.engine, self._settings)
         events, due = per_s * (phase.settle_s + phase.for_s), self._load.sample().due
-        is_first = math.isinf(self._warm_up_events)
-        if due + events <= (heap.most_events if is_first else heap.unmarked_events):
+        warm_up = self._warm_up_events
+        if due + events <= (heap.most_events if warm_up is None else heap.unmarked_events):
             return "here"
-        if not is_first and self._warm_up_events + events <= heap.most_events:
+        if warm_up is not None and warm_up + events <= heap.most_events:
             return "elsewhere"
         needed, size = (of / BYTES_PER_GIB for of in ((due + events) * heap.per_event, heap.size))
         return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
@@ -346,7 +346,8 @@ class PhaseRun:
     def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
         def kept() -> WindowRecord:
             began_s = self._clock.monotonic()
-            self._warm_up_events = min(self._warm_up_events, self._load.sample().due)
+            if self._warm_up_events is None:
+                self._warm_up_events = self._load.sample().due
             made = once()
             self._keep(made)
             if is_void(made.outcome):

@@ -176,7 +176,6 @@ class Runner:
         self._open_session, self._prepare = open_session, prepare
         self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
         self._failed_scouts: dict[str, str] = {}  # variants whose scout failed, and why
-        self._without_room = False  # the latest stack left windows for another one
 
     @property
     def left_s(self) -> float:
@@ -224,15 +223,14 @@ class Runner:
                 continue
             make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen
-            self._without_room = True
-            while self._without_room:
-                self._without_room = False
+            is_left = True
+            while is_left:
                 with (
                     self._timed(number),
                     self._disturbed(number, cell),
                     self._screen.live(str(cell)) if is_quiet else nullcontext(),
                 ):
-                    make(number, cell)
+                    is_left = make(number, cell)
                 self._guard.rearm()
         return self.record
 
@@ -414,8 +412,9 @@ class Runner:
             phases="" if cell.is_single else hash_of(chain.from_iterable(stacks)),
         )
 
-    def _make_single(self, number: int, cell: Cell) -> None:
-        """Make a run with one window, and repeat it while it is void."""
+    def _make_single(self, number: int, cell: Cell) -> bool:
+        """Make a run with one window, and repeat it while it is void. Return False: no window is
+        left."""
         (window,) = self._planned(cell)
         arguments, settings = arguments_of(cell, window.per_s or 0), self._settings(cell)
         screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
@@ -435,12 +434,15 @@ class Runner:
         self._note(number, tag=made.name, outcome=read_run(made).outcome)
         for row in _rows(made):
             self._on_row(row)
+        return False
 
-    def _make(self, number: int, cell: Cell) -> None:
-        """Make a run with several windows, without those that its earlier folders contain."""
+    def _make(self, number: int, cell: Cell) -> bool:
+        """Make a run with several windows, without those that its earlier folders contain. Return
+        whether windows are left for another stack; not after a void one, which would be void again
+        on each further stack."""
         known, planned = self._known(number), self._planned(cell)
         folder: RunFolder | None = None
-        outcome, at = "ok", ""
+        outcome, at, is_left = "ok", "", False
         try:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
@@ -465,10 +467,11 @@ class Runner:
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
             ]
             outcome = next(iter(voids), outcome)
-            self._without_room = run.without_room
-            if self._without_room:
-                self._screen.say("  other loads follow on a fresh stack, since the heap fills up")
+            is_left = run.without_room and not voids
+        if is_left:
+            self._screen.say("  other loads follow on a fresh stack, since the heap fills up")
         self._note(number, outcome=outcome)
+        return is_left
 
     def _show(self, number: int, row: Row) -> None:
         self._note_time(number)

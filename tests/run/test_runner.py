@@ -343,6 +343,24 @@ def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes
     assert len(fakes.sessions) == len(record.runs) == 3
 
 
+@pytest.mark.parametrize(("disturbed_s", "stacks"), [(0, 2), (1e9, 1)])
+def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: int) -> None:
+    def disturb(session: FluidSession) -> None:
+        session.disturbed_until_s = disturbed_s
+
+    fakes.change = disturb
+    text = """
+    phase = [
+        { warm_up = "5s", at = "lowest" },
+        { window = "10s", settle = "3s", loads = ["4k", "5k"] },
+    ]
+    """
+    # 137,000 events fit, but not below the share of the heap at which G1 begins to mark.
+    record = fakes.carry_out(fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=30m]",)))
+    assert len(fakes.sessions) == stacks
+    assert (record.runs[-1].outcome == "ok") == (disturbed_s == 0)
+
+
 @pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
