@@ -68,7 +68,7 @@ _KEPT = (
 KEPT = tuple(key for key, metric in METRICS.items() if metric in _KEPT)
 FIRST_OF_REASON = 200
 # Options of a command that name the files it writes.
-_OUTPUT = re.compile(r" --(json|csv|markdown|html)[ =]('[^']*'|\S+)")
+_OUTPUT = re.compile(r" --(json|csv|markdown)[ =]('[^']*'|\S+)")
 
 
 @dataclass(frozen=True)

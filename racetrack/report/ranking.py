@@ -12,7 +12,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from racetrack import metrics
+from racetrack import config, metrics
 from racetrack.analysis.claims import Claim, Estimate, Key, Samples, WhyNot, claims, estimates
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
@@ -87,8 +87,6 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
 LOW = "below a tenth of a capacity"  # why nothing is ranked at a load
-# Beyond what voids a run by default (docs/noise.md).
-FOREIGN_MAX_PCT, STEAL_MAX_PCT = 5, 1
 _PLACE = Place("", "", "")
 
 
@@ -123,7 +121,7 @@ class Standing:
         return [
             column
             for column in MATRIX
-            if any((name, column.metric.key, column.load) in self.estimates for name in self.names)
+            if any(self.estimate(name, column.metric, column.load) for name in self.names)
         ]
 
     def loads_of(self, metric: Metric) -> list[Load]:
@@ -131,9 +129,9 @@ class Standing:
         loads = {load for _, key, load in self.estimates if load and key == metric.key}
         return sorted(loads, key=lambda load: (load.share or 0, load.per_s))
 
-    def estimate(self, name: str, column: Column) -> Estimate | None:
-        """Return the estimate in a cell of the matrix; None if it was not measured."""
-        return self.estimates.get((name, column.metric.key, column.load))
+    def estimate(self, name: str, metric: Metric, load: Load | None) -> Estimate | None:
+        """Return the estimate of a figure; None if it was not measured."""
+        return self.estimates.get((name, metric.key, load))
 
     def has_held(self, name: str, load: Load | None) -> bool:
         """Return whether a result held a load in all runs."""
@@ -279,7 +277,7 @@ def _row(of: Standing, result: EngineResult) -> dict[str, Any]:
 def _cell(of: Standing, name: str, column: Column) -> dict[str, Any]:
     """Return a cell of the matrix: the mean with three digits, how sure it is, the same with the
     whole interval, and the value to sort by (None: at the end)."""
-    estimate = of.estimate(name, column)
+    estimate = of.estimate(name, column.metric, column.load)
     if estimate is None:
         return {"text": "", "sure": "not measured", "whole": "", "value": None}
     at_least = "≥ " if estimate.at_least else ""
@@ -303,17 +301,14 @@ def _sureness(of: Estimate) -> str:
 
 def _disturbance(result: EngineResult) -> str:
     """Return what disturbed the runs more than is allowed by default; empty if nothing did."""
-    foreign_pct, steal_pct = result.noise.foreign_cpu_max_pct, result.noise.steal_max_pct
-    shares = [
-        f"other programs used up to {significant(foreign_pct)} % of a core"
-        if foreign_pct and foreign_pct > FOREIGN_MAX_PCT
-        else "",
-        f"other machines took up to {significant(steal_pct)} % of the CPU time"
-        if steal_pct and steal_pct > STEAL_MAX_PCT
-        else "",
-    ]
-    told = ", ".join(filter(None, shares))
-    return f"disturbed: {told}" if told else ""
+    allowed, noise = config.defaults(), result.noise
+    foreign_pct, steal_pct = noise.foreign_cpu_max_pct or 0.0, noise.steal_max_pct or 0.0
+    disturbances = []
+    if foreign_pct > allowed.foreign_cpu_max_pct:
+        disturbances.append(f"other programs used up to {significant(foreign_pct)} % of a core")
+    if steal_pct > allowed.steal_max_pct:
+        disturbances.append(f"other machines took up to {significant(steal_pct)} % of the CPU time")
+    return f"disturbed: {', '.join(disturbances)}" if disturbances else ""
 
 
 def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
@@ -413,7 +408,7 @@ def _line(of: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
     """Return a line with the finite figures of an engine; a logarithmic axis has no place for 0."""
     points: list[dict[str, float | None]] = []
     for load in of.loads_of(chart.metric):
-        x, estimate = _x(of, chart, name, load), of.estimates.get((name, chart.metric.key, load))
+        x, estimate = _x(of, chart, name, load), of.estimate(name, chart.metric, load)
         if estimate and x is not None and 0 < estimate.mean < math.inf:
             ends = {"low": estimate.low or None, "high": estimate.high}
             point = {"x": x, "y": estimate.mean, **ends}
@@ -430,7 +425,7 @@ def _line(of: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
 def _x(of: Standing, chart: Chart, name: str, load: Load) -> float | None:
     if chart.over_shares:
         return None if load.share is None else 100 * load.share
-    achieved = of.estimates.get((name, metrics.ACHIEVED.key, load))
+    achieved = of.estimate(name, metrics.ACHIEVED, load)
     return achieved.mean if achieved else load.per_s or None
 
 
@@ -500,7 +495,7 @@ def _by_load(of: Standing, metric: Metric) -> str:
 
 
 def _figure(of: Standing, name: str, metric: Metric, load: Load | None) -> str:
-    text = format_estimate(metric, of.estimates.get((name, metric.key, load)))
+    text = format_estimate(metric, of.estimate(name, metric, load))
     return text if of.has_held(name, load) or not text else f"{text}; not held"
 
 

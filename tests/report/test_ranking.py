@@ -83,7 +83,7 @@ PROBE = f"""async (page, view) => {{
 
 @dataclass(frozen=True)
 class Engine:
-    """What an engine does in three made-up repeats, which scatter by 1 %."""
+    """Made-up figures of an engine, with repeats that differ by 1 %."""
 
     name: str
     capacity_per_s: float
@@ -213,7 +213,8 @@ def test_the_keyboard_alone_sorts(site: Site, tmp_path: Path) -> None:
 
 
 def test_each_cell_has_its_figure_and_how_sure_it_is(tmp_path: Path) -> None:
-    swift, steady = seen(page_of(), tmp_path)["rows"]  # the freshest first
+    found = seen(page_of(), tmp_path)
+    swift, steady = found["rows"]  # the freshest first
     assert swift["engine"].startswith("Swift <b>&") and steady["engine"].startswith("Steady")
     # Truths: a p99 of 90 / 0.5 and of 300 / 0.5 ms; costs of 40 and 80; capacities as given.
     assert re.fullmatch(r"★ 180 ± \d %", swift[FRESHNESS])
@@ -222,6 +223,8 @@ def test_each_cell_has_its_figure_and_how_sure_it_is(tmp_path: Path) -> None:
     assert re.fullmatch(r"★ 9,000 ± \d %", steady[THROUGHPUT])
     assert "★" not in swift[THROUGHPUT] + steady[COST]
     assert steady["answers"] == "2 of 2 views right" and swift["answers"] == "not checked"
+    freshest = "`Swift <b>&` is the freshest at 50 % of capacity"
+    assert any(line.startswith(freshest) for line in found["answers"])
 
 
 def test_no_engine_is_marked_where_no_difference_is_claimed(tmp_path: Path) -> None:
