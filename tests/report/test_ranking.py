@@ -18,9 +18,8 @@ from racetrack.report.publish import EngineName, publish
 from racetrack.report.ranking import ranking_page, read_results, results_page, standings
 from racetrack.results.classes import Classes
 from racetrack.results.published import EngineResult
-from tests.live.driven import chromium
 from tests.records import verified
-from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
+from tests.report.browser import chromium, contrast, look, needs_chromium
 from tests.report.folders import (
     PUBLISHED,
     RIGHT,
@@ -41,7 +40,6 @@ MOST_WITHOUT_DATA = 300_000
 # Reads the table, sorts it, and moves over the first chart.
 PROBE = """async (page, view) => {
   const text = (of) => [...page.querySelectorAll(of)].map((one) => one.textContent.trim());
-  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const rows = () => [...page.querySelectorAll("#ranking tbody tr:not(.record)")].map((row) =>
     [...row.children].map((cell) => cell.textContent.trim()));
   const choose = (name, value) => {
@@ -64,8 +62,10 @@ PROBE = """async (page, view) => {
   choose("load", "1,000/s");
   const slow = rows();
   page.querySelectorAll("details").forEach((one) => { one.open = true; });
-  await wait(300);
-  const charts = [...page.querySelectorAll(".chart")].map((chart) => {
+  const places = [...page.querySelectorAll(".chart")];
+  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("tbody td");
+  await until(() => places.every(isDrawn));
+  const charts = places.map((chart) => {
     const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
     const at = { clientX: box.left + box.width / 2, clientY: box.top + 20, bubbles: true };
     over.dispatchEvent(new view.MouseEvent("mousemove", at));
@@ -73,7 +73,7 @@ PROBE = """async (page, view) => {
       label: chart.querySelector("canvas").getAttribute("aria-label"),
       cells: [...chart.querySelectorAll("tbody td")].filter((cell) => cell.textContent).length };
   });
-  await wait(300);
+  await until(() => text(".u-legend .u-value").some((value) => /\\d/.test(value)));
   const box = page.querySelector("#engines input");
   const before = rows().length;
   const read = { legend: text(".u-legend .u-value"), records: text("#ranking .record pre"),
@@ -151,7 +151,7 @@ def site(request: pytest.FixtureRequest, page: str, root: Path) -> Site:
 @pytest.fixture(scope="module")
 def wide(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Look at the page in the light theme, at the width of a desktop screen."""
-    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200, LIGHT).result
+    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200, "light").result
 
 
 def test_it_fits_a_phone_and_sorts_there(site: Site, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_who_fell_behind_ranks_after_who_did_not(tmp_path: Path) -> None:
 
 
 def test_light_and_dark_are_both_readable(site: Site, wide: dict[str, Any], tmp_path: Path) -> None:
-    dark = look(site.page, PROBE, tmp_path, 1200, DARK).result
+    dark = look(site.page, PROBE, tmp_path, 1200, "dark").result
     assert wide["paper"] == "rgb(255, 255, 255)" != dark["paper"]
     assert all(contrast(seen["ink"], seen["paper"]) >= 4.5 for seen in (wide, dark))
 
