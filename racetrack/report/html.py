@@ -98,7 +98,8 @@ def _page(template: str, **values: Any) -> str:
         .render(
             css=own_file("uplot/uPlot.min.css") + own_file("page.css"),
             licence=own_file("uplot/LICENSE"),
-            scripts=[own_file(f"{name}.js") for name in ("uplot/uPlot.iife.min", "charts", "page")],
+            uplot=own_file("uplot/uPlot.iife.min.js"),
+            modules=joined("charts", "page"),
             version=__version__,
             **values,
         )
@@ -132,6 +133,13 @@ def own_file(name: str) -> Markup:
     """Return a style sheet or script of this package without escaping, which is safe since it
     contains no text from run folders."""
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
+
+
+def joined(*names: str) -> Markup:
+    """Return modules as one script, since a page that works offline has no files to import: without
+    their imports and exports. A name must not occur in two of them."""
+    text = "".join(own_file(f"{name}.js") for name in names)
+    return Markup(re.sub(r"^import [^;]*;\n|^export (?=const )", "", text, flags=re.MULTILINE))  # noqa: S704
 
 
 def _section(section: Section, table: Table, runs: Sequence[RunFolder]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
 from racetrack.report.chart_data import decimals
-from racetrack.report.html import environment, own_file
+from racetrack.report.html import environment, joined, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_ratio
 from racetrack.results.classes import TITLES, WORK, differing
@@ -185,8 +185,7 @@ def ranking_page(found: Sequence[Standing]) -> str:
             licence=own_file("uplot/LICENSE"),
             css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
             uplot=own_file("uplot/uPlot.iife.min.js"),
-            charts_js=own_file("charts.js"),
-            ranking_js=own_file("ranking.js"),
+            modules=joined("charts", "ranking"),
         )
     )
 
