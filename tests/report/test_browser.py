@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_chromium]
 PROBE = """async (page, view) => {
   page.querySelectorAll("details").forEach((part) => { part.open = true; });
   const figures = [...page.querySelectorAll("[data-chart]")];
-  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("tbody td");
+  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("details td");
   await until(() => figures.every(isDrawn));
   for (const chart of figures) {
     const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
@@ -33,7 +33,7 @@ PROBE = """async (page, view) => {
     width: chart.querySelector("canvas").getBoundingClientRect().width,
     names: [...chart.querySelectorAll(".u-legend .u-label")].map((one) => one.textContent),
     values: values(chart),
-    cells: [...chart.querySelectorAll("tbody td")].filter((cell) => cell.textContent).length }));
+    cells: [...chart.querySelectorAll("details td")].filter((cell) => cell.textContent).length }));
   const pixel = () => {
     const canvas = page.querySelector("canvas"), ink = canvas.getContext("2d");
     const all = ink.getImageData(0, 0, canvas.width, canvas.height).data, seen = {};

@@ -63,7 +63,7 @@ PROBE = """async (page, view) => {
   const slow = rows();
   page.querySelectorAll("details").forEach((one) => { one.open = true; });
   const places = [...page.querySelectorAll(".chart")];
-  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("tbody td");
+  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("details td");
   await until(() => places.every(isDrawn));
   const charts = places.map((chart) => {
     const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
@@ -71,7 +71,7 @@ PROBE = """async (page, view) => {
     over.dispatchEvent(new view.MouseEvent("mousemove", at));
     return { title: chart.querySelector("h3").textContent, width: chart.clientWidth,
       label: chart.querySelector("canvas").getAttribute("aria-label"),
-      cells: [...chart.querySelectorAll("tbody td")].filter((cell) => cell.textContent).length };
+      cells: [...chart.querySelectorAll("details td")].filter((cell) => cell.textContent).length };
   });
   await until(() => text(".u-legend .u-value").some((value) => /\\d/.test(value)));
   const box = page.querySelector("#engines input");
