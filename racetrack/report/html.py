@@ -40,6 +40,8 @@ MOST_INLINE = 20
 # Figures in the tables of views and of reads.
 OF_VIEW = (LAG_P50, LAG_P99, LAG_MAX)
 OF_READ = (READ_TIME_P50, READ_TIME_P99, READ_AGE_P50, READ_AGE_P99)
+# Parts of modules that a page has no use for: types, imports and exports.
+NOT_IN_PAGES = re.compile(r"/\*\*.*?\*/\s*|^import [^;]*;\n|^export (?=const )", re.M | re.S)
 SIGNS = {
     "kept up": "✓",
     "fell behind": "✗",
@@ -137,9 +139,9 @@ def own_file(name: str) -> Markup:
 
 def joined(*names: str) -> Markup:
     """Return modules as one script, since a page that works offline has no files to import: without
-    their imports and exports. A name must not occur in two of them."""
+    imports, exports and types. A name must not occur in two of them."""
     text = "".join(own_file(f"{name}.js") for name in names)
-    return Markup(re.sub(r"^import [^;]*;\n|^export (?=const )", "", text, flags=re.MULTILINE))  # noqa: S704
+    return Markup(NOT_IN_PAGES.sub("", text))  # noqa: S704
 
 
 def _section(section: Section, table: Table, runs: Sequence[RunFolder]) -> dict[str, Any]:

@@ -5,8 +5,11 @@ import { byId, dialogOf, element, formatOf, inputOf, rate, setText, short } from
 /** @import { Hello, Key, Series, State, Values } from "./types.d.ts" */
 
 const STOPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
-const LEAST_PER_S = 10, MOST_PER_S = 1e6, SLIDER_WAITS_MS = 250;
-const OTHER_KINDS = ["purchases", "updates", "deletes", "reads"]; // kinds that a workload lacks are shown with a reason
+const LEAST_PER_S = 10,
+  MOST_PER_S = 1e6,
+  SLIDER_WAITS_MS = 250;
+// Kinds that a workload lacks are shown with a reason.
+const OTHER_KINDS = ["purchases", "updates", "deletes", "reads"];
 const NO_TOKEN = "Open the address that the terminal printed: it carries the token.";
 const NOT_CONNECTED = "The connection to the session is lost.";
 
@@ -21,7 +24,8 @@ const NOT_CONNECTED = "The connection to the session is lost.";
  */
 const sliderRates = (most) => {
   const rates = [0];
-  for (let power = LEAST_PER_S; power <= most; power *= 10) rates.push(...STOPS.map((stop) => Math.round(stop * power)).filter((perS) => perS <= most));
+  for (let power = LEAST_PER_S; power <= most; power *= 10)
+    rates.push(...STOPS.map((stop) => Math.round(stop * power)).filter((perS) => perS <= most));
   return rates;
 };
 
@@ -37,7 +41,10 @@ const controlOf = (place) => place.dataset.control ?? "";
 
 export class Controls {
   #token = new URLSearchParams(location.hash.slice(1)).get("token");
-  /** @type {Record<string, string>} from the server: why an action is not possible now, by control */
+  /**
+   * Why an action is not possible now, by control; from the server.
+   * @type {Record<string, string>}
+   */
   #reasons = {};
   #isBegun = false;
   #connected = false;
@@ -52,13 +59,23 @@ export class Controls {
   #kinds = new Map();
 
   constructor() {
-    for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form[data-action]"))) {
-      form.addEventListener("submit", (event) => { event.preventDefault(); this.#submit(form); });
+    for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (
+      document.querySelectorAll("form[data-action]")
+    )) {
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.#submit(form);
+      });
     }
     this.#buildSlider();
-    byId("ask-end").addEventListener("click", () => { if (this.#allowed("end")) dialogOf("end").showModal(); });
+    byId("ask-end").addEventListener("click", () => {
+      if (this.#allowed("end")) dialogOf("end").showModal();
+    });
     const dialog = dialogOf("end");
-    dialog.addEventListener("close", () => { if (dialog.returnValue === "end") this.act("end", "end", {}); dialog.returnValue = ""; });
+    dialog.addEventListener("close", () => {
+      if (dialog.returnValue === "end") this.act("end", "end", {});
+      dialog.returnValue = "";
+    });
     this.#show();
   }
 
@@ -71,8 +88,11 @@ export class Controls {
     const most = hello.kinds.find((kind) => kind.name === "pageviews")?.most_per_s ?? MOST_PER_S;
     this.#rates = sliderRates(Math.min(most, MOST_PER_S));
     this.#labelSlider();
-    inputOf("profile").placeholder = (hello.profiles.find(({ name }) => name === "spike") ?? hello.profiles.at(-1))?.example ?? "";
-    byId("profiles").replaceChildren(...hello.profiles.map(({ example, form }) => element("option", { value: example }, form)));
+    inputOf("profile").placeholder =
+      (hello.profiles.find(({ name }) => name === "spike") ?? hello.profiles.at(-1))?.example ?? "";
+    byId("profiles").replaceChildren(
+      ...hello.profiles.map(({ example, form }) => element("option", { value: example }, form)),
+    );
     byId("profile").title = hello.profiles.map(({ name, form }) => `${name} ${form}`).join("\n");
     this.#buildServices(hello);
     setText(byId("folder"), hello.folder);
@@ -93,11 +113,22 @@ export class Controls {
     this.#reasons = state.controls;
     this.#buildKinds(state);
     this.#perS = state.rates.pageviews;
-    setText(byId("mode"), state.load ? `profile: ${state.load}` : state.load_stopped || (Number.isFinite(this.#perS) ? "constant" : "\u00a0"));
+    setText(
+      byId("mode"),
+      state.load
+        ? `profile: ${state.load}`
+        : state.load_stopped || (Number.isFinite(this.#perS) ? "constant" : "\u00a0"),
+    );
     if (!this.#sliderTimer) this.#showRate(this.#perS);
-    const statuses = new Map([...state.services, ...state.engines].map(({ name, status }) => /** @type {const} */ ([name, status])));
-    for (const { target, status } of this.#services.values()) this.#showStatus(status, statuses.get(target) ?? "");
-    for (const [name, kind] of this.#kinds) setText(kind.now, name in state.rates ? `${rate(state.rates[name])} /s` : "–");
+    const statuses = new Map(
+      [...state.services, ...state.engines].map(
+        ({ name, status }) => /** @type {const} */ ([name, status]),
+      ),
+    );
+    for (const { target, status } of this.#services.values())
+      this.#showStatus(status, statuses.get(target) ?? "");
+    for (const [name, kind] of this.#kinds)
+      setText(kind.now, name in state.rates ? `${rate(state.rates[name])} /s` : "–");
     this.#show();
   }
 
@@ -134,7 +165,9 @@ export class Controls {
     if (!this.#allowed(control)) return false;
     try {
       const answer = await fetch(`/actions/${action}`, {
-        method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(10_000),
+        method: "POST",
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(10_000),
         headers: { "Content-Type": "application/json", "X-Racetrack-Token": this.#token ?? "" },
       });
       const { error } = await answer.json();
@@ -142,7 +175,10 @@ export class Controls {
       return answer.ok;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.#answer(`The session did not answer: ${why}. It may have ended; see the terminal.`, true);
+      this.#answer(
+        `The session did not answer: ${why}. It may have ended; see the terminal.`,
+        true,
+      );
       return false;
     }
   }
@@ -185,8 +221,12 @@ export class Controls {
       if (control.type === "range") control.disabled = Boolean(reason);
     }
     for (const place of elements("[data-reasons]")) {
-      const beside = elements("button[data-control]", place.parentElement ?? document).map(controlOf);
-      const found = beside.map((control) => this.#reasons[control]).filter((reason) => reason && reason !== all);
+      const beside = elements("button[data-control]", place.parentElement ?? document).map(
+        controlOf,
+      );
+      const found = beside
+        .map((control) => this.#reasons[control])
+        .filter((reason) => reason && reason !== all);
       setText(place, [...new Set(found)].join(" "));
     }
   }
@@ -213,10 +253,15 @@ export class Controls {
 
   /** @param {HTMLFormElement} form */
   async #submit(form) {
-    const input = form.querySelector("input"), { action, kind } = form.dataset;
+    const input = form.querySelector("input"),
+      { action, kind } = form.dataset;
     if (!input || !action) return;
     const value = input.value.trim();
-    if (!value) { this.#answer(`Type a value into “${form.querySelector("label")?.textContent}” first.`, true); input.focus(); return; }
+    if (!value) {
+      this.#answer(`Type a value into “${form.querySelector("label")?.textContent}” first.`, true);
+      input.focus();
+      return;
+    }
     if (action === "rate") this.#forgetSlider();
     const body = { ...(kind ? { kind } : {}), [input.name]: value };
     if (await this.act(action, controlOf(input), body)) input.value = "";
@@ -246,13 +291,18 @@ export class Controls {
   #labelSlider() {
     const last = this.#rates.length - 1;
     inputOf("slider").max = String(last);
-    byId("ticks").replaceChildren(...this.#rates.map((perS, index) => /** @type {const} */ ([perS, index]))
-      .filter(([perS]) => perS === 0 || (perS > LEAST_PER_S && Number.isInteger(Math.log10(perS))))
-      .map(([perS, index]) => {
-        const tick = element("span", {}, short(perS));
-        tick.style.setProperty("--at", String(index / last));
-        return tick;
-      }));
+    byId("ticks").replaceChildren(
+      ...this.#rates
+        .map((perS, index) => /** @type {const} */ ([perS, index]))
+        .filter(
+          ([perS]) => perS === 0 || (perS > LEAST_PER_S && Number.isInteger(Math.log10(perS))),
+        )
+        .map(([perS, index]) => {
+          const tick = element("span", {}, short(perS));
+          tick.style.setProperty("--at", String(index / last));
+          return tick;
+        }),
+    );
   }
 
   /**
@@ -262,7 +312,10 @@ export class Controls {
   #showRate(perS) {
     if (!Number.isFinite(perS)) return;
     const far = (/** @type {number} */ one) => Math.abs(Math.log((one + 1) / (perS + 1)));
-    const nearest = this.#rates.reduce((best, one, index) => (far(one) < far(this.#rates[best]) ? index : best), 0);
+    const nearest = this.#rates.reduce(
+      (best, one, index) => (far(one) < far(this.#rates[best]) ? index : best),
+      0,
+    );
     inputOf("slider").value = String(nearest);
     this.#showTarget(perS);
   }
@@ -275,24 +328,47 @@ export class Controls {
 
   /** @param {Hello} hello */
   #buildServices(hello) {
-    const titles = new Map(hello.engines.map((engine) => /** @type {const} */ ([engine.name, engine.title])));
-    const offered = Object.keys(hello.state.controls), done = new Set();
+    const titles = new Map(
+      hello.engines.map((engine) => /** @type {const} */ ([engine.name, engine.title])),
+    );
+    const offered = Object.keys(hello.state.controls),
+      done = new Set();
     this.#services.clear();
-    byId("services").replaceChildren(...hello.services.map((service) => {
-      const target = service.engine ?? service.name, called = titles.get(service.engine ?? "") ?? service.name;
-      const cell = (/** @type {string} */ name) => element("span", { class: name }, "–");
-      /** @type {Service} */
-      const shown = { target, status: cell("status"), cpu: cell("cpu"), memory: cell("memory"), hold: null };
-      this.#services.set(service.name, shown);
-      const buttons = done.has(target) ? [] : ["pause", "kill", "restart"].filter((name) => offered.includes(`${name}/${target}`))
-        .map((name) => this.#serviceButton(name, target, called));
-      done.add(target);
-      const hold = buttons.find((button) => controlOf(button).startsWith("pause/"));
-      if (hold) shown.hold = { target, button: hold };
-      return element("li", {},
-        element("span", { class: "name" }, service.name), shown.status, shown.cpu, shown.memory,
-        buttons.length ? element("div", {}, ...buttons, element("small", { "data-reasons": "" })) : null);
-    }));
+    byId("services").replaceChildren(
+      ...hello.services.map((service) => {
+        const target = service.engine ?? service.name,
+          called = titles.get(service.engine ?? "") ?? service.name;
+        const cell = (/** @type {string} */ name) => element("span", { class: name }, "–");
+        /** @type {Service} */
+        const shown = {
+          target,
+          status: cell("status"),
+          cpu: cell("cpu"),
+          memory: cell("memory"),
+          hold: null,
+        };
+        this.#services.set(service.name, shown);
+        const buttons = done.has(target)
+          ? []
+          : ["pause", "kill", "restart"]
+              .filter((name) => offered.includes(`${name}/${target}`))
+              .map((name) => this.#serviceButton(name, target, called));
+        done.add(target);
+        const hold = buttons.find((button) => controlOf(button).startsWith("pause/"));
+        if (hold) shown.hold = { target, button: hold };
+        return element(
+          "li",
+          {},
+          element("span", { class: "name" }, service.name),
+          shown.status,
+          shown.cpu,
+          shown.memory,
+          buttons.length
+            ? element("div", {}, ...buttons, element("small", { "data-reasons": "" }))
+            : null,
+        );
+      }),
+    );
   }
 
   /**
@@ -302,9 +378,15 @@ export class Controls {
    */
   #serviceButton(name, target, called) {
     const text = name[0].toUpperCase() + name.slice(1);
-    const button = element("button", { type: "button", "data-control": `${name}/${target}` }, text, element("span", { class: "sr" }, ` ${called}`));
+    const button = element(
+      "button",
+      { type: "button", "data-control": `${name}/${target}` },
+      text,
+      element("span", { class: "sr" }, ` ${called}`),
+    );
     button.addEventListener("click", () => {
-      const control = controlOf(button), [action] = control.split("/");
+      const control = controlOf(button),
+        [action] = control.split("/");
       this.act(action, control, { target });
     });
     return button;
@@ -315,22 +397,48 @@ export class Controls {
    * @param {State} state
    */
   #buildKinds({ rates, controls }) {
-    const kinds = Object.keys(controls).filter((name) => OTHER_KINDS.includes(name) || (name in rates && name !== "rate"));
+    const kinds = Object.keys(controls).filter(
+      (name) => OTHER_KINDS.includes(name) || (name in rates && name !== "rate"),
+    );
     if (kinds.every((name) => this.#kinds.has(name))) return;
     byId("more-load").hidden = !kinds.length;
     this.#kinds.clear();
-    byId("kinds").replaceChildren(...kinds.map((name) => {
-      const now = element("output", {}, "–");
-      this.#kinds.set(name, { now });
-      const form = element("form", { "data-action": "events", "data-kind": name },
-        element("label", { for: `kind-${name}` }, name), now,
-        element("span", {},
-          element("input", { id: `kind-${name}`, name: "per_s", autocomplete: "off", spellcheck: "false", "data-control": name, placeholder: "per second" }),
-          element("button", { "data-control": name }, "Set", element("span", { class: "sr" }, ` ${name}`))),
-        element("small", { "data-reasons": "" }));
-      form.addEventListener("submit", (event) => { event.preventDefault(); this.#submit(form); });
-      return form;
-    }));
+    byId("kinds").replaceChildren(
+      ...kinds.map((name) => {
+        const now = element("output", {}, "–");
+        this.#kinds.set(name, { now });
+        const form = element(
+          "form",
+          { "data-action": "events", "data-kind": name },
+          element("label", { for: `kind-${name}` }, name),
+          now,
+          element(
+            "span",
+            {},
+            element("input", {
+              id: `kind-${name}`,
+              name: "per_s",
+              autocomplete: "off",
+              spellcheck: "false",
+              "data-control": name,
+              placeholder: "per second",
+            }),
+            element(
+              "button",
+              { "data-control": name },
+              "Set",
+              element("span", { class: "sr" }, ` ${name}`),
+            ),
+          ),
+          element("small", { "data-reasons": "" }),
+        );
+        form.addEventListener("submit", (event) => {
+          event.preventDefault();
+          this.#submit(form);
+        });
+        return form;
+      }),
+    );
   }
 }
 
@@ -339,14 +447,22 @@ export class Controls {
  * @param {Key[]} keys
  */
 export function listen(keys) {
-  const byKey = new Map(keys.map((key) => /** @type {const} */ ([key.key, key]))), stored = "racetrack-single-keys";
+  const byKey = new Map(keys.map((key) => /** @type {const} */ ([key.key, key]))),
+    stored = "racetrack-single-keys";
   const use = inputOf("use-keys");
   use.checked = localStorage.getItem(stored) !== "off";
   use.addEventListener("change", () => localStorage.setItem(stored, use.checked ? "on" : "off"));
-  byId("key-list").replaceChildren(...keys.flatMap(({ key, means }) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, means)]));
+  byId("key-list").replaceChildren(
+    ...keys.flatMap(({ key, means }) => [
+      element("dt", {}, element("kbd", {}, key)),
+      element("dd", {}, means),
+    ]),
+  );
   document.addEventListener("keydown", (event) => {
     const target = event.target instanceof HTMLElement ? event.target : null;
-    const isTyping = target?.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), dialog");
+    const isTyping = target?.closest(
+      "input:not([type=range]):not([type=radio]):not([type=checkbox]), dialog",
+    );
     if (event.key === "Escape" && isTyping) target?.blur();
     if (isTyping || !use.checked || event.ctrlKey || event.metaKey || event.altKey) return;
     const found = byKey.get(event.key.length === 1 ? event.key.toLowerCase() : event.key);
@@ -355,4 +471,3 @@ export function listen(keys) {
     found.does();
   });
 }
-

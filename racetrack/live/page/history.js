@@ -1,9 +1,12 @@
 // Figures over time in bounded memory: recent rows as they came, older rows thinned to two per
-// bucket of time, which keep each column's lowest and highest value in their order. No peak is lost.
+// bucket of time, which keep each column's lowest and highest value in their order. No peak is
+// lost.
 
 import { isNumber } from "./format.js";
 
-const MOST_ROWS = 4000, RECENT_S = 120, FIRST_BUCKET_S = 0.25;
+const MOST_ROWS = 4000,
+  RECENT_S = 120,
+  FIRST_BUCKET_S = 0.25;
 
 export class History {
   #mostRows;
@@ -11,7 +14,10 @@ export class History {
   #bucketS = FIRST_BUCKET_S;
   /** @type {number[]} seconds of the session, rising */
   times = [];
-  /** @type {Map<string, (number | null)[]>} values by name, null where there is none; as long as `times` */
+  /**
+   * Values by name, null where there is none; as long as `times`.
+   * @type {Map<string, (number | null)[]>}
+   */
   columns = new Map();
 
   constructor({ mostRows = MOST_ROWS, recentS = RECENT_S } = {}) {
@@ -20,7 +26,8 @@ export class History {
   }
 
   /**
-   * Ignores a row that is not newer than the last one: after a reconnection the server may repeat some.
+   * Ignores a row that is not newer than the last one: after a reconnection the server may repeat
+   * some.
    * @param {number} timeS
    * @param {Record<string, number | null | undefined>} values
    */
@@ -60,10 +67,12 @@ export class History {
    * @param {number} timeS
    */
   indexAt(timeS) {
-    let low = 0, high = this.times.length;
+    let low = 0,
+      high = this.times.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.times[middle] <= timeS) low = middle + 1; else high = middle;
+      if (this.times[middle] <= timeS) low = middle + 1;
+      else high = middle;
     }
     return low - 1;
   }
@@ -82,7 +91,11 @@ export class History {
     const times = [];
     const found = names.map(() => /** @type {(number | null)[]} */ ([]));
     let bucket = null;
-    for (let at = Math.max(0, this.indexAt((Math.floor(fromS / bucketS) - 1) * bucketS)); at < this.times.length; at++) {
+    for (
+      let at = Math.max(0, this.indexAt((Math.floor(fromS / bucketS) - 1) * bucketS));
+      at < this.times.length;
+      at++
+    ) {
       const of = Math.floor(this.times[at] / bucketS);
       if (of !== bucket) {
         bucket = of;
@@ -91,7 +104,10 @@ export class History {
       }
       times[times.length - 1] = this.times[at];
       columns.forEach((column, number) => {
-        const highest = found[number], last = highest.length - 1, value = column[at], top = highest[last];
+        const highest = found[number],
+          last = highest.length - 1,
+          value = column[at],
+          top = highest[last];
         if (value !== null && (top === null || value > top)) highest[last] = value;
       });
     }
@@ -104,23 +120,32 @@ export class History {
    * @param {number} fromS
    */
   peak(name, fromS) {
-    const known = this.column(name).slice(this.indexAt(fromS) + 1).filter((value) => value !== null);
+    const known = this.column(name)
+      .slice(this.indexAt(fromS) + 1)
+      .filter((value) => value !== null);
     return known.length ? Math.max(...known) : null;
   }
 
   #thin() {
     const length = this.times.length;
-    const old = Math.max(this.indexAt(this.#lastS() - this.#recentS) + 1, length - this.#mostRows / 2);
+    const old = Math.max(
+      this.indexAt(this.#lastS() - this.#recentS) + 1,
+      length - this.#mostRows / 2,
+    );
     let buckets = this.#buckets(old);
     while (2 * buckets.length + length - old > 0.75 * this.#mostRows) {
       this.#bucketS *= 2;
       buckets = this.#buckets(old);
     }
     const times = this.times;
-    this.times = buckets.flatMap(([from, end]) => (end - from === 1 ? [times[from]] : [times[from], times[end - 1]]))
+    this.times = buckets
+      .flatMap(([from, end]) => (end - from === 1 ? [times[from]] : [times[from], times[end - 1]]))
       .concat(times.slice(old));
     for (const [name, column] of this.columns) {
-      this.columns.set(name, buckets.flatMap(([from, end]) => extremes(column, from, end)).concat(column.slice(old)));
+      this.columns.set(
+        name,
+        buckets.flatMap(([from, end]) => extremes(column, from, end)).concat(column.slice(old)),
+      );
     }
   }
 
@@ -143,7 +168,8 @@ export class History {
 }
 
 /**
- * The lowest and the highest value in their order; as many values as the range has rows, two at most.
+ * The lowest and the highest value in their order; as many values as the range has rows, two at
+ * most.
  * @param {(number | null)[]} column
  * @param {number} from
  * @param {number} end

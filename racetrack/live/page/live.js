@@ -2,7 +2,19 @@
 // text.
 import { Chart, GRAVE, LOOKS } from "./chart.js";
 import { Controls, listen } from "./controls.js";
-import { byId, byIdOf, clock, dialogOf, element, formatOf, inputOf, isNumber, setText, short, shortDuration } from "./format.js";
+import {
+  byId,
+  byIdOf,
+  clock,
+  dialogOf,
+  element,
+  formatOf,
+  inputOf,
+  isNumber,
+  setText,
+  short,
+  shortDuration,
+} from "./format.js";
 import { History } from "./history.js";
 
 /**
@@ -11,13 +23,25 @@ import { History } from "./history.js";
  * } from "./types.d.ts"
  */
 
-const DRAW_EVERY_MS = 250, SLOW_EVERY_MS = 1000, TEXT_EVERY_MS = 500, SILENT_MS = 6000, RETRY_MS = 2000, MOST_EVENTS = 300;
+const DRAW_EVERY_MS = 250,
+  SLOW_EVERY_MS = 1000,
+  TEXT_EVERY_MS = 500,
+  SILENT_MS = 6000,
+  RETRY_MS = 2000,
+  MOST_EVENTS = 300;
 /** @type {[number, string][]} */
-const SPANS_S = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [Infinity, "all"]];
-const STEPS_S = [60, 120, 300, 600, 900], MOST_STEP_S = 900, TABLE_ROWS = 120;
+const SPANS_S = [
+  [60, "1 min"],
+  [300, "5 min"],
+  [900, "15 min"],
+  [Infinity, "all"],
+];
+const STEPS_S = [60, 120, 300, 600, 900],
+  MOST_STEP_S = 900,
+  TABLE_ROWS = 120;
 /**
- * Looks of the charts, in the order on the page. Their titles and meanings, and the names, units and
- * groups of all series come from the session.
+ * Looks of the charts, in the order on the page. Their titles and meanings, and the names, units
+ * and groups of all series come from the session.
  * @type {Record<string, Look>}
  */
 const GROUPS = {
@@ -29,7 +53,14 @@ const GROUPS = {
   noise: { height: 130, least: 5, isSlow: true, tick: (pct) => `${short(pct)} %` },
 };
 /** @type {Record<string, [string, string]>} */
-const VERDICTS = { "kept up": ["✓", "good"], "fell behind": ["✗", "bad"], undecided: ["?", "open"], "generator-bound": ["⊘", "open"], "broker-bound": ["⊘", "open"], none: ["·", "muted"] };
+const VERDICTS = {
+  "kept up": ["✓", "good"],
+  "fell behind": ["✗", "bad"],
+  undecided: ["?", "open"],
+  "generator-bound": ["⊘", "open"],
+  "broker-bound": ["⊘", "open"],
+  none: ["·", "muted"],
+};
 
 const controls = new Controls();
 /** @type {Hello | null} the message `hello`, updated by later messages */
@@ -44,19 +75,28 @@ let latest = {};
 let source = null;
 /** @type {number | null} */
 let lostAtMs = null;
-let lastHeardMs = 0, hasEnded = false;
+let lastHeardMs = 0,
+  hasEnded = false;
 /** @type {ReturnType<typeof setTimeout> | null} */
 let drawTimer = null;
-let spanS = Number(sessionStorage.getItem("span")) || 300, isFrozen = false;
-let drawnMs = 0, drawnAllMs = 0, writtenMs = 0;
+let spanS = Number(sessionStorage.getItem("span")) || 300,
+  isFrozen = false;
+let drawnMs = 0,
+  drawnAllMs = 0,
+  writtenMs = 0;
 
 /**
  * Times shown, and events in them; the charts read it.
  * @type {Timeline}
  */
 const timeline = {
-  fromS: 0, untilS: 60, segmentFromS: 0, marks: [],
-  marksShown() { return this.marks.filter((mark) => mark.timeS >= this.fromS && mark.timeS <= this.untilS); },
+  fromS: 0,
+  untilS: 60,
+  segmentFromS: 0,
+  marks: [],
+  marksShown() {
+    return this.marks.filter((mark) => mark.timeS >= this.fromS && mark.timeS <= this.untilS);
+  },
 };
 /** The session; only called once it has begun. */
 const begun = () => {
@@ -76,11 +116,21 @@ function connect() {
    * @param {string} name
    * @param {(message: T) => void} does
    */
-  const on = (name, does) => opened.addEventListener(name, (event) => { lastHeardMs = Date.now(); does(JSON.parse(event.data)); });
+  const on = (name, does) =>
+    opened.addEventListener(name, (event) => {
+      lastHeardMs = Date.now();
+      does(JSON.parse(event.data));
+    });
   on("hello", begin);
-  on("sample", (/** @type {Sample} */ sample) => { if (session) add(sample); });
-  on("state", (/** @type {State} */ state) => { if (session) update(state); });
-  on("event", (/** @type {SessionEvent} */ event) => { if (session) addEvent(event); });
+  on("sample", (/** @type {Sample} */ sample) => {
+    if (session) add(sample);
+  });
+  on("state", (/** @type {State} */ state) => {
+    if (session) update(state);
+  });
+  on("event", (/** @type {SessionEvent} */ event) => {
+    if (session) addEvent(event);
+  });
   on("end", finish);
   opened.addEventListener("error", () => {
     if (hasEnded) return;
@@ -103,7 +153,14 @@ function showConnection() {
   const place = byId("connection");
   place.dataset.state = hasEnded ? "ended" : lostAtMs ? "lost" : session ? "live" : "waiting";
   if (hasEnded) return;
-  setText(place, lostAtMs ? `Connection lost ${new Date(lostAtMs).toLocaleTimeString("en-GB")}, trying again` : session ? "Live" : "Connecting…");
+  setText(
+    place,
+    lostAtMs
+      ? `Connection lost ${new Date(lostAtMs).toLocaleTimeString("en-GB")}, trying again`
+      : session
+        ? "Live"
+        : "Connecting…",
+  );
   place.title = lostAtMs ? `for ${clock((Date.now() - lostAtMs) / 1000)}` : "";
 }
 
@@ -120,21 +177,35 @@ function finish({ text, folder }) {
 
 // Reconnect if no message came for a while: the connection may have ended without notice.
 setInterval(() => {
-  if (!hasEnded && session && !lostAtMs && Date.now() - lastHeardMs > SILENT_MS) { lose(); connect(); }
+  if (!hasEnded && session && !lostAtMs && Date.now() - lastHeardMs > SILENT_MS) {
+    lose();
+    connect();
+  }
   showConnection();
 }, 1000);
 
 // --- what arrives --------------------------------------------------------------------------------
 /** @param {Hello} hello */
 function begin(hello) {
-  const isBack = Boolean(lostAtMs), isSame = session?.session === hello.session;
+  const isBack = Boolean(lostAtMs),
+    isSame = session?.session === hello.session;
   session = hello;
   lostAtMs = null;
   latest = {};
   document.body.classList.remove("stale", "empty");
   document.title = `${hello.engines.map((engine) => engine.title).join(" + ")} · Racetrack live`;
-  setText(byId("session"), [hello.engines.map((engine) => engine.title).join(" and "), hello.workload, hello.runtime, hello.machine].join(" · "));
-  const groups = Object.keys(GROUPS).filter((group) => group === "events" || hello.series.some((one) => one.group === group));
+  setText(
+    byId("session"),
+    [
+      hello.engines.map((engine) => engine.title).join(" and "),
+      hello.workload,
+      hello.runtime,
+      hello.machine,
+    ].join(" · "),
+  );
+  const groups = Object.keys(GROUPS).filter(
+    (group) => group === "events" || hello.series.some((one) => one.group === group),
+  );
   histories = Object.fromEntries(hello.series.map((one) => [one.group, new History()]));
   fill(hello.history);
   timeline.marks = [];
@@ -156,7 +227,8 @@ function fill(history) {
   for (let row = 0; row < rows; row++) {
     /** @type {Values} */
     const values = {};
-    for (const [id, column] of Object.entries(history.values)) if (Number.isFinite(column[row])) values[id] = column[row];
+    for (const [id, column] of Object.entries(history.values))
+      if (Number.isFinite(column[row])) values[id] = column[row];
     store(history.at_ms[row], values);
   }
 }
@@ -195,7 +267,11 @@ function update(state) {
   timeline.segmentFromS = sessionS(state.segment.from_ms);
   for (const engine of state.engines) showEngine(engine);
   const inTheWay = byId("in-the-way");
-  setText(inTheWay, state.in_the_way.text || (state.in_the_way.what === "nothing" ? "Nothing." : state.in_the_way.what));
+  setText(
+    inTheWay,
+    state.in_the_way.text ||
+      (state.in_the_way.what === "nothing" ? "Nothing." : state.in_the_way.what),
+  );
   inTheWay.className = state.in_the_way.what === "nothing" ? "" : "open";
   setText(byId("segment"), `Segment ${state.segment.number}: ${state.segment.why}`);
   showMemory(state.memory);
@@ -224,12 +300,23 @@ function say(text) {
 
 /** @param {SessionEvent} event */
 function showEvent(event) {
-  timeline.marks.push({ timeS: sessionS(event.at_ms), kind: event.kind, text: event.text, number: event.number });
+  timeline.marks.push({
+    timeS: sessionS(event.at_ms),
+    kind: event.kind,
+    text: event.text,
+    number: event.number,
+  });
   timeline.marks.splice(0, timeline.marks.length - 1000);
   const list = byId("events");
   const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 30;
-  list.append(element("li", { class: GRAVE.has(event.kind) ? "bad" : event.kind === "note" ? "note" : "" },
-    element("time", {}, clock(sessionS(event.at_ms))), element("span", {}, event.text + (event.by === "replay" ? " (replayed)" : ""))));
+  list.append(
+    element(
+      "li",
+      { class: GRAVE.has(event.kind) ? "bad" : event.kind === "note" ? "note" : "" },
+      element("time", {}, clock(sessionS(event.at_ms))),
+      element("span", {}, event.text + (event.by === "replay" ? " (replayed)" : "")),
+    ),
+  );
   while (list.children.length > MOST_EVENTS) list.firstElementChild?.remove();
   if (isAtEnd) list.scrollTop = list.scrollHeight;
 }
@@ -246,22 +333,41 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function buildEngines() {
   const { engines, panel } = begun();
   engineParts.clear();
-  byId("engines").replaceChildren(...engines.map((engine, index) => {
-    /**
-     * @param {"span" | "p"} tag
-     * @param {string} name
-     */
-    const part = (tag, name) => element(tag, { class: name }, "–");
-    /** @type {EngineParts} */
-    const parts = { status: part("span", "status"), kind: part("p", "verdict"), text: part("p", "reason"), figures: {} };
-    const cells = panel.map(({ key, title, means, group }) => {
-      parts.figures[key] = element("dd", {}, "–");
-      return element("div", { class: group, title: means }, element("dt", {}, capital(title)), parts.figures[key]);
-    });
-    engineParts.set(engine.name, parts);
-    return element("article", { class: "panel engine", "data-colour": index, "aria-labelledby": `engine-${index}` },
-      element("h2", { id: `engine-${index}` }, engine.title), parts.status, parts.kind, element("dl", {}, ...cells), parts.text);
-  }));
+  byId("engines").replaceChildren(
+    ...engines.map((engine, index) => {
+      /**
+       * @param {"span" | "p"} tag
+       * @param {string} name
+       */
+      const part = (tag, name) => element(tag, { class: name }, "–");
+      /** @type {EngineParts} */
+      const parts = {
+        status: part("span", "status"),
+        kind: part("p", "verdict"),
+        text: part("p", "reason"),
+        figures: {},
+      };
+      const cells = panel.map(({ key, title, means, group }) => {
+        parts.figures[key] = element("dd", {}, "–");
+        return element(
+          "div",
+          { class: group, title: means },
+          element("dt", {}, capital(title)),
+          parts.figures[key],
+        );
+      });
+      engineParts.set(engine.name, parts);
+      return element(
+        "article",
+        { class: "panel engine", "data-colour": index, "aria-labelledby": `engine-${index}` },
+        element("h2", { id: `engine-${index}` }, engine.title),
+        parts.status,
+        parts.kind,
+        element("dl", {}, ...cells),
+        parts.text,
+      );
+    }),
+  );
 }
 
 /** @param {EngineState} engine */
@@ -269,7 +375,8 @@ function showEngine({ name, status, text, verdict }) {
   const parts = engineParts.get(name);
   if (!parts) return;
   const [sign, grade] = VERDICTS[verdict.kind] ?? VERDICTS.none;
-  const before = parts.kind.dataset.kind, title = begun().engines.find((engine) => engine.name === name)?.title ?? name;
+  const before = parts.kind.dataset.kind,
+    title = begun().engines.find((engine) => engine.name === name)?.title ?? name;
   setText(parts.status, status);
   parts.status.dataset.status = status;
   setText(parts.kind, `${sign} ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`);
@@ -301,8 +408,14 @@ function figureOf(engine, { key, unit, group }) {
   const { series, now_ms: nowMs } = begun();
   const own = series.filter((one) => one.key === key && one.engine === engine);
   const isHighest = Boolean(GROUPS[group]?.highest);
-  const known = own.map(({ id }) => (isHighest ? histories[group].peak(id, sessionS(nowMs) - 1) : latest[id])).filter(isNumber);
-  return formatOf(unit)(known.length ? known.reduce((one, other) => (isHighest ? Math.max(one, other) : one + other)) : null);
+  const known = own
+    .map(({ id }) => (isHighest ? histories[group].peak(id, sessionS(nowMs) - 1) : latest[id]))
+    .filter(isNumber);
+  return formatOf(unit)(
+    known.length
+      ? known.reduce((one, other) => (isHighest ? Math.max(one, other) : one + other))
+      : null,
+  );
 }
 
 /** @param {State["memory"]} memory */
@@ -322,11 +435,17 @@ function summary() {
   if (!session) return "Not connected.";
   const { state, panel, series } = session;
   const engines = session.engines.map(({ name, title }) => {
-    const { verdict, status } = state.engines.find((engine) => engine.name === name) ?? { verdict: { kind: "none" }, status: "" };
+    const { verdict, status } = state.engines.find((engine) => engine.name === name) ?? {
+      verdict: { kind: "none" },
+      status: "",
+    };
     const figures = panel.map((figure) => `${figure.title} ${figureOf(name, figure)}`);
-    return `${title} ${status}: ${figures.join(", ")}, ${verdict.kind === "none" ? "no verdict yet" : verdict.kind}`;
+    const known = verdict.kind === "none" ? "no verdict yet" : verdict.kind;
+    return `${title} ${status}: ${figures.join(", ")}, ${known}`;
   });
-  const references = series.filter((one) => one.look === "reference").map(({ id, label, unit }) => capital(`${label} ${formatOf(unit)(latest[id])}`));
+  const references = series
+    .filter((one) => one.look === "reference")
+    .map(({ id, label, unit }) => capital(`${label} ${formatOf(unit)(latest[id])}`));
   return [...references, ...engines, `In the way: ${byId("in-the-way").textContent}`].join(". ");
 }
 
@@ -334,17 +453,24 @@ function summary() {
 /** @param {string[]} groups */
 function buildCharts(groups) {
   const { charts: titles, series } = begun();
-  const place = byId("plots"), key = JSON.stringify([groups, series]);
-  if (place.dataset.key === key) charts.forEach((chart, index) => chart.use(histories[groups[index]]));
+  const place = byId("plots"),
+    key = JSON.stringify([groups, series]);
+  if (place.dataset.key === key)
+    for (const [index, chart] of charts.entries()) chart.use(histories[groups[index]]);
   else {
     place.dataset.key = key;
     charts = [];
     place.replaceChildren();
     for (const group of groups) {
       const figure = place.appendChild(element("div", { class: `chart ${group}` }));
-      const lines = linesOf(group), chart = { ...GROUPS[group], ...titles[group], value: formatOf(lines[0]?.unit) };
-      const label = chart.title ? `${chart.title}: ${chart.means}. The legend has the values as text.` : "Events over time. The list of events has them as text.";
-      charts.push(new Chart(figure, { ...chart, label, lines }, histories[group], timeline, showReading));
+      const lines = linesOf(group),
+        chart = { ...GROUPS[group], ...titles[group], value: formatOf(lines[0]?.unit) };
+      const label = chart.title
+        ? `${chart.title}: ${chart.means}. The legend has the values as text.`
+        : "Events over time. The list of events has them as text.";
+      charts.push(
+        new Chart(figure, { ...chart, label, lines }, histories[group], timeline, showReading),
+      );
     }
   }
 }
@@ -360,20 +486,37 @@ function linesOf(group) {
   /** @type {Map<number, number>} */
   const dashes = new Map();
   let other = engines.length;
-  return series.filter((one) => one.group === group).map(({ id, label, unit, engine, look }) => {
-    const owner = engines.findIndex(({ name }) => name === engine), line = { id, label, unit };
-    if (look === "reference") return { ...line, colour: null, dash: 1, width: 1.5 };
-    if (owner < 0) return { ...line, colour: other, dash: Math.floor(other++ / LOOKS), width: 1.4, isHidden: look === "legend" };
-    const dash = dashes.get(owner) ?? 0;
-    dashes.set(owner, dash + 1);
-    return { ...line, colour: owner, dash, width: dash ? 1.3 : 2 };
-  });
+  return series
+    .filter((one) => one.group === group)
+    .map(({ id, label, unit, engine, look }) => {
+      const owner = engines.findIndex(({ name }) => name === engine),
+        line = { id, label, unit };
+      if (look === "reference") return { ...line, colour: null, dash: 1, width: 1.5 };
+      if (owner < 0)
+        return {
+          ...line,
+          colour: other,
+          dash: Math.floor(other++ / LOOKS),
+          width: 1.4,
+          isHidden: look === "legend",
+        };
+      const dash = dashes.get(owner) ?? 0;
+      dashes.set(owner, dash + 1);
+      return { ...line, colour: owner, dash, width: dash ? 1.3 : 2 };
+    });
 }
 
 function requestDraw() {
   const wait = Math.max(0, drawnMs + DRAW_EVERY_MS - performance.now());
   if (drawTimer || document.hidden) return;
-  drawTimer = setTimeout(() => requestAnimationFrame(() => { drawTimer = null; draw(); }), wait);
+  drawTimer = setTimeout(
+    () =>
+      requestAnimationFrame(() => {
+        drawTimer = null;
+        draw();
+      }),
+    wait,
+  );
 }
 
 function draw(isForced = false) {
@@ -383,20 +526,23 @@ function draw(isForced = false) {
     const isFull = nowS >= spanS;
     timeline.fromS = isFull ? nowS - spanS : 0;
     // A young session fills its minutes from the left; the axis grows in steps.
-    timeline.untilS = isFull || nowS > MOST_STEP_S ? nowS : (STEPS_S.find((step) => step >= nowS) ?? MOST_STEP_S);
+    timeline.untilS =
+      isFull || nowS > MOST_STEP_S ? nowS : (STEPS_S.find((step) => step >= nowS) ?? MOST_STEP_S);
     // Drawing costs CPU time of the machine that is measured, so charts of figures that are sampled
     // once a second are drawn once a second.
     const isAll = isForced || drawnMs - drawnAllMs >= SLOW_EVERY_MS;
     if (isAll) drawnAllMs = drawnMs;
-    charts.filter((chart) => isAll || !chart.isSlow).forEach((chart) => chart.draw());
+    for (const chart of charts) if (isAll || !chart.isSlow) chart.draw();
   }
   if (drawnMs - writtenMs < TEXT_EVERY_MS && !isForced) return;
   writtenMs = drawnMs;
   showFigures();
-  charts.forEach((chart) => chart.read());
+  for (const chart of charts) chart.read();
   showReading(charts[0]?.plot);
 }
-document.addEventListener("visibilitychange", () => { if (!document.hidden && session) draw(true); });
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && session) draw(true);
+});
 
 /**
  * The time under the cursor, and the event next to it.
@@ -409,8 +555,12 @@ function showReading(plot) {
     setText(byId("reading"), isFrozen ? `frozen at ${clock(timeline.untilS)}` : "latest values");
     return;
   }
-  const timeS = plot.posToVal(left, "x"), near = (timeline.untilS - timeline.fromS) / 60;
-  const mark = timeline.marksShown().filter((one) => Math.abs(one.timeS - timeS) < near).at(-1);
+  const timeS = plot.posToVal(left, "x"),
+    near = (timeline.untilS - timeline.fromS) / 60;
+  const mark = timeline
+    .marksShown()
+    .filter((one) => Math.abs(one.timeS - timeS) < near)
+    .at(-1);
   setText(byId("reading"), `at ${clock(timeS)}${mark ? `: ${mark.text}` : ""}`);
 }
 
@@ -418,23 +568,44 @@ function showReading(plot) {
 function moveCursor(event) {
   const { plot } = charts[0] ?? {};
   if (!plot) return;
-  const width = plot.over.clientWidth, { left = -1 } = plot.cursor, at = left < 0 ? width : left;
+  const width = plot.over.clientWidth,
+    { left = -1 } = plot.cursor,
+    at = left < 0 ? width : left;
   /** @type {Record<string, number>} */
-  const places = { ArrowLeft: at - width / 100, ArrowRight: at + width / 100, Home: 0, End: width, Escape: -10 };
+  const places = {
+    ArrowLeft: at - width / 100,
+    ArrowRight: at + width / 100,
+    Home: 0,
+    End: width,
+    Escape: -10,
+  };
   const to = places[event.key];
   if (to === undefined) return;
   event.preventDefault();
   event.stopPropagation();
-  plot.setCursor({ left: to < 0 && event.key !== "Escape" ? 0 : Math.min(to, width), top: event.key === "Escape" ? -10 : 10 });
-  if (event.key !== "Escape") say(`${byId("reading").textContent}. ${[...document.querySelectorAll("#plots .rate li, #plots .lag li")].map((item) => item.textContent).join(", ")}`);
+  plot.setCursor({
+    left: to < 0 && event.key !== "Escape" ? 0 : Math.min(to, width),
+    top: event.key === "Escape" ? -10 : 10,
+  });
+  if (event.key === "Escape") return;
+  const values = document.querySelectorAll("#plots .rate li, #plots .lag li");
+  const text = [...values].map((item) => item.textContent).join(", ");
+  say(`${byId("reading").textContent}. ${text}`);
 }
 
 function buildSpans() {
-  byId("spans").append(...SPANS_S.map(([seconds, text], index) => {
-    const radio = element("input", { type: "radio", name: "span", id: `span-${index}`, checked: seconds === spanS });
-    radio.addEventListener("change", () => showSpan(seconds));
-    return element("span", {}, radio, element("label", { for: `span-${index}` }, text));
-  }));
+  byId("spans").append(
+    ...SPANS_S.map(([seconds, text], index) => {
+      const radio = element("input", {
+        type: "radio",
+        name: "span",
+        id: `span-${index}`,
+        checked: seconds === spanS,
+      });
+      radio.addEventListener("change", () => showSpan(seconds));
+      return element("span", {}, radio, element("label", { for: `span-${index}` }, text));
+    }),
+  );
 }
 
 /** @param {number} seconds */
@@ -457,19 +628,46 @@ function showTable() {
   const summary = table.querySelector("summary");
   if (!table.open || !session || !summary) return;
   const titles = session.charts;
-  const lines = ["rate", "lag", "cpu", "memory", "noise"].filter((group) => histories[group]).flatMap((group) => linesOf(group).map((line) => ({ ...line, group })));
-  const untilS = Math.floor(timeline.untilS), step = Math.max(1, Math.ceil((timeline.untilS - timeline.fromS) / TABLE_ROWS));
+  const lines = ["rate", "lag", "cpu", "memory", "noise"]
+    .filter((group) => histories[group])
+    .flatMap((group) => linesOf(group).map((line) => ({ ...line, group })));
+  const untilS = Math.floor(timeline.untilS),
+    step = Math.max(1, Math.ceil((timeline.untilS - timeline.fromS) / TABLE_ROWS));
   const rows = [];
   for (let timeS = untilS; timeS > timeline.fromS && rows.length < TABLE_ROWS; timeS -= step) {
     const cells = lines.map(({ id, unit, group }) => {
-      const history = histories[group], at = history.indexAt(timeS);
-      return at >= 0 && timeS - history.times[at] < step + 2 ? formatOf(unit)(history.column(id)[at]) : "";
+      const history = histories[group],
+        at = history.indexAt(timeS);
+      return at >= 0 && timeS - history.times[at] < step + 2
+        ? formatOf(unit)(history.column(id)[at])
+        : "";
     });
-    if (cells.some(Boolean)) rows.push(element("tr", {}, element("th", { scope: "row" }, clock(timeS)), ...cells.map((cell) => element("td", {}, cell))));
+    if (cells.some(Boolean))
+      rows.push(
+        element(
+          "tr",
+          {},
+          element("th", { scope: "row" }, clock(timeS)),
+          ...cells.map((cell) => element("td", {}, cell)),
+        ),
+      );
   }
-  const head = element("tr", {}, element("th", { scope: "col" }, "time"), ...lines.map(({ label, group }) => element("th", { scope: "col" }, `${titles[group].title}: ${label}`)));
-  table.replaceChildren(summary, element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+  const head = element(
+    "tr",
+    {},
+    element("th", { scope: "col" }, "time"),
+    ...lines.map(({ label, group }) =>
+      element("th", { scope: "col" }, `${titles[group].title}: ${label}`),
+    ),
+  );
+  table.replaceChildren(
+    summary,
+    element(
+      "div",
+      { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures" },
+      element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+    ),
+  );
 }
 
 // --- keys ----------------------------------------------------------------------------------------
@@ -490,11 +688,23 @@ listen([
   { key: "r", means: "Type a rate, such as 5k", does: focus("rate") },
   { key: "l", means: "Type a load profile, such as spike 5k 50k 10s", does: focus("profile") },
   { key: "n", means: "Mark this moment with a note", does: focus("note") },
-  { key: "v", means: "Go to the services: Tab and Enter pause, kill and restart", does: focusFirst("#services button") },
-  { key: "o", means: "Go to the other load: purchases, updates, deletions, reads", does: focusFirst("#kinds input") },
+  {
+    key: "v",
+    means: "Go to the services: Tab and Enter pause, kill and restart",
+    does: focusFirst("#services button"),
+  },
+  {
+    key: "o",
+    means: "Go to the other load: purchases, updates, deletions, reads",
+    does: focusFirst("#kinds input"),
+  },
   { key: "c", means: "Go to the curves: arrow keys move the cursor", does: focus("plots") },
   { key: "f", means: "Freeze the curves, or let them run", does: freeze },
-  ...SPANS_S.map(([seconds, text], index) => ({ key: String(index + 1), means: `Show ${text === "all" ? "the whole session" : `the last ${text}`}`, does: () => showSpan(seconds) })),
+  ...SPANS_S.map(([seconds, text], index) => ({
+    key: String(index + 1),
+    means: `Show ${text === "all" ? "the whole session" : `the last ${text}`}`,
+    does: () => showSpan(seconds),
+  })),
   { key: "s", means: "Read the figures out (screen readers)", does: () => say(summary()) },
   { key: "e", means: "End the session; asks first", does: () => byId("ask-end").click() },
   { key: "?", means: "Show these keys", does: () => dialogOf("keys").showModal() },

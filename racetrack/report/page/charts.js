@@ -7,7 +7,8 @@
  * @param {Line} line
  */
 const variable = (line) => `--s${line.look % LOOKS}`;
-const LOOKS = 6, HEIGHT = 230;
+const LOOKS = 6,
+  HEIGHT = 230;
 const DASHES = [[], [9, 3], [3, 3], [9, 3, 3, 3], [6, 6], [12, 4]];
 /** @param {string} name */
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -23,11 +24,18 @@ const drawnCharts = [];
 export const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : String(value));
+    if (value !== null && value !== undefined && value !== false)
+      made.setAttribute(name, value === true ? "" : String(value));
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
 };
+
+/**
+ * @param {number | null | undefined} value
+ * @returns {value is number}
+ */
+export const isValue = (value) => value !== null && value !== undefined;
 
 /**
  * The part of an element that this selector selects.
@@ -47,9 +55,12 @@ export const partOf = (whole, selector) => {
  */
 export const number = (value, decimals = null) => {
   if (value === null || value === undefined) return "n/a";
-  const options = decimals === null
-    ? (Math.abs(value) >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 })
-    : { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  const options =
+    decimals === null
+      ? Math.abs(value) >= 100
+        ? { maximumFractionDigits: 0 }
+        : { maximumSignificantDigits: 3 }
+      : { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return value.toLocaleString("en-US", options);
 };
 
@@ -66,7 +77,8 @@ const aligned = (lines) => uPlot.join(lines.map((line) => [line.x, line.y]));
 const nearest = (column, index) => {
   for (let apart = 0; apart < column.length; apart++) {
     for (const at of [index - apart, index + apart]) {
-      if (at >= 0 && at < column.length && column[at] !== null && column[at] !== undefined) return at;
+      if (at >= 0 && at < column.length && column[at] !== null && column[at] !== undefined)
+        return at;
     }
   }
   return index;
@@ -82,14 +94,21 @@ const intervals = (chart) => (/** @type {uPlot} */ plot) => {
     ctx.strokeStyle = css(variable(line));
     ctx.lineWidth = 1.5 * devicePixelRatio;
     line.x.forEach((x, at) => {
-      const least = low[at], most = high[at];
+      const least = low[at],
+        most = high[at];
       if (least === null || most === null) return;
-      const bottom = plot.scales.y.distr === 3 ? Math.max(least, plot.scales.y.min ?? least) : least;
-      const across = plot.valToPos(x, "x", true), half = 4 * devicePixelRatio;
+      const bottom =
+        plot.scales.y.distr === 3 ? Math.max(least, plot.scales.y.min ?? least) : least;
+      const across = plot.valToPos(x, "x", true),
+        half = 4 * devicePixelRatio;
       const [from, until] = [bottom, most].map((y) => plot.valToPos(y, "y", true));
       ctx.beginPath();
-      ctx.moveTo(across, from); ctx.lineTo(across, until);
-      for (const end of [from, until]) { ctx.moveTo(across - half, end); ctx.lineTo(across + half, end); }
+      ctx.moveTo(across, from);
+      ctx.lineTo(across, until);
+      for (const end of [from, until]) {
+        ctx.moveTo(across - half, end);
+        ctx.lineTo(across + half, end);
+      }
       ctx.stroke();
     });
   });
@@ -101,9 +120,12 @@ const intervals = (chart) => (/** @type {uPlot} */ plot) => {
  * @param {ChartData} chart
  */
 const backdrop = (chart) => (/** @type {uPlot} */ plot) => {
-  const { ctx, bbox } = plot, at = (/** @type {number} */ x) => plot.valToPos(x, "x", true);
+  const { ctx, bbox } = plot,
+    at = (/** @type {number} */ x) => plot.valToPos(x, "x", true);
   ctx.save();
-  ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
   if (chart.band) {
     ctx.fillStyle = css("--band");
     ctx.fillRect(at(chart.band[0]), bbox.top, at(chart.band[1]) - at(chart.band[0]), bbox.height);
@@ -114,7 +136,10 @@ const backdrop = (chart) => (/** @type {uPlot} */ plot) => {
     for (const x of [mark.begin, mark.end]) {
       if (x === null) continue;
       ctx.setLineDash([3, 3]);
-      ctx.beginPath(); ctx.moveTo(at(x), bbox.top); ctx.lineTo(at(x), bbox.top + bbox.height); ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(at(x), bbox.top);
+      ctx.lineTo(at(x), bbox.top + bbox.height);
+      ctx.stroke();
     }
     ctx.fillText(mark.name, at(mark.begin) + 4, bbox.top + 12 * devicePixelRatio);
   }
@@ -127,8 +152,12 @@ const backdrop = (chart) => (/** @type {uPlot} */ plot) => {
  * @returns {uPlot.Axis}
  */
 const axis = (title, more) => ({
-  label: title, labelSize: 22, labelFont: "12px system-ui, sans-serif", font: "11px system-ui, sans-serif",
-  stroke: () => css("--muted"), ticks: { show: false },
+  label: title,
+  labelSize: 22,
+  labelFont: "12px system-ui, sans-serif",
+  font: "11px system-ui, sans-serif",
+  stroke: () => css("--muted"),
+  ticks: { show: false },
   grid: { stroke: () => css("--grid"), width: 1 },
   values: (_plot, splits) => splits.map((value) => (value === null ? null : number(value))),
   ...more,
@@ -143,7 +172,9 @@ const logTicks = (_plot, _index, low, high) => {
   const ticks = [];
   const steps = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-    ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low && tick <= high));
+    ticks.push(
+      ...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low && tick <= high),
+    );
   }
   return ticks;
 };
@@ -162,19 +193,24 @@ const logAxis = (isLog) => (isLog ? { splits: logTicks, filter: (_plot, splits) 
  * @returns {uPlot.Range.MinMax}
  */
 /** @type {Range} */
-const fromZero = (_plot, low, high) => (low === null ? [0, 1] : [Math.min(0, low), (high || 1) * 1.06]);
+const fromZero = (_plot, low, high) =>
+  low === null ? [0, 1] : [Math.min(0, low), (high || 1) * 1.06];
 /** @type {Range} */
-const logRange = (_plot, low, high) => (low === null || high === null ? [1, 10] : [low / 1.3, high * 1.3]);
+const logRange = (_plot, low, high) =>
+  low === null || high === null ? [1, 10] : [low / 1.3, high * 1.3];
 
 /**
- * The range of the points and of their intervals; a lower end of 0 has no place on a logarithmic axis.
+ * The range of the points and of their intervals; a lower end of 0 has no place on a logarithmic
+ * axis.
  * @param {ChartData} chart
  * @param {Range} range
  * @returns {Range}
  */
 const withIntervals = (chart, range) => (plot, low, high, scale) => {
-  const known = (/** @type {number | null | undefined} */ end) => end !== null && end !== undefined && (!chart.log_y || end > 0);
-  const ends = chart.lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]).filter(known);
+  const ends = chart.lines
+    .flatMap((line) => [...(line.low || []), ...(line.high || [])])
+    .filter(isValue)
+    .filter((end) => !chart.log_y || end > 0);
   if (low === null || high === null) return range(plot, low, high, scale);
   return range(plot, Math.min(low, ...ends), Math.max(high, ...ends), scale);
 };
@@ -187,7 +223,8 @@ const dashesOf = (line) => line.dash || DASHES[line.look % LOOKS];
  * @param {Line} line
  */
 const markerOf = (line) => {
-  const colour = `var(${variable(line)})`, dashes = dashesOf(line);
+  const colour = `var(${variable(line)})`,
+    dashes = dashesOf(line);
   if (!dashes.length) return colour;
   let at = 0;
   const stripes = dashes.map((length, index) => {
@@ -204,27 +241,43 @@ const markerOf = (line) => {
  * @returns {uPlot.Options}
  */
 const options = (chart, width) => ({
-  width, height: HEIGHT,
+  width,
+  height: HEIGHT,
   padding: [8, 26, 0, 0],
   scales: {
-    x: { time: false, distr: chart.log_x ? 3 : 1, ...(chart.log_x ? { range: logRange } : chart.x_from_zero ? { range: fromZero } : {}) },
-    y: { distr: chart.log_y ? 3 : 1, range: withIntervals(chart, chart.log_y ? logRange : fromZero) },
+    x: {
+      time: false,
+      distr: chart.log_x ? 3 : 1,
+      ...(chart.log_x ? { range: logRange } : chart.x_from_zero ? { range: fromZero } : {}),
+    },
+    y: {
+      distr: chart.log_y ? 3 : 1,
+      range: withIntervals(chart, chart.log_y ? logRange : fromZero),
+    },
   },
   axes: [
-    axis(chart.x_title, { size: 32, grid: { show: Boolean(chart.log_x), stroke: () => css("--grid"), width: 1 }, ...logAxis(chart.log_x) }),
+    axis(chart.x_title, {
+      size: 32,
+      grid: { show: Boolean(chart.log_x), stroke: () => css("--grid"), width: 1 },
+      ...logAxis(chart.log_x),
+    }),
     axis(chart.y_title, { size: 62, ...logAxis(chart.log_y) }),
   ],
   series: [
-    { label: chart.x_title, value: (_plot, x) => (x === null ? "" : number(x, chart.x_decimals) + chart.x_unit) },
+    {
+      label: chart.x_title,
+      value: (_plot, x) => (x === null ? "" : number(x, chart.x_decimals) + chart.x_unit),
+    },
     ...chart.lines.map((line) => ({
       label: line.name,
       stroke: () => css(variable(line)),
       width: 1.6,
       dash: dashesOf(line),
       spanGaps: true,
-      paths: line.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+      paths: line.kind === "step" ? uPlot.paths.stepped?.({ align: 1 }) : undefined,
       points: { show: line.kind === "points", size: 7, fill: () => css("--paper") },
-      value: (_plot, y) => (y === null || y === undefined ? "" : number(y, chart.y_decimals) + chart.y_unit),
+      value: (/** @type {uPlot} */ _plot, /** @type {number | null} */ y) =>
+        y === null || y === undefined ? "" : number(y, chart.y_decimals) + chart.y_unit,
     })),
   ],
   legend: { markers: { width: 0, fill: (_plot, index) => markerOf(chart.lines[index - 1]) } },
@@ -243,14 +296,20 @@ const options = (chart, width) => ({
 export const drawChart = (place, chart) => {
   const lines = chart.lines.filter((line) => line.x.length);
   const shown = { ...chart, lines };
-  if (!lines.length) { place.replaceChildren(element("p", { class: "muted" }, "No data.")); return; }
+  if (!lines.length) {
+    place.replaceChildren(element("p", { class: "muted" }, "No data."));
+    return;
+  }
   const data = aligned(lines);
   /** @type {uPlot | null} */
   let plot = null;
   const fit = () => {
     const width = Math.floor(place.clientWidth);
     if (!width) return;
-    if (plot) { plot.setSize({ width, height: HEIGHT }); return; }
+    if (plot) {
+      plot.setSize({ width, height: HEIGHT });
+      return;
+    }
     plot = new uPlot(options(shown, width), data, place);
     const canvas = partOf(plot.root, "canvas");
     canvas.setAttribute("role", "img");
@@ -274,17 +333,36 @@ const tableOf = (chart) => {
    */
   const cell = (line, index, y) => {
     if (y === null || y === undefined) return "";
-    const at = line.x.indexOf(xs[index]), low = line.low?.[at] ?? null;
-    const text = (/** @type {number | null | undefined} */ value) => number(value, chart.y_decimals);
+    const at = line.x.indexOf(xs[index]),
+      low = line.low?.[at] ?? null;
+    const text = (/** @type {number | null | undefined} */ value) =>
+      number(value, chart.y_decimals);
     return text(y) + (low === null ? "" : ` (${text(low)} to ${text(line.high?.[at])})`);
   };
-  const head = element("tr", {}, element("th", { scope: "col" }, chart.x_title),
-    ...lines.map((line) => element("th", { scope: "col" }, `${line.name}, ${chart.y_title}`)));
-  const rows = [...xs].map((x, index) => element("tr", {},
-    element("th", { scope: "row" }, number(x, chart.x_decimals)),
-    ...lines.map((line, of) => element("td", {}, cell(line, index, columns[of][index])))));
-  return element("div", { class: "wide" }, element("table", { class: "figures" },
-    element("thead", {}, head), element("tbody", {}, ...rows)));
+  const head = element(
+    "tr",
+    {},
+    element("th", { scope: "col" }, chart.x_title),
+    ...lines.map((line) => element("th", { scope: "col" }, `${line.name}, ${chart.y_title}`)),
+  );
+  const rows = [...xs].map((x, index) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, number(x, chart.x_decimals)),
+      ...lines.map((line, of) => element("td", {}, cell(line, index, columns[of][index]))),
+    ),
+  );
+  return element(
+    "div",
+    { class: "wide" },
+    element(
+      "table",
+      { class: "figures" },
+      element("thead", {}, head),
+      element("tbody", {}, ...rows),
+    ),
+  );
 };
 
 /**
@@ -292,8 +370,12 @@ const tableOf = (chart) => {
  * @param {HTMLElement} details
  * @param {ChartData} chart
  */
-export const tableBehind = (details, chart) => details.addEventListener("toggle", () => {
-  if (details instanceof HTMLDetailsElement && details.open && details.children.length === 1) details.append(tableOf(chart));
-});
+export const tableBehind = (details, chart) =>
+  details.addEventListener("toggle", () => {
+    if (details instanceof HTMLDetailsElement && details.open && details.children.length === 1)
+      details.append(tableOf(chart));
+  });
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnCharts.forEach((plot) => plot.redraw()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const plot of drawnCharts) plot.redraw();
+});
