@@ -26,8 +26,8 @@ cd "$REPO"
 # The generator runs on Python 3.9; this is the oldest that mypy knows.
 "$TESTS_PYTHON" -m mypy --python-version 3.10 loadgen bench/worker_driver.py racetrack/workloads/*/load
 # Scripts for Deephaven, beside the packages that its server has.
-"$TESTS_PYTHON" -m mypy --cache-dir .mypy_cache/deephaven --python-executable "$(python_of deephaven)" \
-    scripts/*.py
+deephaven=$(python_of deephaven) || exit
+"$TESTS_PYTHON" -m mypy --cache-dir .mypy_cache/deephaven --python-executable "$deephaven" scripts/*.py
 "${TESTS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
 web=$(python_of web) || exit
 ln -sfn "${web%/bin/*}/node_modules" node_modules  # editors look here, too
