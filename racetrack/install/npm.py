@@ -14,8 +14,9 @@ from racetrack.plugins import REPO
 NODE_LOCK = REPO / "requirements" / "node.lock"
 WEB = REPO / "requirements" / "web"
 PACKAGES, LOCK = WEB / "package.json", WEB / "package-lock.json"
-# Packages' own scripts are not run: no package here needs one.
-OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+# Packages' own scripts are not run, since no package here needs one. The packages are installed
+# even if the user's configuration omits some kinds.
+OPTIONS = ("--ignore-scripts", "--include=dev", "--include=optional", "--no-audit", "--no-fund")
 
 
 def web() -> Recipe:
