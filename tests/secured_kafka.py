@@ -31,7 +31,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from racetrack import install
 from racetrack.stack import jvm
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.servers import print_settings
 
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."

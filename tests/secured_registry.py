@@ -11,7 +11,7 @@ from pathlib import Path
 
 from racetrack import install
 from racetrack.stack import jvm, net
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
 from tests.secured_proxy import proxy
 from tests.servers import print_settings, running

@@ -17,7 +17,7 @@ from racetrack.analysis.claims import Claim, Estimate, Key, Samples, WhyNot, cla
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric, rounded, significant
-from racetrack.report.html import environment, own_file
+from racetrack.report.html import environment, joined, own_file
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate
 from racetrack.results.classes import TITLES, WORK, differing
@@ -224,8 +224,7 @@ def ranking_page(found: Sequence[Standing]) -> str:
             licence=own_file("uplot/LICENSE"),
             css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
             uplot=own_file("uplot/uPlot.iife.min.js"),
-            charts_js=own_file("charts.js"),
-            ranking_js=own_file("ranking.js"),
+            modules=joined("charts", "ranking"),
         )
     )
 

@@ -16,8 +16,7 @@ from racetrack.config import REPO
 from racetrack.report.ranking import ranking_page, results_page, standings
 from racetrack.results.classes import Classes
 from racetrack.results.published import EngineResult
-from tests.live.driven import chromium
-from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
+from tests.report.browser import chromium, contrast, look, needs_chromium
 from tests.report.folders import PUBLISHED, SERVED, WHEN_READ
 
 pytestmark = [pytest.mark.slow, needs_chromium]
@@ -60,8 +59,9 @@ PROBE = f"""async (page, view) => {{
   const falling = names();
   const sorted = page.querySelector("#matrix th[data-key=engine]").getAttribute("aria-sort");
   page.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
-  await new Promise((done) => setTimeout(done, 300));
   const shown = [...page.querySelectorAll(".chart")].filter((chart) => !chart.hidden);
+  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector(".behind td");
+  await until(() => shown.every(isDrawn));
   const filled = (cell) => cell.textContent;
   const charts = shown.map((chart) => {{
     const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
@@ -71,7 +71,7 @@ PROBE = f"""async (page, view) => {{
       label: chart.querySelector("canvas").getAttribute("aria-label"),
       cells: [...chart.querySelectorAll(".behind tbody td")].filter(filled).length }};
   }});
-  await new Promise((done) => setTimeout(done, 300));
+  await until(() => text(".u-legend .u-value").some((value) => /\\d/.test(value)));
   return {{ heads, first, rising, falling, isFocused, sorted, charts, answers: text("#answers li"),
     legend: text(".u-legend .u-value"), commands: text("#records pre"),
     links: [...page.querySelectorAll("#matrix a")].map((one) => one.getAttribute("href")),
@@ -176,7 +176,7 @@ def site(request: pytest.FixtureRequest, root: Path) -> Site:
 @pytest.fixture(scope="module")
 def wide(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Look at the page in the light theme, at the width of a desktop screen."""
-    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200, LIGHT).result
+    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200, "light").result
 
 
 def test_it_fits_a_phone_and_sorts_there(site: Site, tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_who_fell_behind_is_below_who_did_not(tmp_path: Path) -> None:
 
 
 def test_light_and_dark_are_both_readable(site: Site, wide: dict[str, Any], tmp_path: Path) -> None:
-    dark = look(site.page, PROBE, tmp_path, 1200, DARK).result
+    dark = look(site.page, PROBE, tmp_path, 1200, "dark").result
     assert wide["paper"] == "rgb(255, 255, 255)" != dark["paper"]
     assert all(contrast(each["ink"], each["paper"]) >= 4.5 for each in (wide, dark))
 

@@ -1,89 +1,162 @@
 // Shows the matrix of one workload and machine, its charts and records. All figures and claims are
 // in the page's data (racetrack/report/ranking.py); nothing is computed here.
-"use strict";
-const STANDINGS = JSON.parse(document.getElementById("data").textContent);
-const CHOICES = ["workload", "machine", "class"];
+import { drawChart, element, partOf, tableBehind } from "./charts.js";
+
+/** @import { Column, Row, Standing } from "./types.d.ts" */
+
+/**
+ * The element with this id, which must be of this kind.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} kind
+ */
+const byIdOf = (id, kind) => {
+  const place = document.getElementById(id);
+  if (!(place instanceof kind)) throw new TypeError(`The page has no ${kind.name} #${id}.`);
+  return place;
+};
+/** @param {string} id */
+const byId = (id) => byIdOf(id, HTMLElement);
+
+/** @type {Standing[]} */
+const STANDINGS = JSON.parse(byId("data").textContent ?? "");
+const CHOICES = /** @type {const} */ (["workload", "machine", "class"]);
 const state = { workload: "", machine: "", class: "", sort: "", isDown: false };
-const byId = (id) => document.getElementById(id);
+/** @param {string[]} values */
 const unique = (values) => [...new Set(values)];
 
-const standing = () =>
-  STANDINGS.find((one) => one.workload === state.workload && one.machine === state.machine);
+const standing = () => {
+  const { workload, machine } = state;
+  const chosen = STANDINGS.find((one) => one.workload === workload && one.machine === machine);
+  if (!chosen) throw new TypeError(`There are no results of ${workload} on ${machine}.`);
+  return chosen;
+};
 const choice = () => standing().choices[state.class];
-const recordOf = (row) => `../results/${row.path.split("/").map(encodeURIComponent).join("/")}`;
-const link = (row, ...content) => element("a", { href: recordOf(row) }, ...content);
+/**
+ * @param {Row} row
+ * @param {string} text
+ */
+const link = (row, text) => {
+  const path = row.path.split("/").map(encodeURIComponent).join("/");
+  return element("a", { href: `../results/${path}` }, text);
+};
 
-// What a column of the matrix is sorted by; rows without a value come last in both directions.
+/**
+ * Columns that are sorted by their texts.
+ * @type {Record<string, (row: Row) => string>}
+ */
 const TEXTS = {
   engine: (row) => row.name,
   answers: (row) => row.answers,
   classes: (row) => row.classes,
 };
-const valueOf = (row, key) => TEXTS[key]?.(row) ?? row.cells[key].value;
-const isRanked = (row, key) => key in TEXTS || !row.unranked;
-const isLast = (row, key) => !isRanked(row, key) || valueOf(row, key) === null;
+/**
+ * @param {Row} row
+ * @param {string} key
+ */
+const sortValue = (row, key) =>
+  key in TEXTS ? TEXTS[key](row) : row.unranked ? null : row.cells[key].value;
+/**
+ * Rows in the chosen order; those without a value are last in both directions.
+ * @param {Row[]} rows
+ */
 const sorted = (rows) => {
   const key = state.sort;
-  const column = standing().columns.find((of) => of.key === key);
+  const column = standing().columns.find((one) => one.key === key);
   const direction = (column?.is_more_better ? -1 : 1) * (state.isDown ? -1 : 1);
-  return [...rows].sort((a, b) => {
-    if (isLast(a, key) !== isLast(b, key)) return isLast(a, key) - isLast(b, key);
-    const [one, other] = [valueOf(a, key), valueOf(b, key)];
-    const order = typeof one === "string" ? one.localeCompare(other) : (one ?? 0) - (other ?? 0);
-    return direction * order || a.name.localeCompare(b.name);
+  return [...rows].sort((row, other) => {
+    const value = sortValue(row, key),
+      beside = sortValue(other, key);
+    if (value === null || beside === null)
+      return Number(value === null) - Number(beside === null) || row.name.localeCompare(other.name);
+    const order =
+      typeof value === "number" ? value - Number(beside) : value.localeCompare(String(beside));
+    return direction * order || row.name.localeCompare(other.name);
   });
 };
-const rows = () => sorted(standing().rows.filter((row) => choice().names.includes(row.name)));
+const shownRows = () => sorted(standing().rows.filter((row) => choice().names.includes(row.name)));
 
+/** @typedef {Pick<Column, "key" | "title"> & Partial<Column>} Heading */
+/** @returns {Heading[]} */
 const headings = () => [
   { key: "engine", title: "engine" },
   ...standing().columns,
   { key: "answers", title: "answers" },
   { key: "classes", title: "class" },
 ];
+/** @param {string} key */
 const sortBy = (key) => {
   state.isDown = state.sort === key && !state.isDown;
   state.sort = key;
   showMatrix();
-  document.querySelector(`#matrix th[data-key="${key}"] button`).focus();
+  partOf(document, `#matrix th[data-key="${key}"] button`).focus();
 };
-const heading = ({ key, title, at, unit, means, is_more_better: isMoreBetter }) => {
-  const button = element("button", { type: "button", title: means }, title,
+/** @param {Heading} heading */
+const headCell = ({ key, title, at, unit, means, is_more_better: isMoreBetter }) => {
+  const button = element(
+    "button",
+    { type: "button", title: means },
+    title,
     at ? element("small", {}, ` at ${at}`) : null,
-    unit ? element("small", {}, ` ${unit}`) : null);
+    unit ? element("small", {}, ` ${unit}`) : null,
+  );
   button.addEventListener("click", () => sortBy(key));
   const direction = state.isDown === Boolean(isMoreBetter) ? "ascending" : "descending";
-  return element("th", { scope: "col", role: "columnheader", "data-key": key,
-    "aria-sort": state.sort === key ? direction : "none" }, button);
+  const attributes = { scope: "col", role: "columnheader", "data-key": key };
+  const sort = state.sort === key ? direction : "none";
+  return element("th", { ...attributes, "aria-sort": sort }, button);
 };
-const figure = (row, column) => {
+/**
+ * @param {Row} row
+ * @param {Column} column
+ */
+const figureCell = (row, column) => {
   const { text, sure, whole } = row.cells[column.key];
   const isBest = choice().best[column.key].includes(row.name);
-  const star = element("span", { class: "star", title: "best in this column" }, "★ ");
-  return element("td", {
-    role: "cell",
-    class: isBest ? "best" : "",
-    title: whole ? `${whole} ${column.unit}` : null,
-    "data-title": `${column.title}${column.at ? ` at ${column.at}` : ""}, ${column.unit}`,
-  }, isBest ? star : null, text ? element("b", {}, text) : null, " ", element("small", {}, sure));
+  return element(
+    "td",
+    {
+      role: "cell",
+      class: isBest ? "best" : "",
+      title: whole ? `${whole} ${column.unit}` : null,
+      "data-title": `${column.title}${column.at ? ` at ${column.at}` : ""}, ${column.unit}`,
+    },
+    isBest ? element("span", { class: "star", title: "best in this column" }, "★ ") : null,
+    text ? element("b", {}, text) : null,
+    " ",
+    element("small", {}, sure),
+  );
 };
+/** @param {Row} row */
 const cells = (row) => {
   const remarks = [row.version, row.unranked, row.disturbed].filter(Boolean);
   return [
-    element("th", { scope: "row", role: "rowheader" }, link(row, row.name), " ",
-      ...remarks.map((text) => element("small", {}, text))),
-    ...standing().columns.map((column) => figure(row, column)),
-    element("td", { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
-      row.answers),
-    element("td", { role: "cell", class: "classes", "data-title": "class" },
-      element("small", {}, row.classes || "not known")),
+    element(
+      "th",
+      { scope: "row", role: "rowheader" },
+      link(row, row.name),
+      " ",
+      ...remarks.map((text) => element("small", {}, text)),
+    ),
+    ...standing().columns.map((column) => figureCell(row, column)),
+    element(
+      "td",
+      { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
+      row.answers,
+    ),
+    element(
+      "td",
+      { role: "cell", class: "classes", "data-title": "class" },
+      element("small", {}, row.classes || "not known"),
+    ),
   ];
 };
 const showMatrix = () => {
-  const table = byId("matrix");
-  table.tHead.rows[0].replaceChildren(...headings().map(heading));
-  table.tBodies[0].replaceChildren(...rows().map((row) =>
-    element("tr", { role: "row", "data-engine": row.engine }, ...cells(row))));
+  partOf(document, "#matrix thead tr").replaceChildren(...headings().map(headCell));
+  const rows = shownRows().map((row) =>
+    element("tr", { role: "row", "data-engine": row.engine }, ...cells(row)),
+  );
+  partOf(document, "#matrix tbody").replaceChildren(...rows);
 };
 
 const showCharts = () => {
@@ -92,52 +165,72 @@ const showCharts = () => {
     const chart = { ...whole, lines };
     const place = byId(`chart-${name}`);
     place.hidden = !lines.some((line) => line.x.length);
-    place.querySelector("h3").textContent = chart.title;
-    drawChart(place.querySelector(".plot"), chart);
+    partOf(place, "h3").textContent = chart.title;
+    drawChart(partOf(place, ".plot"), chart);
     const details = element("details", {}, element("summary", {}, "Table"));
     tableBehind(details, chart);
-    place.querySelector(".behind").replaceChildren(details);
+    partOf(place, ".behind").replaceChildren(details);
   }
 };
 
-const record = (row) => element("div", { class: "record" },
-  element("h3", {}, row.name), element("p", {}, "To repeat it:"),
-  ...row.commands.map((command) => element("pre", {}, command)),
-  element("dl", { class: "pairs" },
-    ...row.facts.flatMap(([title, text]) => [element("dt", {}, title), element("dd", {}, text)])),
-  element("p", {}, link(row, `results/${row.path}`)));
+/** @param {Row} row */
+const record = (row) =>
+  element(
+    "div",
+    { class: "record" },
+    element("h3", {}, row.name),
+    element("p", {}, "To repeat it:"),
+    ...row.commands.map((command) => element("pre", {}, command)),
+    element(
+      "dl",
+      { class: "pairs" },
+      ...row.facts.flatMap(([title, text]) => [element("dt", {}, title), element("dd", {}, text)]),
+    ),
+    element("p", {}, link(row, `results/${row.path}`)),
+  );
 
-const fill = (select, values, textOf, value) => select.replaceChildren(
-  ...values.map((of) => element("option", { value: of, selected: of === value }, textOf(of))));
-const pick = (wanted, among) => (among.includes(wanted) ? wanted : among[0]);
+/**
+ * Offers values with their texts, and keeps the chosen one or takes the first.
+ * @param {(typeof CHOICES)[number]} name
+ * @param {string[]} values
+ * @param {(value: string) => string} [textOf]
+ */
+const offer = (name, values, textOf = String) => {
+  if (!values.includes(state[name])) state[name] = values[0];
+  byId(name).replaceChildren(
+    ...values.map((value) =>
+      element("option", { value, selected: value === state[name] }, textOf(value)),
+    ),
+  );
+};
 
 // Shows everything for the choices in `state`, and replaces those that are not there.
 const show = () => {
-  const workloads = unique(STANDINGS.map((of) => of.workload));
-  state.workload = pick(state.workload, workloads);
-  const places = STANDINGS.filter((of) => of.workload === state.workload);
-  state.machine = pick(state.machine, places.map((of) => of.machine));
-  const classes = Object.keys(standing().choices);
-  state.class = pick(state.class, classes);
-  state.sort = pick(state.sort, standing().columns.map((of) => of.key).concat(Object.keys(TEXTS)));
-  fill(byId("workload"), workloads, String, state.workload);
-  fill(byId("machine"), places.map((of) => of.machine),
-    (machine) => places.find((of) => of.machine === machine).place, state.machine);
-  fill(byId("class"), classes, (text) => text || "all", state.class);
-  const { missing } = standing();
+  offer("workload", unique(STANDINGS.map((one) => one.workload)));
+  const places = STANDINGS.filter((one) => one.workload === state.workload);
+  const titles = new Map(places.map((one) => [one.machine, one.place]));
+  offer("machine", [...titles.keys()], (machine) => titles.get(machine) ?? machine);
+  offer("class", Object.keys(standing().choices), (text) => text || "all");
+  const { columns, missing } = standing();
+  const keys = [...columns.map((column) => column.key), ...Object.keys(TEXTS)];
+  if (!keys.includes(state.sort)) state.sort = keys[0];
   byId("missing").textContent = missing.length ? `Not measured here: ${missing.join("; ")}.` : "";
   byId("answers").replaceChildren(...choice().answers.map((text) => element("li", {}, text)));
-  byId("records").replaceChildren(...rows().map(record));
+  byId("records").replaceChildren(...shownRows().map(record));
   showMatrix();
   showCharts();
   const kept = CHOICES.filter((name) => state[name]).map((name) => [name, state[name]]);
   history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
 };
 
-for (const name of CHOICES) {
-  byId(name).addEventListener("change", (event) => { state[name] = event.target.value; show(); });
-}
 const linked = new URLSearchParams(location.hash.slice(1));
-for (const name of CHOICES) state[name] = linked.get(name) ?? "";
+for (const name of CHOICES) {
+  state[name] = linked.get(name) ?? "";
+  const select = byIdOf(name, HTMLSelectElement);
+  select.addEventListener("change", () => {
+    state[name] = select.value;
+    show();
+  });
+}
 if (STANDINGS.length) show();
 else byId("missing").textContent = "There are no results yet: ./race publish FOLDER…";

@@ -18,7 +18,7 @@ from racetrack import install
 from racetrack.config import load
 from racetrack.engines.dh.services import deephaven as service
 from racetrack.stack import jvm
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
 from tests.servers import LOG, print_settings, running
 

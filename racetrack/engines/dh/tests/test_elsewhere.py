@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
 from racetrack.workloads.contract import find_workload
+from tests.ports import free_ports
 from tests.secured_kafka import ADMIN, secured_kafka
 from tests.waiting import wait_until
 
@@ -249,11 +249,9 @@ def test_a_file_that_is_missing_is_named(server: Brought) -> None:
 
 
 def test_a_server_that_is_no_deephaven_is_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        url = f"http://127.0.0.1:{other.getsockname()[1]}"
-        other.close()
-        with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
-            ELSEWHERE.check(load({"DEEPHAVEN_URL": url}))
+    (port,) = free_ports(1)
+    with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
+        ELSEWHERE.check(load({"DEEPHAVEN_URL": f"http://127.0.0.1:{port}"}))
 
 
 # ---- Kafka -------------------------------------------------------------------------------------
