@@ -57,6 +57,7 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
     port, behind_port = free_ports(2)
     make_certificates(folder)
     (folder / "registry-password").write_text(f"{PASSWORD}\n")
+    (folder / "registry-password").chmod(0o600)
     jar = next(parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
     listen = ("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={behind_port}")
     commands = [

@@ -96,6 +96,7 @@ def brought() -> Iterator[Brought]:
         folder = Path(name)
         make_certificates(folder)
         (folder / "key").write_text(f"{KEY}\n")
+        (folder / "key").chmod(0o600)
         (port,) = free_ports(1)
         version = load().model_dump()["deephaven_version"]
         parts = install.ensure(["deephaven"], {"DEEPHAVEN_VERSION": version}, print)

@@ -174,12 +174,13 @@ def test_scripts_get_the_advertised_addresses() -> None:
 def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text("the authorities")
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\nssl.ca.location=ca.pem\n")
     settings = load(
         {
             "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9093",
             "KAFKA_TOPIC_PREFIX": "racetrack-1.",
-            "KAFKA_SECURITY_PROTOCOL": "SSL",
-            "KAFKA_SSL_CA_LOCATION": str(ca),
+            "KAFKA_CLIENT_PROPERTIES": str(file),
         }
     )
     endpoints = NativeStack(settings).internal_endpoints
