@@ -167,7 +167,7 @@ class Deephaven(Engine):
             log = stack.log_of("deephaven").read_text(errors="replace")
             raise RacetrackError(with_cause(str(error), log)) from error
 
-    def clients(self) -> Mapping[str, list[int]]:
+    def clients(self, settings: Settings) -> Mapping[str, list[int]]:  # noqa: ARG002
         """Return the processes of the clients."""
         return {CLIENT: self._subscribers.pids}
 
