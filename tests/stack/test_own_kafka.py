@@ -163,8 +163,8 @@ def require_as_far(clock: ServiceClock, delay_ms: int, is_accepted: bool) -> Non
     expected."""
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
-    stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))
-    require_known_clock(find_engine("cal"), stack)
+    stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}, settings=load()))
+    require_known_clock(find_engine("dh"), stack)
     if is_accepted:
         require_known_clock(find_engine("flink"), stack)
     else:

@@ -97,7 +97,7 @@ def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -
     stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
     try:
         for update in dh.ENGINE.updates(elsewhere, stop):
-            assert len(dh.ENGINE.clients()["client"]) == 1
+            assert len(dh.ENGINE.clients(elsewhere.settings)["client"]) == 1
             if isinstance(update, Progress):
                 assert update.total > totals[update.partition]
                 totals[update.partition] = update.total
@@ -108,7 +108,7 @@ def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -
     finally:
         ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
     assert sum(totals.values()) > 30
-    assert dh.ENGINE.clients() == {"client": []}
+    assert dh.ENGINE.clients(elsewhere.settings) == {"client": []}
 
 
 def test_what_a_killed_run_left_is_removed_by_its_name_only(
