@@ -16,8 +16,10 @@ from racetrack.analysis import table
 from racetrack.analysis.windows import values
 from racetrack.config import REPO
 from racetrack.errors import UsageError
+from racetrack.report.pages import results_page
 from racetrack.report.publish import EngineName, gather, publish
-from racetrack.report.ranking import ranking_page, read_results, results_page, standings
+from racetrack.report.ranking import ranking_page
+from racetrack.report.standings import read_results, standings
 from racetrack.results import folder as runfolder
 from racetrack.results.published import MOST_BYTES, schema
 from racetrack.results.run import WindowRecord
