@@ -40,8 +40,8 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
   one session, with its 95 % interval; without one it comes from a single run. “~” marks an interval
   beyond ± 15 %, and “≥” what something other than the engine limited.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
-  client follows. Costs are the engine's alone, but for that in the broker. The idle cost is
-  extrapolated to rate 0.
+  client follows; [the way to it](measured.md#observation-paths) adds some. Costs are the engine's
+  alone, but for that in the broker. The idle cost is extrapolated to rate 0.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not
   ranked.

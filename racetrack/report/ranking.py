@@ -12,7 +12,7 @@ from typing import Any
 from racetrack import config, metrics
 from racetrack.analysis.claims import Estimate, WhyNot
 from racetrack.analysis.table import Load
-from racetrack.metrics import Metric, rounded, significant
+from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import answers, format_estimate
 from racetrack.report.standings import (
@@ -131,6 +131,10 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
     """Return titles and texts on how a result was measured."""
     days = " to ".join(dict.fromkeys((result.measured_from, result.measured_until)))
     noise, raw = result.noise, result.raw
+    clients = [of.figures[CLIENT_CPU.key] for of in result.windows if CLIENT_CPU.key in of.figures]
+    client = (
+        f"{CLIENT_CPU.number(min(clients))} to {CLIENT_CPU.text(max(clients))}" if clients else ""
+    )
     facts = {
         "Measured": f"{days}, {place}, kernel {result.machine.kernel}",
         "Versions": _pairs(result.versions),
@@ -139,6 +143,7 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
         "Taken by the hypervisor": f"at most {metrics.STEAL.text(noise.steal_max_pct)}",
         "Core speed": f"{metrics.CORE_SPEED.number(noise.core_min_mib_per_s)} to"
         f" {metrics.CORE_SPEED.text(noise.core_max_mib_per_s)}",
+        "Client that received the views": client or "a part of the harness",
         "Views missing": ", ".join(result.views.absent),
         "Views wrong": ", ".join(result.views.wrong),
         "Before comparing": " ".join(result.caveats),
