@@ -189,7 +189,8 @@ def claims(
     """Compare the variants of one place that are ranked (`racetrack.results.classes.ranked`) by
     each question for which at least two have figures. A figure of a window is compared at two loads
     that all of them held: the highest rate that is at least LEAST_SHARE of each capacity, and the
-    highest share of their own capacities up to RANKED_SHARE. With `baseline`, each variant is only
+    highest share of their own capacities up to RANKED_SHARE. Some figures are compared only between
+    variants of one class (`Metric.alike`). With `baseline`, each variant is only
     compared with that one.
 
     One call is one family of Holm's procedure.
@@ -200,6 +201,7 @@ def claims(
         for metric in questions
         for load in samples.loads_of(metric)
         if len((claim := samples.claim(metric, load, baseline)).order) > 1
+        and metric.alike not in differing(claim.classes.values())
     ]
     return _decided(found)
 
@@ -284,20 +286,20 @@ class Samples:
             for name in self.ranked
         ]
         shared = set.intersection(*loads) if loads else set()
-        rates = [load for load in shared if load.share is None and self.is_ranked_at(load)]
+        rates = [load for load in shared if load.share is None and not self.idle_at(load)]
         shares = [load for load in shared if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
             *([max(shares, key=lambda load: load.share or 0)] if shares else []),
         ]
 
-    def is_ranked_at(self, load: Load) -> bool:
-        """Return whether variants may be compared at a load: it is at least LEAST_SHARE of each of
-        their capacities."""
+    def idle_at(self, load: Load) -> tuple[str, ...]:
+        """Return the variants that are hardly busy at a load, so that none are compared there: it
+        is below LEAST_SHARE of their capacities."""
         if load.share is not None:
-            return load.share >= LEAST_SHARE
-        most_per_s = max(map(self._capacity, self.ranked), default=0.0)
-        return load.per_s >= LEAST_SHARE * most_per_s
+            return () if load.share >= LEAST_SHARE else self.ranked
+        least = LEAST_SHARE
+        return tuple(name for name in self.ranked if load.per_s < least * self._capacity(name))
 
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""
@@ -306,12 +308,7 @@ class Samples:
 
     def loads_of(self, metric: Metric) -> list[Load | None]:
         """Return the loads at which a metric is compared."""
-        if metric.per == "window":
-            return list(self.common)
-        known = {load for _, key, load in self.by_key if key == metric.key}
-        whole = all((name, metric.key, None) in self.by_key for name in self.ranked)
-        # Of runs at one rate each, there is no memory of a whole run.
-        return [None] if whole or not known.intersection(self.common) else list(self.common)
+        return list(self.common) if metric.per == "window" else [None]
 
     def estimate(self, key: Key) -> Estimate:
         """Return the estimate of a figure."""

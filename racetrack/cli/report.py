@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -145,12 +146,13 @@ def publish(
     from racetrack.results.folder import shown
 
     with errors_to_exit_codes():
+        titles = {one.name: one.title for one in engines.all_engines() if one.script_ending}
         if is_check:
             if folders or variant:
                 raise UsageError(
                     "--check reads published results alone: omit FOLDERS and --variant."
                 )
-            _check(root, docs)
+            _check(root, docs, titles)
             return
         if folders:
             names = {
@@ -159,11 +161,11 @@ def publish(
             }
             for path in publishing.publish(folders, root, names, variant, _say):
                 click.echo(shown(path))
-        for page in pages.write(root, docs):
+        for page in pages.write(root, docs, titles):
             click.echo(shown(page))
 
 
-def _check(root: Path, docs: Path) -> None:
+def _check(root: Path, docs: Path, titles: Mapping[str, str]) -> None:
     from racetrack.report import pages, result_check
     from racetrack.results.folder import shown
 
@@ -171,7 +173,7 @@ def _check(root: Path, docs: Path) -> None:
     if not faults:
         faults = [
             f"{shown(page)} is not the page of these results: run `./race publish`"
-            for page in pages.outdated(root, docs)
+            for page in pages.outdated(root, docs, titles)
         ]
     for line in faults:
         click.echo(line)

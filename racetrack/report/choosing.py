@@ -5,11 +5,12 @@ than fast, comes from their classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from racetrack.analysis.claims import Claim
-from racetrack.metrics import ACHIEVED, VIEW_LAG_P99
+from racetrack.metrics import ACHIEVED, CPU_PER_MILLION, VIEW_LAG_P99
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import format_factor
+from racetrack.report.sheet import answers, format_estimate, format_factor
 from racetrack.report.standings import Standing, name_of
 from racetrack.results.classes import TITLES
 
@@ -21,36 +22,47 @@ Which engine for which job, by the [results](results.md). Each name links to its
 and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
-   all events and follows changes; [ads](workloads.md#ads) counts in windows. The order of engines
-   differs between them.
-2. **Rule out by class.** Where must results be, and what may happen after a kill? No speed makes up
-   for that.
+   all events and follows changes; [ads](workloads.md#ads) counts in windows.
+2. **Look at the classes.** Results hold for those at the end of each table. Some are settings: what
+   a [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate**, scaled to your cores. A figure holds for the machine in its heading;
    [measure on yours](../README.md#run-it) what decides.
+4. **Freshness is bought by settings**: Deephaven changes its views once a second
+   (`DEEPHAVEN_CYCLE_MS`), Flink and Kafka Streams every 100 ms (`FLINK_MINI_BATCH_MS`,
+   `KSTREAMS_COMMIT_MS`).
 
-An engine is named if it is better by [one rule](compare.md#when-engines-differ); “not decided” says
-why none is.
+An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
+decided” says why none is. View lag is the age of the oldest event that a client has not received in
+a view; p99: it is not above that in 99 % of the time. Capacity is the throughput with a constant
+backlog.
 """
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
-def choosing_page(found: Sequence[Standing], root: str) -> str:
-    """Return docs/choosing.md. `root` is the path of `results/` relative to the page."""
+def choosing_page(found: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
+    """Return docs/choosing.md. `root` is the path of `results/` relative to the page; `engines` are
+    the titles of all engines by their names."""
     files = [one.file_name for of in found for one in of.results]
     labels = {file: label for label, file in enumerate(files, 1)}
     targets = "".join(f"[{label}]: {root}/{file}\n" for file, label in labels.items())
-    return f"{INTRODUCTION}{''.join(_section(of, labels) for of in found)}\n{targets}".rstrip()
+    measured = {one.engine for of in found for one in of.results}
+    others = ", ".join(title for name, title in engines.items() if name not in measured)
+    missing = f"\nNot measured yet: {others}.\n" if others else ""
+    sections = "".join(_section(of, labels) for of in found)
+    return f"{INTRODUCTION}{missing}{sections}\n{targets}".rstrip()
 
 
 def _section(of: Standing, labels: Mapping[str, int]) -> str:
     links = {name_of(one): f"[{name_of(one)}][{labels[one.file_name]}]" for one in of.results}
     tables = (
         (("which engine …", "answer"), [_answer(one, links) for one in of.claims]),
+        (("at a rate of", "figures"), list(_at_rates(of, links))),
         (("view lag p99 stayed within", "up to"), list(_within(of, links))),
-        (("engines differ in", "engines"), list(_by_class(of, links))),
+        (("classes differ in", "engines"), list(_by_class(of, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    return f"\n## {of.heading}\n{''.join(shown)}"
+    remarks = "".join(f"- {line}\n" for line in answers(of.rows, ()))
+    return f"\n## {of.heading}\n{''.join(shown)}\n{remarks}"
 
 
 def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
@@ -64,38 +76,55 @@ def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
         return question, f"not decided ({'; '.join(reasons)}): {figures}"
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
+    unclear = ", no difference between them shown" if len(claim.leaders) > 1 else ""
     factor = format_factor(claim.pairs[best, behind].ratio)
-    return question, f"{leaders}: {factor} × {links[behind]} ({values[behind]})"
+    return question, (
+        f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
+        f" {links[behind]} ({values[behind]})"
+    )
+
+
+def _at_rates(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield rates that several engines shared, with their view lag and cost there."""
+    for load in of.loads_of(CPU_PER_MILLION):
+        if load.share is not None:
+            continue
+        for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
+            figures = [
+                f"{links[name]} {format_estimate(metric, estimate)}"
+                for name in of.names
+                if (estimate := of.estimate(name, metric, load))
+            ]
+            if len(figures) > 1:
+                yield f"{load}: {metric.title}, {metric.unit}", ", ".join(figures)
 
 
 def _within(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield limits of the view lag, and the highest measured rate of each engine within them."""
     for limit_ms in LIMITS_MS:
-        rates = {name: _rate_within(of, name, limit_ms) for name in of.names}
-        reached = {name: rate for name, rate in rates.items() if rate is not None}
-        order = sorted(reached, key=lambda name: -reached[name])
-        texts = [f"{links[name]} {reached[name]:,.0f}/s" for name in order]
-        if none := [links[name] for name in of.names if name not in reached]:
-            texts.append(f"at no measured load: {', '.join(none)}")
-        if reached:
+        texts = []
+        for name in of.names:
+            lags = _lags(of, name)
+            rates = [rate for rate, lag_ms in lags if lag_ms <= limit_ms]
+            if not rates:
+                texts.append(f"{links[name]}: no measured rate")
+                continue
+            above = [f"{rate:,.0f}" for rate, lag in lags if lag > limit_ms and rate < max(rates)]
+            exception = f", but not at {' and '.join(above)}/s" if above else ""
+            texts.append(f"{links[name]} {max(rates):,.0f}/s{exception}")
+        if any(_lags(of, name) for name in of.names):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
 
-def _rate_within(of: Standing, name: str, limit_ms: int) -> float | None:
-    """Return the highest rate at which an engine's view lag stayed within a limit, as it did at all
-    lower ones that were measured; None if there is none."""
-    measured = sorted(
-        (achieved.mean, lag.mean <= limit_ms and of.has_held(name, load))
+def _lags(of: Standing, name: str) -> list[tuple[float, float]]:
+    """Return the rates at which an engine was measured, with its view lag p99 there in ms:
+    infinite where it did not hold the load."""
+    return sorted(
+        (achieved.mean, lag.mean if of.has_held(name, load) else inf)
         for load in of.loads_of(VIEW_LAG_P99)
         if (lag := of.estimate(name, VIEW_LAG_P99, load))
         and (achieved := of.estimate(name, ACHIEVED, load))
     )
-    highest = None
-    for rate, is_within in measured:
-        if not is_within:
-            break
-        highest = rate
-    return highest
 
 
 def _by_class(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:

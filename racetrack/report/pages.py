@@ -4,7 +4,7 @@ Pages are generated from the files in `results/`. They do not contain the time o
 so the same results give the same pages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 
@@ -40,37 +40,39 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
   one session, with its 95 % interval; without one it comes from a single run. “~” marks an interval
   beyond ± 15 %, and “≥” what something other than the engine limited.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
-  client follows; [the way to it](measured.md#observation-paths) adds some. Costs are the engine's
-  alone, but for that in the broker. The idle cost is extrapolated to rate 0.
+  client follows; [the way to it](measured.md#observation-paths) adds some. Capacity is the
+  throughput with a constant backlog.
+- Costs are the engine's alone, but for that in the broker. They include sending views to a client
+  if the engine serves them; if it publishes them, they do not include the client's reading. The
+  idle cost is extrapolated to rate 0, with reads and tracer events going on.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not
   ranked.
 - Answers are the views, compared row by row with their sources in runs with `--verify`.
 """
-LOW = "below a tenth of a capacity"  # why nothing is ranked at a load
 
 
-def write(root: Path, folder: Path) -> list[Path]:
+def write(root: Path, folder: Path, engines: Mapping[str, str]) -> list[Path]:
     """Write the pages index.html, results.md and choosing.md into `folder` from all results below
-    `root`. Return their paths.
+    `root`. Return their paths. `engines` are the titles of all engines by their names.
 
     Raises:
         UsageError: a file is not a result, or its path does not match its content.
     """
-    pages = _pages(root, folder)
+    pages = _pages(root, folder, engines)
     folder.mkdir(parents=True, exist_ok=True)
     for page, text in pages.items():
         write_whole(page, text)
     return list(pages)
 
 
-def outdated(root: Path, folder: Path) -> list[Path]:
+def outdated(root: Path, folder: Path, engines: Mapping[str, str]) -> list[Path]:
     """Return the pages in `folder` that are missing, or not those of the results below `root`.
 
     Raises:
         UsageError: as in `write`.
     """
-    pages = _pages(root, folder).items()
+    pages = _pages(root, folder, engines).items()
     return [
         page
         for page, text in pages
@@ -78,12 +80,12 @@ def outdated(root: Path, folder: Path) -> list[Path]:
     ]
 
 
-def _pages(root: Path, folder: Path) -> dict[Path, str]:
+def _pages(root: Path, folder: Path, engines: Mapping[str, str]) -> dict[Path, str]:
     found = standings(read_results(root))
     return {
         folder / "index.html": ranking_page(found),
         folder / "results.md": results_page(found, relpath(root, folder)),
-        folder / "choosing.md": choosing_page(found, relpath(root, folder)),
+        folder / "choosing.md": choosing_page(found, relpath(root, folder), engines),
     }
 
 
@@ -134,13 +136,19 @@ def _by_load(of: Standing, metric: Metric) -> str:
         return ""
     rows = [
         (
-            f"{load}{'' if of.samples.is_ranked_at(load) else f' ({LOW})'}",
+            f"{load}{_why_unranked(of, load)}",
             *(_figure(of, name, metric, load) for name in of.names),
         )
         for load in loads
     ]
     title = metric.title[0].upper() + metric.title[1:]
     return f"\n{title}, {metric.unit}:\n\n{markdown_table(('load', *of.names), rows)}"
+
+
+def _why_unranked(of: Standing, load: Load) -> str:
+    """Return why nothing is ranked at a load, in brackets; empty if something is."""
+    idle = of.samples.idle_at(load)
+    return f" (not ranked: below a tenth of the capacity of {', '.join(idle)})" if idle else ""
 
 
 def _figure(of: Standing, name: str, metric: Metric, load: Load | None) -> str:

@@ -14,7 +14,7 @@ from racetrack.analysis.claims import Estimate, WhyNot
 from racetrack.analysis.table import Load
 from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
-from racetrack.report.sheet import answers, format_estimate
+from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
     MATRIX,
     Column,
@@ -99,7 +99,9 @@ def _cell(of: Standing, name: str, column: Column) -> dict[str, Any]:
     at_least = "≥ " if estimate.at_least else ""
     has_held = of.has_held(name, column.load)
     return {
-        "text": at_least + significant(estimate.mean),
+        "text": ABOUT_0
+        if is_noise(column.metric, estimate)
+        else f"{at_least}{significant(estimate.mean)}",
         "sure": _sureness(estimate) if has_held else "did not hold this load",
         "whole": format_estimate(column.metric, estimate),
         "value": estimate.mean if has_held and math.isfinite(estimate.mean) else None,

@@ -55,7 +55,7 @@ MATRIX = (
     Column(metrics.BROKER_FOR_ENGINE, 0.5, "cost in the broker"),
     Column(metrics.BASE_CPU, name="idle cost"),
     Column(metrics.NORMAL_AFTER, name="recovery from a kill"),
-    Column(metrics.MEMORY_FULL_AFTER),
+    Column(metrics.MEMORY_FULL_AFTER, name="heap full after, at half of its capacity"),
 )
 
 
