@@ -60,7 +60,7 @@ class CompareCommand(MeasuringCommand):
 @click.option(
     "--quick",
     is_flag=True,
-    help="The same as --plan quick: a first answer with wider intervals. Two engines take about 12"
+    help="The same as --plan quick: a first answer with wider intervals. Two engines take about 13"
     " minutes on two cores.",
 )
 @plan_options
