@@ -107,8 +107,8 @@ class Standing:
 
     @property
     def place(self) -> str:
-        """Machine and runtime for people."""
-        return f"{self.results[0].machine}, {self.results[0].runtime}"
+        """Machine, runtime and broker for people."""
+        return f"{self.results[0].machine}, {_ran_in(self.results[0])}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -203,7 +203,11 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
 
 
 def _place(result: EngineResult) -> tuple[str, str]:
-    return result.workload, slug_of_place(result.machine, result.runtime)
+    return result.workload, slug_of_place(result.machine, result.runtime, result.broker)
+
+
+def _ran_in(result: EngineResult) -> str:
+    return ", ".join(filter(None, [result.runtime, result.broker]))
 
 
 def name_of(result: EngineResult) -> str:
@@ -448,7 +452,7 @@ def _section(of: Standing, root: str) -> str:
     caveats = "".join(f"- {line}\n" for line in _caveats(of.results))
     commands = dict.fromkeys(command for result in of.results for command in result.commands)
     parts = [
-        f"\n## {heading}\n\nRuntime {first.runtime}, measured {when}.\n\n",
+        f"\n## {heading}\n\nRuntime {_ran_in(first)}, measured {when}.\n\n",
         "".join(f"- {line}\n" for line in answers(of.rows, of.claims)),
         f"\n{_matrix(of, root)}",
         *(_by_load(of, metric) for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION)),

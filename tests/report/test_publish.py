@@ -299,9 +299,10 @@ def test_places_have_files_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, RunSpec(runtime="compose"))
     run(tmp_path, RunSpec(engine="swift"))
     edit(run(tmp_path, RunSpec()), data_in_memory=False)
+    edit(run(tmp_path, RunSpec()), broker="Kafka elsewhere")
     files = publish([tmp_path], tmp_path / "results", ENGINES, variant="big heap")
     places = {file.parent.name for file in files}
-    assert len(files) == 4 and len(places) == 3
+    assert len(files) == 5 and len(places) == 4
     assert {file.name.partition("@")[0] for file in files} == {"steady", "swift"}
     assert all(file.name.endswith("+big-heap.json") for file in files)
 

@@ -15,7 +15,7 @@ from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 from racetrack.plan.model import find_plan, parse_plan
-from racetrack.plan.resolve import Options, resolve
+from racetrack.plan.resolve import Options, ResolvedPlan, recorded, resolve
 from racetrack.report.sheet import sheet
 from racetrack.results.experiment import ExperimentRecord
 from racetrack.results.figures import Throughput
@@ -25,7 +25,7 @@ from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
 from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
-from racetrack.run.runner import Runner, RunOnce, begin
+from racetrack.run.runner import Runner, RunOnce, begin, with_runtime
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
@@ -88,6 +88,47 @@ class Fakes(FluidRuns):
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     return Fakes(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Set RUNTIME=auto on a machine whose programs are in the returned folder: only `apt-get`."""
+    monkeypatch.setenv("RUNTIME", "auto")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "apt-get").touch(mode=0o755)
+    return tmp_path
+
+
+def runtimes(plan: ResolvedPlan) -> list[str]:
+    return [config.load(plan.settings_of(cell)).runtime for cell in plan.cells]
+
+
+@pytest.mark.usefixtures("debian")
+@pytest.mark.parametrize(
+    ("variants", "expected"),
+    [
+        (("dh", "kstreams"), "native"),
+        (("dh", "mz"), "compose"),  # mz has no native form
+        (("dh", "mz[MZ_URL=postgres://m@m.example/m]"), "native"),
+    ],
+)
+def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
+    variants: tuple[str, ...], expected: str
+) -> None:
+    lines: list[str] = []
+    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=variants), environment={})
+    chosen = with_runtime(plan, lines.append)
+    assert runtimes(chosen) == [expected] * 4
+    assert len(lines) == 1 and "RUNTIME=" in lines[0]
+    assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
+
+
+def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
+    (debian / "apt-get").unlink()  # now auto would stand for containers
+    assert runtimes(with_runtime(recorded(record), print)) == ["compose"] * 4
+    assert runtimes(with_runtime(recorded(record), print, folder)) == ["native"] * 4
 
 
 def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) -> None:
