@@ -28,7 +28,6 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
-TMPFS = ("REDPANDA_TMPFS", "MYSQL_TMPFS")
 # Runtimes; `airgap` means containers from images built here.
 CONTAINERS = ("compose", "airgap")
 NOT_NATIVE = (*CONTAINERS, "kubernetes")
@@ -88,20 +87,14 @@ STACK = Applicability(
     ),
     ignored=(
         Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
-        Ignored(TMPFS, ("native",), IN_MEMORY),
+        Ignored(("REDPANDA_TMPFS",), ("native",), IN_MEMORY),
         Ignored(
-            (*TMPFS, "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
+            ("REDPANDA_TMPFS", "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
             ("kubernetes",),
             IN_MANIFESTS,
         ),
         Ignored(
-            (
-                "KAFKA_HEAP",
-                "KAFKA_CONTROLLER_PORT",
-                "SCHEMA_REGISTRY_HEAP",
-                "KAFKA_VERSION",
-                "APICURIO_VERSION",
-            ),
+            ("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "KAFKA_VERSION", "APICURIO_VERSION"),
             ("compose",),
             REDPANDA,
         ),
@@ -114,8 +107,6 @@ STACK = Applicability(
         ),
         **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
-        "SCHEMA_REGISTRY_HEAP": "registry",
-        "MYSQL_TMPFS": "mysql",
     },
     image_versions=IMAGE_VERSIONS,
 )

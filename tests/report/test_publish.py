@@ -258,12 +258,12 @@ def test_verified_runs_with_other_settings_count_for_answers_only(tmp_path: Path
 def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs", {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"})
     for path in (tmp_path / "logs").glob("*_run"):
-        changed = {"kafka_heap": "8g", "connect_heap": "1g", "workload": "ads"}
+        changed = {"kafka_heap": "8g", "jvm_options": "-Xss1m", "workload": "ads"}
         edit(path, settings={**read_run(path)["settings"], **changed})
     publish([folder], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
     assert result["settings"] == changed
-    assert result["commands"] == [f"CONNECT_HEAP=1g {COMMAND}"]
+    assert result["commands"] == [f"JVM_OPTIONS=-Xss1m {COMMAND}"]
 
 
 def test_void_windows_do_not_count(tmp_path: Path) -> None:

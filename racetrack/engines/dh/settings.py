@@ -1,5 +1,4 @@
-"""Settings of Deephaven. Their defaults are in the `.env` at the top of the repository, since
-Deephaven is one of the engines of the experiment of 2022."""
+"""Settings of Deephaven; the `.env` in this folder describes them."""
 
 from typing import Annotated
 
