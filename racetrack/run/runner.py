@@ -17,7 +17,7 @@ from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
 from racetrack.analysis.windows import FEWEST_RATES, CostLine, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings, for_record, load
+from racetrack.config import Settings, for_record, load, of_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.metrics import BROKER_CPU
@@ -121,9 +121,13 @@ def require_possible(plan: ResolvedPlan) -> tuple[str, str]:
 
 def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> tuple[str, str]:
     settings, engine = load(overrides), engines.find_engine(cell.engine)
-    stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+    started = services_of(engine, settings)
+    stack = open_stack(settings, started, lambda _: None)
     for name in cell.own:
         applicability.require_applicable(name, stack.runtime, airgap=settings.airgap)
+        owners = [each for each in engine.members if name.lower() in of_engine(each.name)]
+        services = chain.from_iterable(each.services for each in owners)
+        applicability.require_read(name, [*services], started)
     if cell.is_single:
         experiment.require_possible(cell.engine, arguments_of(cell), settings)
     else:

@@ -4,6 +4,7 @@ windows and resumption."""
 import json
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -25,13 +26,14 @@ from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
 from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
-from racetrack.run.runner import Runner, RunOnce, begin, with_runtime
+from racetrack.run.runner import Runner, RunOnce, begin, require_possible, with_runtime
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.run.fluid_session import FluidRuns, FluidSession
+from tests.service_facts import OUTSIDE
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
@@ -121,6 +123,37 @@ def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
     assert runtimes(chosen) == [expected] * 4
     assert len(lines) == 1 and "RUNTIME=" in lines[0]
     assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "environment", "is_read"),
+    [
+        ("dh[DEEPHAVEN_HEAP=2g]", {}, True),
+        ("dh[DEEPHAVEN_HEAP=2g]", {"DEEPHAVEN_URL": "http://d.example:1"}, False),
+        ("dh[DEEPHAVEN_PUBLISH=true]", {"DEEPHAVEN_URL": "http://d.example:1"}, True),
+        ("flink[FLINK_HEAP=2g]", {"FLINK_GATEWAY_URL": "http://f.example:1"}, False),
+        (
+            "flink[FLINK_PROPERTIES=pipeline.object-reuse=true]",
+            {"FLINK_GATEWAY_URL": "http://f.example:1"},
+            True,
+        ),
+        ("pg[POSTGRES_BATCH_MS=50]", {"POSTGRES_URL": "postgres://p@p.example/p"}, True),
+        ("pg[POSTGRES_SHARED_BUFFERS=64MB]", {"POSTGRES_URL": "postgres://p@p.example/p"}, False),
+        ("pg[KAFKA_HEAP=2g]", {}, True),
+        ("pg[KAFKA_HEAP=2g]", OUTSIDE, False),
+    ],
+)
+def test_a_setting_of_a_variant_that_no_started_service_reads_is_refused(
+    variant: str,
+    environment: dict[str, str],
+    is_read: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=(variant,)), environment={})
+    with nullcontext() if is_read else pytest.raises(UsageError, match="has no effect"):
+        assert require_possible(plan)[0] == "native"
 
 
 def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:

@@ -31,4 +31,5 @@ APPLICABILITY = Applicability(
     harness_only=(*ELSEWHERE, "DEEPHAVEN_PUBLISH"),
     ignored=(Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),),
     affects=dict.fromkeys(ELSEWHERE, "deephaven"),
+    elsewhere=("DEEPHAVEN_PSK",),
 )
