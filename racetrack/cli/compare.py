@@ -170,7 +170,7 @@ def carry_out(
         screen.say(line)
     with machine_lock():
         if resume:
-            runner.keep_plan(resume, planned)
+            runner.keep_runtime(resume)
         folder = resume or runner.begin(planned, ["./race", *sys.argv[1:]])
         command = click.get_current_context().info_name
         go_on = f"./race {command} --resume {shlex.quote(shown(folder))}"

@@ -100,10 +100,15 @@ def _runtime_of_runs(folder: Path, variants: Collection[str]) -> str:
     return next((read_run(path).runtime for path in paths if path), "")
 
 
-def keep_plan(folder: Path, plan: ResolvedPlan) -> None:
-    """Write a plan with a chosen runtime into the record of an experiment."""
-    content = plan.model_dump(mode="json", by_alias=True)
-    write_experiment(folder, read_experiment(folder).model_copy(update={"plan": content}))
+def keep_runtime(folder: Path) -> None:
+    """Write the runtime for which RUNTIME=auto stands into the record of an experiment, so that its
+    remaining runs have the same."""
+    record = read_experiment(folder)
+    plan = recorded(record)
+    chosen = with_runtime(plan, lambda _: None, folder)
+    if chosen != plan:
+        content = chosen.model_dump(mode="json", by_alias=True)
+        write_experiment(folder, record.model_copy(update={"plan": content}))
 
 
 def require_possible(plan: ResolvedPlan) -> tuple[str, str]:
