@@ -36,7 +36,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
-from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord
+from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord, broker_of
 from racetrack.results.verification import ViewStatus
 from racetrack.units import parse_cores
 from racetrack.workloads.contract import workload_of
@@ -107,6 +107,11 @@ class Place:
     broker: str = ""
     in_memory: bool = True
     together: str = ""  # engines that shared the machine
+
+    @property
+    def comparable(self) -> tuple[str, str, str]:
+        """Workload, runtime and broker, which a baseline must have, too."""
+        return self.workload, self.runtime, self.broker
 
     def __str__(self) -> str:
         broker = f", {self.broker}" if self.broker else ""
@@ -448,6 +453,7 @@ def place_of(run: RunRecord) -> Place:
         workload=workload_of(run.settings),
         runtime=run.runtime_label,
         machine=str(run.machine),
+        broker=run.known_broker,
         in_memory=run.data_in_memory,
         together=_together(run.engine, run.beside),
     )
@@ -702,7 +708,7 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
         workload=str(record.get("workload") or ""),
         runtime=str(record.get("runtime") or ""),
         machine=str(record.get("machine") or ""),
-        broker=str(record.get("broker") or ""),
+        broker=str(record.get("broker") or broker_of(str(record.get("runtime") or ""))),
         in_memory=record.get("data_in_memory", True) is not False,
         together=_together(record["engine"], beside),
     )
@@ -739,7 +745,12 @@ def rows_of_result(result: EngineResult) -> list[Row]:
     common = Row(
         engine=result.engine,
         variant=name,
-        place=Place(result.workload, result.runtime, str(result.machine)),
+        place=Place(
+            result.workload,
+            result.runtime,
+            str(result.machine),
+            broker=result.broker or broker_of(result.runtime),
+        ),
         load=None,
         window="",
         values={},

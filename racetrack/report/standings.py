@@ -76,8 +76,8 @@ class Standing:
 
     @property
     def place(self) -> str:
-        """Machine and runtime for people."""
-        return f"{self.results[0].machine}, {self.results[0].runtime}"
+        """Machine, runtime and broker for people."""
+        return f"{self.results[0].machine}, {_ran_in(self.results[0])}"
 
     @property
     def heading(self) -> str:
@@ -88,7 +88,7 @@ class Standing:
             f"{machine.cores} cores",
             machine.quota,
             "" if machine.memory_gib is None else f"{machine.memory_gib:.0f} GiB",
-            first.runtime,
+            _ran_in(first),
         )
         return f"{first.workload}: {', '.join(filter(None, facts))}"
 
@@ -173,8 +173,12 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
 
 
 def place_of(result: EngineResult) -> tuple[str, str]:
-    """Return the workload of a result, and its machine with the runtime."""
-    return result.workload, slug_of_place(result.machine, result.runtime)
+    """Return the workload of a result, and its machine with runtime and broker."""
+    return result.workload, slug_of_place(result.machine, result.runtime, result.broker)
+
+
+def _ran_in(result: EngineResult) -> str:
+    return ", ".join(filter(None, [result.runtime, result.broker]))
 
 
 def name_of(result: EngineResult) -> str:

@@ -27,7 +27,6 @@ BLANK = " Its CPU and memory can't be measured from here, so they are blank."
 RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
-SHARED_HEAPS = ("kafka_heap", "schema_registry_heap", "connect_heap")
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
@@ -76,7 +75,7 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     resources.pin_harness(stack.settings)
     if stack.runtime == "native":  # containers are in groups of their own
         own = [name for member in engine.members for name in heaps_of_engine(member.name)]
-        for line in resources.memory_warnings(stack.settings, (*SHARED_HEAPS, *own)):
+        for line in resources.memory_warnings(stack.settings, ("kafka_heap", *own)):
             say(line)
     stack.prepare(needed_services(engine, stack.settings), say)
     for member in engine.members:
