@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
-from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
+from racetrack.analysis.table import ENGINE_CORES, Interval, Load, Place, Row, whole_runs
 from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
     MARGINAL_COST,
     QUESTIONS,
+    SATURATED_COST,
     SHARE_OF_IDEAL,
     Metric,
     is_registered,
@@ -51,6 +52,9 @@ WIDEST, IMPRECISE = 4.0, 0.15
 # Variants are compared at no rate below this share of the capacity of one of them, since timers and
 # idle processes would rank there; and at the highest share of their capacities up to RANKED_SHARE.
 LEAST_SHARE, RANKED_SHARE = 0.1, 0.5
+# A capacity that something else limited is at most this many times what the engine's cores allow
+# at its cost when saturated: the cost of an event may fall with the load.
+HEADROOM = 2.0
 FEW_LOADS = 4  # a line through fewer loads may be far off
 
 REPLICAS = "engine_replicas"  # the setting, as recorded
@@ -73,7 +77,7 @@ class WhyNot:
 class Estimate:
     """Geometric mean of a figure over `n` runs with its 95 % interval. The interval is None if it
     is not resolved; then `why_not` is the reason. `values` are those of the runs, empty if they
-    are unknown. With `at_least` the true value may be higher."""
+    are unknown. With `at_least` the true value may be higher, up to `at_most`."""
 
     mean: float
     low: float | None
@@ -83,6 +87,7 @@ class Estimate:
     values: tuple[float, ...] = ()
     at_least: bool = False
     why_not: str = ""
+    at_most: float = math.inf
 
     @property
     def is_imprecise(self) -> bool:
@@ -301,6 +306,16 @@ class Samples:
         least = LEAST_SHARE
         return tuple(name for name in self.ranked if load.per_s < least * self._capacity(name))
 
+    def _most(self, key: Key) -> float:
+        """Return how large a figure can be that something other than the engine limited."""
+        variant, metric, _ = key
+        cost = self.by_key.get((variant, SATURATED_COST.key, None))
+        cores = [row.facts.get(ENGINE_CORES) for row in self.rows if row.variant == variant]
+        if metric != CAPACITY.key or not cost or not all(cores):
+            return math.inf
+        least_s = min(cost.values)
+        return HEADROOM * max(map(float, filter(None, cores))) * 1e6 / least_s
+
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""
         sample = self.by_key.get((variant, CAPACITY.key, None))
@@ -312,6 +327,10 @@ class Samples:
 
     def estimate(self, key: Key) -> Estimate:
         """Return the estimate of a figure."""
+        found = self._estimate(key)
+        return replace(found, at_most=self._most(key)) if found.at_least else found
+
+    def _estimate(self, key: Key) -> Estimate:
         sample = self.by_key[key]
         if sample.interval:
             mean, of = sample.values[0], sample.interval
@@ -509,7 +528,8 @@ def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     if pair.p is None or min(of.n, to.n) < 2:
         return WhyNot.ONE_RUN
     # If the smaller value is a lower bound, the true value may be the larger one.
-    if min(of, to, key=lambda one: one.mean).at_least:
+    smaller, larger = sorted((of, to), key=lambda one: one.mean)
+    if smaller.at_least and smaller.at_most >= larger.mean:
         return WhyNot.LOWER_BOUND
     apart = abs(of.mean - to.mean)
     metric = claim.metric

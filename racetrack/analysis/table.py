@@ -359,12 +359,17 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
     return [*rows, whole, *_of_faults(whole, run)]
 
 
+def _engine_cores(settings: Mapping[str, Any]) -> int | None:
+    """Return the number of cores that the engine had for itself; None: all."""
+    return len(parse_cores(str(settings.get("engine_cpus") or ""))) or None
+
+
 def _facts(run: RunRecord) -> dict[str, str | float | None]:
     """Return the number of cores that the engine had for itself, the number of its views and of the
     workload's, and which were right."""
     there, of_workload = count_views(run) or (None, None)
     facts: dict[str, str | float | None] = {
-        ENGINE_CORES: len(parse_cores(str(run.settings.get("engine_cpus") or ""))) or None,
+        ENGINE_CORES: _engine_cores(run.settings),
         "views_there": there,
         "views_of_workload": of_workload,
         "views_right": None,
@@ -754,6 +759,7 @@ def rows_of_result(result: EngineResult) -> list[Row]:
         load=None,
         window="",
         values={},
+        facts={ENGINE_CORES: _engine_cores(result.settings)},
         classes=result.classes_of_run,
     )
     rows = []

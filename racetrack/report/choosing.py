@@ -76,7 +76,9 @@ def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
         return question, f"not decided ({'; '.join(reasons)}): {figures}"
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
-    unclear = ", no difference between them shown" if len(claim.leaders) > 1 else ""
+    ties = (claim.pairs[best, name].why_not for name in claim.leaders if name != best)
+    unclear = f", no difference claimed ({'; '.join(dict.fromkeys(ties))})"
+    unclear = unclear if len(claim.leaders) > 1 else ""
     factor = format_factor(claim.pairs[best, behind].ratio)
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
