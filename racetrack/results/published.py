@@ -167,7 +167,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unknown"
 
 
-def slug_of_place(machine: Machine, runtime: str, broker: str | None) -> str:
+def slug_of_place(machine: Machine, runtime: str, broker: str | None = None) -> str:
     """Return the name of the folder for results on a machine. It contains the runtime, except for
     `native`, and a broker that the runtime does not start, since figures of different runtimes and
     brokers are not comparable."""
