@@ -59,7 +59,7 @@ class Generator(Load):
         config: Config,
         workload: Workload,
         events: Events,
-        database: Database,
+        database: Database | None,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._log = config, log

@@ -83,9 +83,11 @@ class Workload:
     # Sources whose events each cause a derived event in the main topic.
     derived_from: Sequence[str] = ()
 
-    def database(self) -> Database:
-        """Return the database, not yet connected."""
-        raise NotImplementedError
+    def database(self) -> Database | None:
+        """Return the database, not yet connected; None if the workload has no tables.
+
+        Raises ConfigError without a password."""
+        return None
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
         """Fill other stores that engines read, such as Redis, before any event is sent.

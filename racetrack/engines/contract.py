@@ -180,9 +180,9 @@ class Engine(ABC):
         soon as all other services are ready."""
         return ()
 
-    def needs_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Return `needs` of a stack with these settings."""
-        return self.needs
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return `needs` of a stack with these settings, whose workload may have no tables."""
+        return find_workload(settings.workload).needed(self.needs)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services that a stack with these settings starts: all except

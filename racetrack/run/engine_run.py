@@ -256,7 +256,7 @@ def changes_probe(
     workload = find_workload(settings.workload)
     if not (settings.tracer_events_per_second or has_faults):
         return None
-    if not (workload.watched_table and "debezium" in engine.needs):
+    if not (workload.watched_table and "debezium" in engine.needs_in(settings)):
         return None
     topic, kinds = workload.cdc_topic(workload.watched_table), workload.watched_kinds
     return PurchasesProbe(stack.endpoints.kafka, topic, kinds, arrivals, folder, had_outage)

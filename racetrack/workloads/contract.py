@@ -9,7 +9,7 @@ information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 
 `columns` in `racetrack/verify/compare.py` lists the rules."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Prefix of the names of Debezium's topics.
 CDC_PREFIX = "mysql"
+# Services that bring the tables of a workload to the engines.
+TABLE_SERVICES = ("mysql", "registry", "debezium")
 # Bytes of a stored record in addition to its value: key, lengths, and offset and time in the batch.
 RECORD_BYTES = 15
 
@@ -181,10 +183,11 @@ class Workload:
     # size); empty if there is none.
     stored_bytes: int
     size_setting: str
-    # Name of the MySQL database, and of its user.
+    # Name of the MySQL database, and of its user; empty if there are no tables.
     database: str
     # Tables of the database; each is also a view. Debezium takes its snapshot in this order. A
-    # large table delays the schemas of the tables after it, so put it last.
+    # large table delays the schemas of the tables after it, so put it last. Without tables, no
+    # stack starts MySQL, Debezium or the registry (`needed`).
     tables: tuple[str, ...]
     # Table whose inserts the harness counts in its CDC topic, if any, and the names of the
     # generator's sources that insert into this table.
@@ -222,6 +225,11 @@ class Workload:
         """Return the bytes per message of the main topic in the broker's log."""
         size = getattr(settings, self.size_setting) if self.size_setting else 0
         return size + RECORD_BYTES if size else self.stored_bytes
+
+    def needed(self, services: Iterable[str]) -> tuple[str, ...]:
+        """Return those of `services` that a stack with this workload starts: without tables, none
+        that brings tables to the engines."""
+        return tuple(name for name in services if self.tables or name not in TABLE_SERVICES)
 
     def view(self, name: str) -> View:
         """Return the view with this name."""

@@ -42,14 +42,18 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     reached from outside the cluster."""
     size = "small" if settings.kubernetes_small else "full"
     found: dict[tuple[str, str], Object] = {}  # engines share some objects
+    known: set[str] = set()
     # Each engine's manifests contain the objects that all engines share. If no engine starts here,
     # use those of any engine.
     for folder in _engine_folders(services) or [*sorted(ENGINES.glob(FULL))[:1]]:
         for each in kubectl.render(folder.parent / size):
-            if each["metadata"]["labels"].get(SERVICE) in services:
+            service = each["metadata"]["labels"].get(SERVICE, "")
+            known.add(service)
+            if service in services:
                 found[each["kind"], each["metadata"]["name"]] = each
     kafka = kafka_endpoint.elsewhere(settings)
     scaled = [object_ for each in found.values() for object_ in _scaled(each, settings)]
+    absent = known - {*services}
     for each in scaled:
         if kafka:
             _use(kafka, each)
@@ -60,6 +64,9 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
             each["spec"]["type"] = "NodePort"
         for container in _containers(each):
             container["image"] = settings.kubernetes_registry + container["image"]
+            if "command" in container:  # do not wait for services that are not started
+                command = container["command"]
+                container["command"] = [w for w in command if w.partition(":")[0] not in absent]
     return scaled
 
 
