@@ -68,7 +68,7 @@ class Database:
     create: Sequence[str]  # statements that create missing tables
 
     def __init__(self, config: Config) -> None:
-        """Raises ConfigError if there is no password."""
+        """Prepare a connection. Raises ConfigError if there is no password."""
         if not config.mysql_password:
             raise ConfigError(
                 "MYSQL_PASSWORD is not set. It is the password of MYSQL_USER; set it in the"

@@ -240,10 +240,12 @@ class Worker:
 
     def _do_assign(self, partition: int, events: Form, derived: list[Form]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
+        schedule, share = _schedule(events), self._renderer.share(partition)
+        self._renderer.follow(share, schedule)
         state = PartitionState(
             partition,
-            _schedule(events),
-            self._renderer.share(partition),
+            schedule,
+            share,
             position=word[base + c.POSITION],
             next_derived=[word[base + c.NEXT_DERIVED + kind] for kind in range(len(derived))],
         )

@@ -37,6 +37,10 @@ class Renderer:
         """Return a partition's share of the events, for use with `events`."""
         raise NotImplementedError
 
+    def follow(self, share: Any, schedule: Schedule) -> None:
+        """Let the events of a share depend on the schedule of its partition. By default, they do
+        not."""
+
     def clear(self) -> None:
         """Begin a new batch."""
         raise NotImplementedError
