@@ -18,7 +18,7 @@ from racetrack.results.defects import InjectedDefect
 from racetrack.stack import provided
 from racetrack.stack.contract import Endpoints, Stack
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload, workload_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -159,7 +159,8 @@ class Engine(ABC):
             return {}
         names = plugins.workload_names()
         paths = {name: find_workload(name).script(self.script_ending) for name in names}
-        return {name: path.name for name, path in paths.items() if path.exists()}
+        existing = {name: path for name, path in paths.items() if path.exists()}
+        return {name: str(path.relative_to(plugins.SCRIPTS)) for name, path in existing.items()}
 
     def script(self, settings: Settings) -> Path:
         """Return the path of the engine's script for the workload of these settings.
@@ -171,7 +172,8 @@ class Engine(ABC):
         if not path.exists():
             raise UsageError(
                 f"{self.title} can't run the workload {settings.workload}: there is no"
-                f" scripts/{path.name}. It has scripts for {', '.join(self.scripts)}."
+                f" scripts/{path.relative_to(plugins.SCRIPTS)}. It has scripts for"
+                f" {', '.join(self.scripts)}."
             )
         return path
 
@@ -247,7 +249,7 @@ class Engine(ABC):
 
     def traced_views(self, settings: Settings) -> Sequence[TracedView]:
         """Return the traced views that `seen` can follow, by default those of the workload."""
-        return find_workload(settings.workload).traced_views
+        return workload_in(settings).traced_views
 
     def seen(
         self,

@@ -103,10 +103,11 @@ def require_raced_on(
     Raises:
         UsageError: a script, an event or a view is missing, or there is no such workload.
     """
-    workload = find_workload(settings.workload)
+    workload = find_workload(settings.workload).narrowed(settings)
     for member in engine.members:
         if member.script_ending:
             member.script(settings)
+            require_scripts_of_views(member, settings, workload)
     for rate in OPTIONAL_RATES:
         if getattr(settings, rate) and rate not in workload.rates:
             raise UsageError(
@@ -116,6 +117,20 @@ def require_raced_on(
     for member in engine.members if settings.reads_per_second else ():
         if why := why_unreadable(member, settings, workload):
             raise UsageError(f"READS_PER_SECOND: {why} Set it to 0.")
+
+
+def require_scripts_of_views(engine: Engine, settings: Settings, workload: Workload) -> None:
+    """Check that the engine has a script for each selected view.
+
+    Raises:
+        UsageError: it lacks one.
+    """
+    scripts = workload.scripts_of_views(engine.script_ending, settings)
+    if missing := [name for name, path in scripts.items() if not path.exists()]:
+        raise UsageError(
+            f"{workload.selected_by.upper()}: {engine.title} has no program for"
+            f" {', '.join(missing)} of {workload.name}. Choose others (--queries)."
+        )
 
 
 def why_unreadable(engine: Engine, settings: Settings, workload: Workload) -> str:

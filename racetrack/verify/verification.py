@@ -44,7 +44,7 @@ from racetrack.verify.compare import (
     short,
 )
 from racetrack.verify.tables import CdcTopics, Rows, open_topics
-from racetrack.workloads.contract import SourceTopic, View, Workload, find_workload
+from racetrack.workloads.contract import SourceTopic, View, Workload, workload_in
 
 # Time limit for the engine to process everything published before the pause.
 DRAIN_WITHIN_S = 60.0
@@ -105,7 +105,7 @@ class Verification:
         self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say = folder, say
         self._inputs, self._limits = inputs or Inputs(), limits or Limits()
-        self._workload = find_workload(stack.settings.workload)
+        self._workload = workload_in(stack.settings)
         has_updates = stack.settings.updates_per_second > 0
         self._first_rows_of = engine.ignores_updates_of if has_updates else ()
         self._findings: dict[str, ViewFinding] = {}
@@ -132,6 +132,7 @@ class Verification:
         spill = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="racetrack-verify-"))
         database = sources.open_database(self._workload, Path(spill))
         self._db = self._closing.enter_context(database)
+        sources.set_variables(self._db, self._workload, self._stack.settings)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,12 +10,12 @@ information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from racetrack import plugins
+from racetrack import config, plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 
@@ -46,17 +46,21 @@ INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 @dataclass(frozen=True)
 class TopN:
     """Restriction of a view to the first `limit` rows in descending order of the column `by`, nulls
-    last. If `per` is set, the limit applies to each value of that column. If rows are tied for the
-    last place, any of them is accepted."""
+    last. If `per` is set, the limit applies to each combination of values of these columns. If rows
+    are tied for the last place, any of them is accepted."""
 
     limit: int
     by: str
-    per: str | None = None
+    per: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class View:
-    """A view: its columns, and its key, the columns that identify a row.
+    """A view: its columns, and its key, the columns that identify a row. If all columns are in the
+    key, rows may be equal, and are compared as a multiset (`without_key`).
+
+    `between` names a column with several right values, which the SQL of the view limits by
+    `<column>_least` and `<column>_most`.
 
     `window` names a column that counts events in a window that moves with the engine's clock. The
     harness can only determine two times between which that clock lies (see `verification.py`). So
@@ -72,6 +76,31 @@ class View:
     top_n: TopN | None = None
     window: str | None = None
     counts: str | None = None
+    between: str | None = None
+
+    @property
+    def bounded(self) -> str | None:
+        """The column whose right values lie between two bounds, if there is one."""
+        return self.window or self.between
+
+
+def without_key(
+    name: str,
+    columns: Mapping[str, ColumnType],
+    top_n: TopN | None = None,
+    between: str | None = None,
+) -> View:
+    """Return a view whose rows are compared as a multiset."""
+    key = tuple(column for column in columns if column != between)
+    return View(name, key, columns, top_n, between=between)
+
+
+@dataclass(frozen=True)
+class NestedRecord:
+    """An object in a message: its name, and its required fields as in `SourceTopic`."""
+
+    name: str
+    fields: Mapping[str, type[int] | type[str]]
 
 
 @dataclass(frozen=True)
@@ -83,6 +112,9 @@ class SourceTopic:
       writes them. They are valid without further examination, which saves time.
     - `fields`: required fields of the JSON messages, with their types: `int`, `str`, or a pattern
       that the whole text must match. `fault_of` in `message.py` decides which messages are valid.
+    - `kind_field`, `records`: if there are records, each message contains exactly one, chosen by
+      the integer in `kind_field`. The table has a column of each record's name, a struct, which is
+      null if the message contains another one.
       The table has columns for the fields that views use, and the columns `partition` and `offset`.
       Without fields, the table has one column, which contains the messages that match `usual`; all
       others are ignored.
@@ -96,6 +128,8 @@ class SourceTopic:
     fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
     due_field: str = ""
     ahead_ms: int = 0
+    kind_field: str = ""
+    records: tuple[NestedRecord, ...] = ()
 
 
 NO_ROW = -1  # tracer value of a partition without a row
@@ -107,10 +141,11 @@ class TracedView:
 
     Each partition has its own tracer rows in the view. In these rows, the column `key` has the
     value of the setting `after`, plus 1, plus the partition's number; or, if `after` is a pattern
-    with braces, the text in which 1 plus the partition's number replaces them. The value of the
-    row's `column` is the number of the partition's tracer events in the view or, with `is_time`,
-    the due time of the newest of them. If there are several such rows, the largest value counts;
-    with `summed_over`, the column that tells them apart, their sum.
+    with braces, the text in which 1 plus the partition's number replaces them; or, if `after` is a
+    pair, its first number plus the partition's number times its second. The value of the row's
+    `column` (its remainder, with a `modulus`) is the number of the partition's tracer events in the
+    view or, with `is_time`, the due time of the newest of them. If there are several such rows, the
+    largest value counts; with `summed_over`, the column that tells them apart, their sum.
 
     Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
     only tracer events with even n, 1 for odd n, and None for all."""
@@ -118,12 +153,13 @@ class TracedView:
     view: str
     column: str
     key: str
-    after: str
+    after: str | tuple[int, int]
     # Where the view's tracer events come from: the main topic, or a table (through CDC).
     source: str
     parity: int | None = None
     is_time: bool = False
     summed_over: str = ""
+    modulus: int = 0
 
     @property
     def name(self) -> str:
@@ -134,6 +170,9 @@ class TracedView:
         """Return the key of each partition's tracer rows, an integer or a text, in the order of the
         partitions."""
         numbers = range(1, settings.pageviews_partitions + 1)
+        if not isinstance(self.after, str):
+            first, step = self.after
+            return [first + step * (number - 1) for number in numbers]
         if "{" in self.after:
             return [self.after.format(number) for number in numbers]
         last = int(getattr(settings, self.after))
@@ -150,7 +189,8 @@ class TracedView:
         found = dict.fromkeys(keys, NO_ROW)
         for key, value in zip(rows.column(self.key).to_pylist(), values.to_pylist(), strict=True):
             if value is not None:
-                found[key] = max(found[key], int(value))
+                number = int(value) % self.modulus if self.modulus else int(value)
+                found[key] = max(found[key], number)
         return [found[key] for key in keys]
 
 
@@ -220,6 +260,13 @@ class Workload:
     sql: Path
     # DuckDB SQL that creates the tables for the topics in the schema `source`, and helper views.
     create: str
+    # Setting with the names of the views, separated by commas, that a run has of those in
+    # `selectable`; every run has the others. Runs with different selections are never compared.
+    # `scripts/<view>.*`, next to the workload's script, has the program of a selectable view.
+    selected_by: str = ""
+    selectable: tuple[str, ...] = ()
+    # Settings that the SQL reads, as variables.
+    variables: tuple[str, ...] = ()
 
     def stored_bytes_in(self, settings: Settings) -> int:
         """Return the bytes per message of the main topic in the broker's log."""
@@ -230,6 +277,20 @@ class Workload:
         """Return those of `services` that a stack with this workload starts: without tables, none
         that brings tables to the engines."""
         return tuple(name for name in services if self.tables or name not in TABLE_SERVICES)
+
+    def selected(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the selected views, if there is a selection."""
+        return tuple(getattr(settings, self.selected_by).split(",")) if self.selected_by else ()
+
+    def narrowed(self, settings: Settings) -> "Workload":
+        """Return the workload with the selected views only."""
+        left_out = {*self.selectable} - {*self.selected(settings)}
+        return replace(
+            self,
+            views=tuple(view for view in self.views if view.name not in left_out),
+            traced_views=tuple(each for each in self.traced_views if each.view not in left_out),
+            queries=tuple(query for query in self.queries if query.view not in left_out),
+        )
 
     def view(self, name: str) -> View:
         """Return the view with this name."""
@@ -243,19 +304,57 @@ class Workload:
         """Return the path of the script with this suffix, such as `.sql`. It may not exist."""
         return plugins.SCRIPTS / f"{self.scripts}{ending}"
 
+    def scripts_of_views(self, ending: str, settings: Settings) -> dict[str, Path]:
+        """Return selected view → the path of its script with this suffix, which may not exist."""
+        folder = self.script(ending).parent
+        return {name: folder / f"{name}{ending}" for name in self.selected(settings)}
+
     def cdc_topic(self, table: str) -> str:
         """Return the name of the topic with a table's change events."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
 
 
-def run_label(runtime: str, workload: str) -> str:
-    """Return a label for runs: the runtime, and the workload if it is not the default workload."""
-    return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"
+def run_label(runtime: str, work: str) -> str:
+    """Return a label for runs: the runtime, and their work (`work_of`) if it is not the default
+    workload."""
+    return runtime if work == plugins.default_workload() else f"{runtime}, {work}"
 
 
 def workload_of(settings: Mapping[str, object]) -> str:
     """Return the workload of a run from its recorded settings."""
     return str(settings.get("workload", plugins.default_workload()))
+
+
+def work_of(settings: Mapping[str, object]) -> str:
+    """Return what runs must have in common to be compared, from recorded settings: the workload,
+    with its selected views if it has a selection."""
+    name = workload_of(settings)
+    by = find_workload(name).selected_by if name in plugins.workload_names() else ""
+    return f"{name} {settings[by]}" if by in settings else name
+
+
+def workload_in(settings: Settings) -> Workload:
+    """Return the workload of these settings, with the selected views only.
+
+    Raises:
+        UsageError: there is no such workload.
+    """
+    return find_workload(settings.workload).narrowed(settings)
+
+
+def overrides(workload: str | None, queries: str | None) -> dict[str, str]:
+    """Return the settings that the options `--workload` and `--queries` override.
+
+    Raises:
+        UsageError: the workload has no queries to choose from.
+    """
+    found = {"WORKLOAD": workload} if workload else {}
+    if queries is None:
+        return found
+    name = workload or config.load().workload
+    if not (setting := find_workload(name).selected_by):
+        raise UsageError(f"--queries has no effect with the workload {name}. Omit it.")
+    return {**found, setting.upper(): queries}
 
 
 def find_workload(name: str) -> Workload:

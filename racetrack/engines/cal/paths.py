@@ -12,7 +12,7 @@ from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.errors import UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import workload_in
 
 TOPIC, POSTGRES, DEEPHAVEN = "topic", "postgres", "deephaven"
 NEEDS = {TOPIC: (), POSTGRES: ("postgres",), DEEPHAVEN: ("deephaven",)}
@@ -37,7 +37,7 @@ def observer_of(path: str) -> Engine:
 def views_of(settings: Settings) -> Views:
     """Return the views that the calibration engine has: the progress views and, with tracer events,
     the traced views of the main topic that contain due times."""
-    workload = find_workload(settings.workload)
+    workload = workload_in(settings)
     traced = [
         TracedRows(
             view.view,

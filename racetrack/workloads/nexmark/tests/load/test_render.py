@@ -80,9 +80,8 @@ def test_a_partition_begins_with_a_seller_and_two_auctions_that_never_expire(
 
 def test_tracer_events_are_bids_whose_prices_count_them_per_auction() -> None:
     events = NexmarkEvents(settings_of(), message_ffi())
-    highest: dict[int, int] = {}
+    renderer, highest = events.renderer(1), dict[int, int]()
     for n in range(6 * PARTITIONS):
-        renderer = events.renderer(1) if n == 0 else renderer
         partition, content = events.derived("tracer_event", n)
         assert partition == n // 2 % PARTITIONS
         renderer.clear()
