@@ -1,6 +1,6 @@
 """Manifests of the services of a stack, with the settings of this run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,13 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
             container["image"] = settings.kubernetes_registry + container["image"]
             if "command" in container:  # do not wait for services that are not started
                 command = container["command"]
-                container["command"] = [w for w in command if w.partition(":")[0] not in absent]
+                container["command"] = [w for w in command if not _is_address(w, absent)]
     return scaled
+
+
+def _is_address(word: str, services: Collection[str]) -> bool:
+    host, _, port = word.partition(":")
+    return host in services and port.isdigit()
 
 
 def namespace(name: str) -> Object:
