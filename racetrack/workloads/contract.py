@@ -178,6 +178,10 @@ class TracedView:
         last = int(getattr(settings, self.after))
         return [last + number for number in numbers]
 
+    def number(self, value: int) -> int:
+        """Return the number of tracer events, or the due time, for a value of the column."""
+        return value % self.modulus if self.modulus else value
+
     def values_in(self, rows: "pyarrow.Table", keys: Sequence[Any]) -> list[int]:
         """Return the value of each partition in rows of the view, without sums; NO_ROW if the
         partition has no row. `keys` are those of the partitions' tracer rows."""
@@ -189,8 +193,7 @@ class TracedView:
         found = dict.fromkeys(keys, NO_ROW)
         for key, value in zip(rows.column(self.key).to_pylist(), values.to_pylist(), strict=True):
             if value is not None:
-                number = int(value) % self.modulus if self.modulus else int(value)
-                found[key] = max(found[key], number)
+                found[key] = max(found[key], self.number(int(value)))
         return [found[key] for key in keys]
 
 
