@@ -96,7 +96,7 @@ SELECT "dateTime", unnest(bid),
     strftime(make_timestamp_ms("dateTime"), '%H:%M') AS "minute"
 FROM source.nexmark WHERE event_type = 2;
 CREATE VIEW source.nexmark_closed AS
-SELECT min(newest) - getvariable('nexmark_watermark_delay_ms') AS at_ms
+SELECT min(newest) - getvariable('nexmark_watermark_delay_ms')::BIGINT AS at_ms
 FROM (SELECT max("dateTime") AS newest FROM source.nexmark GROUP BY "partition");
 """  # noqa: S608 - our own names
 
