@@ -7,6 +7,7 @@ prepared once, and from digits. Persons and auctions become Python texts first."
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from loadgen import workload
@@ -24,7 +25,7 @@ from racetrack.workloads.nexmark.load.sequence import (
     event,
     is_bid,
 )
-from racetrack.workloads.nexmark.load.texts import Extra, Texts
+from racetrack.workloads.nexmark.load.texts import Texts
 from racetrack.workloads.nexmark.load.tracers import Reserved
 
 # Name of the nested record of each kind of event, by `event_type`.
@@ -76,29 +77,36 @@ def tail_piece(due_ms: int) -> bytes:
 
 
 class Digits:
-    """Writes numbers four digits at a time."""
+    """Writes numbers four digits at a time, without branches that depend on the number: PyPy would
+    compile a path for each combination of them."""
 
     BASE = 10_000
 
     def __init__(self, ffi: Any) -> None:
-        texts = [str(n).encode() for n in range(self.BASE)]
-        self._leading = ffi.new("int32_t[]", [_word(text.ljust(4, b"\0")) for text in texts])
-        self._following = ffi.new("int32_t[]", [_word(text.rjust(4, b"0")) for text in texts])
-        self._widths = ffi.new("uint8_t[]", list(map(len, texts)))
+        first = [str(n).encode() if n else b"" for n in range(self.BASE)]
+        # The last digits if there are no others, and then those if there are.
+        last = [b"0", *first[1:], *(f"{n:04d}".encode() for n in range(self.BASE))]
+        self._first, self._first_widths = _table(ffi, first)
+        self._last, self._last_widths = _table(ffi, last)
         self._cast, self._type = ffi.cast, ffi.typeof("int32_t *")
 
     def put(self, start: Any, number: int) -> int:
-        """Write a number at `start` and return its length. Up to four more bytes may change."""
-        if number < self.BASE:
-            self._cast(self._type, start)[0] = self._leading[number]
-            return int(self._widths[number])
-        length = self.put(start, number // self.BASE)
-        self._cast(self._type, start + length)[0] = self._following[number % self.BASE]
-        return length + 4
+        """Write a number at `start` and return its length. Up to eight more bytes may change."""
+        high, low = number // self.BASE, number % self.BASE
+        if high < self.BASE:
+            self._cast(self._type, start)[0] = self._first[high]
+            length = int(self._first_widths[high])
+        else:  # rare
+            length = self.put(start, high)
+        low += (-high >> 63) & self.BASE  # if `high` is not 0
+        self._cast(self._type, start + length)[0] = self._last[low]
+        return length + int(self._last_widths[low])
 
 
-def _word(text: bytes) -> int:
-    return int.from_bytes(text, "little")
+def _table(ffi: Any, texts: Sequence[bytes]) -> tuple[Any, Any]:
+    """Return texts of up to four bytes as words, and their lengths."""
+    words = [int.from_bytes(text.ljust(4, b"\0"), "little") for text in texts]
+    return ffi.new("int32_t[]", words), ffi.new("uint8_t[]", list(map(len, texts)))
 
 
 class Renderer(workload.Renderer):
@@ -144,7 +152,7 @@ class Renderer(workload.Renderer):
                 at = self._put(at, message(Reserved.of(share.partition).event(n), due_ms))
             elif is_bid(number):
                 a, b = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
-                at = self._put_bid(at, *bid_numbers(number, a, b))
+                at = self._put_bid(at, number, a, b)
             else:
                 of = event(share, n, self._texts, due_ms)
                 at = self._put(at, text_of(of, due_ms).encode())  # type: ignore[arg-type]
@@ -160,11 +168,11 @@ class Renderer(workload.Renderer):
         self._ffi.memmove(start, text, len(text))
         return self._end(start, at, len(text))
 
-    def _put_bid(
-        self, at: int, auction: int, bidder: int, price: int, channel: int, extra: Extra
-    ) -> int:
-        """Write a bid at byte `at`; return the byte position after it. Each fragment is copied with
-        its whole width; the next one overwrites the surplus."""
+    def _put_bid(self, at: int, number: int, a: int, b: int) -> int:
+        """Write the bid with this number in the sequence, and these random numbers, at byte `at`;
+        return the byte position after it. Each fragment is copied with its whole width; the next
+        one overwrites the surplus."""
+        auction, bidder, price, channel, (extra, size) = bid_numbers(number, a, b)
         cast, words, digits = self._ffi.cast, self._words_type, self._digits
         start, s = self._block + at, self._labels.words
         w = cast(words, start)
@@ -184,11 +192,11 @@ class Renderer(workload.Renderer):
         w[7], w[8], w[9], w[10], w[11], w[12] = s[7], s[8], s[9], s[10], s[11], s[12]
         w[13], w[14], w[15] = s[13], s[14], s[15]
         length += self._channels.lengths[channel]
-        s = cast(words, self._pool + extra.start)
+        s = cast(words, self._pool + extra)
         w = cast(words, start + length)
         w[0], w[1], w[2], w[3], w[4], w[5], w[6] = s[0], s[1], s[2], s[3], s[4], s[5], s[6]
         w[7], w[8], w[9], w[10] = s[7], s[8], s[9], s[10]
-        length += extra.size
+        length += size
         s, w = self._tail, cast(words, start + length)
         w[0], w[1], w[2], w[3] = s[0], s[1], s[2], s[3]
         return self._end(start, at, length + _TAIL_BYTES)

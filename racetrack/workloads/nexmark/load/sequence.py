@@ -19,7 +19,6 @@ from racetrack.workloads.nexmark.load.texts import (
     LAST_NAMES,
     PREPARED,
     STATES,
-    Extra,
     Texts,
     extra_of,
 )
@@ -123,21 +122,20 @@ def is_bid(number: int) -> bool:
     return number % CYCLE >= BIDS_FROM
 
 
-def bid_numbers(number: int, a: int, b: int) -> tuple[int, int, int, int, Extra]:
+def bid_numbers(number: int, a: int, b: int) -> tuple[int, int, int, int, tuple[int, int]]:
     """Return a bid's auction, bidder, price, channel (index of `Texts.channels`), and `extra`."""
+    # Both alternatives are computed, because PyPy compiles a path for each combination of branches.
     epoch = number // CYCLE
     last = epoch * AUCTIONS + AUCTIONS - 1
-    if pick(a, NOT_HOT_AUCTION):
-        auction = last - last % HOT_STEP
-    else:
-        least = max(last - AUCTIONS_IN_FLIGHT, 0)
-        auction = least + pick((a * NOT_HOT_AUCTION) & _MASK, last - least + 1 + LEAD)
+    least = max(last - AUCTIONS_IN_FLIGHT, 0)
+    is_hot = pick(a, NOT_HOT_AUCTION)
+    other = least + pick((a * NOT_HOT_AUCTION) & _MASK, last - least + 1 + LEAD)
+    auction = other + is_hot * (last - last % HOT_STEP - other)
     c = mix32(a ^ b)
     d = mix32((c + _STEP) & _MASK)
-    if pick(d, 2):
-        channel = CHANNELS + pick((d * 2) & _MASK, len(HOT_CHANNELS))
-    else:
-        channel = pick((d * 2) & _MASK, CHANNELS)
+    is_hot, more = d >> 31, (d * 2) & _MASK
+    other = pick(more, CHANNELS)
+    channel = other + is_hot * (CHANNELS + pick(more, len(HOT_CHANNELS)) - other)
     e = mix32((d + _STEP) & _MASK)
     extra = extra_of(e, BID_SIZE, BID_BYTES)
     return FIRST_ID + auction, FIRST_ID + person_of(epoch, b, 1), price(c), channel, extra
@@ -146,10 +144,10 @@ def bid_numbers(number: int, a: int, b: int) -> tuple[int, int, int, int, Extra]
 def person_of(last: int, random32: int, hot: int) -> int:
     """Return the number of a seller or bidder if person `last` is the newest one. Of each HOT_STEP
     persons, the one with the number `hot` is hot."""
-    if pick(random32, NOT_HOT_PERSON):
-        return last - last % HOT_STEP + hot
     active = min(last + 1, ACTIVE_PERSONS)
-    return last + 1 - active + pick((random32 * NOT_HOT_PERSON) & _MASK, active + LEAD)
+    other = last + 1 - active + pick((random32 * NOT_HOT_PERSON) & _MASK, active + LEAD)
+    is_hot = (pick(random32, NOT_HOT_PERSON) + NOT_HOT_PERSON - 1) // NOT_HOT_PERSON
+    return other + is_hot * (last - last % HOT_STEP + hot - other)
 
 
 def price(random32: int) -> int:

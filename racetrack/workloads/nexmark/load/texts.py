@@ -39,13 +39,6 @@ POOL, LONGEST_EXTRA = 1 << 16, 640
 WITHOUT_ID_ONE_IN = 10
 
 
-class Extra(NamedTuple):
-    """Part of the pool of letters that fills up an event: position and number of letters."""
-
-    start: int
-    size: int
-
-
 class Texts(NamedTuple):
     """Prepared texts. `channels` are pairs of channel and URL, the hot channels last."""
 
@@ -55,9 +48,10 @@ class Texts(NamedTuple):
     channels: list[tuple[str, str]]
     pool: str
 
-    def cut(self, part: Extra) -> str:
-        """Return a part of the pool."""
-        return self.pool[part.start : part.start + part.size]
+    def cut(self, part: tuple[int, int]) -> str:
+        """Return a part of the pool, of which the position and the number of letters are given."""
+        start, size = part
+        return self.pool[start : start + size]
 
 
 def prepare(seed: int) -> Texts:
@@ -75,15 +69,15 @@ def prepare(seed: int) -> Texts:
     )
 
 
-def extra_of(random32: int, size: int, average_size: int) -> Extra:
-    """Return a part of the pool that brings an event of `size` bytes to `average_size` on average:
-    80 to 120 % of the missing bytes, as in the reference."""
+def extra_of(random32: int, size: int, average_size: int) -> tuple[int, int]:
+    """Return a part of the pool, as position and number of letters, that brings an event of `size`
+    bytes to `average_size` on average: 80 to 120 % of the missing bytes, as in the reference."""
     missing = average_size - size
     if missing < 0:
-        return Extra(0, 0)
+        return 0, 0
     delta = (2 * missing + 5) // 10  # a fifth, rounded
     more = ((random32 & 0xFFFF) * 2 * delta) >> 16
-    return Extra(random32 >> 16, missing - delta + more)
+    return random32 >> 16, missing - delta + more
 
 
 def _draws(seed: int) -> Iterator[int]:

@@ -173,7 +173,8 @@ def joined() -> dict[str, list[Row]]:
                 **{f"auction_{name}": a[name] for name in ("dateTime", "extra")},
             }
             for b in records("bid")
-            if (a := auctions.get(b["auction"])) and a["category"] == 10
+            for a in [auctions.get(b["auction"], {})]
+            if a.get("category") == 10
         ],
     }
 
