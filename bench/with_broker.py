@@ -1,9 +1,12 @@
-"""Runs the load generator's benchmark between starting and stopping the services that it needs."""
+"""Runs the load generator's benchmark between starting and stopping the services that it needs.
+`running` does this for other benchmarks, too."""
 
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from racetrack import install, terminal
@@ -21,15 +24,21 @@ def main() -> int:
     arguments = [sys.executable, str(BENCH), *sys.argv[1:]]
     if {"--help", "-h"} & set(sys.argv[1:]):
         return subprocess.run(arguments, check=False).returncode
+    # "clients" measures a complete load generator, which needs MySQL; --brief measures all.
+    with_clients = any(word.endswith(("clients", "--brief")) for word in sys.argv)
+    with running(["broker", "mysql", "loadgen"] if with_clients else ["broker"]):
+        return subprocess.run(arguments, env=environment(), check=False).returncode
+
+
+@contextmanager
+def running(services: Sequence[str]) -> Iterator[NativeStack]:
+    """Start services; stop them at the end, also after a signal."""
     with terminal.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
-        # "clients" measures a complete load generator, which needs MySQL; --brief measures all.
-        with_clients = any(word.endswith(("clients", "--brief")) for word in sys.argv)
-        services = ["broker", "mysql", "loadgen"] if with_clients else ["broker"]
         stack.prepare(services, tell)
         try:
             stack.start(services, Path(logs), tell)
-            return subprocess.run(arguments, env=environment(), check=False).returncode
+            yield stack
         finally:
             guard.disarm()
             stack.stop(tell)
@@ -56,11 +65,16 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-if __name__ == "__main__":
+def exit_code(benchmark: Callable[[], int]) -> int:
+    """Run a benchmark; return its exit code. Errors and signals have those of Racetrack."""
     try:
-        sys.exit(main())
+        return benchmark()
     except RacetrackError as error:
         tell(f"Error: {error}")
-        sys.exit(error.exit_code)
+        return error.exit_code
     except terminal.Interrupted as interrupted:
-        sys.exit(interrupted.exit_code)
+        return interrupted.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code(main))

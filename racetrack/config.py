@@ -26,7 +26,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     create_model,
-    field_serializer,
     field_validator,
     model_validator,
 )
@@ -52,8 +51,6 @@ IMAGE_VERSIONS = (
 )
 # Settings that are read from environment variables only, never from `.env`.
 ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
-# `KAFKA_CLIENT_SOCKET_TIMEOUT_MS` is the property `socket.timeout.ms` of every Kafka client.
-KAFKA_CLIENT = "KAFKA_CLIENT_"
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
 # Ends of the names of settings for the size of an engine's heap.
@@ -68,9 +65,9 @@ class ShareOfMemory:
     share: float
 
 
-# Variables with these beginnings are no misspelled settings: properties of Kafka clients, what
-# Kubernetes sets in each pod, and what Racetrack's processes set for each other.
-NO_SETTINGS = (KAFKA_CLIENT, "KUBERNETES_SERVICE_", "KUBERNETES_PORT", "RACETRACK_")
+# Variables with these beginnings are no misspelled settings: what Kubernetes sets in each pod, and
+# what Racetrack's processes set for each other.
+NO_SETTINGS = ("KUBERNETES_SERVICE_", "KUBERNETES_PORT", "RACETRACK_")
 # A variable with one of these suffixes (FLINK_HOME, MYSQL_HOST) belongs to another program; it is
 # not a misspelled setting.
 OTHER_PROGRAMS = (
@@ -98,6 +95,18 @@ REMOVED = {
     "SPARK_STATE_STORE": "State is always in RocksDB. Unset it",
     "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "Use a mechanism with a password, or a certificate",
 }
+# Settings of earlier versions that another one replaces. A run that ignored them would not use a
+# service as its user intends.
+REPLACED = {
+    r"KAFKA_(SECURITY_PROTOCOL|SSL_\w+|SASL_\w+|CLIENT_(?!PROPERTIES$)\w+)": (
+        "Write it as {property}=… into a file, and name the file in KAFKA_CLIENT_PROPERTIES"
+        " (docs/own-parts.md)"
+    ),
+    "REGISTRY_PASSWORD": "Write the password into a file, and name it in REGISTRY_PASSWORD_FILE",
+}
+# Where pods have the files that settings name; only the containers of a pod see them.
+FILES_IN_PODS = "/etc/racetrack/own"
+READABLE_BY_ALL = 0o004
 
 
 def text_that(matches: str, otherwise: str) -> AfterValidator:
@@ -201,31 +210,16 @@ def _file(text: str) -> str:
 def _kafka_contradiction(of: "Settings") -> str:
     """Return why the settings of a Kafka that runs elsewhere contradict each other; "" if not."""
     if not of.kafka_bootstrap_servers:
-        needless = of.kafka_topic_prefix or of.kafka_sasl_mechanism or of.kafka_client
-        if needless or of.kafka_security_protocol != "PLAINTEXT":
+        if of.kafka_topic_prefix or of.kafka_client_properties:
             return (
-                "KAFKA_TOPIC_PREFIX, KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_… and KAFKA_CLIENT_… are"
-                " for a Kafka that runs elsewhere: set KAFKA_BOOTSTRAP_SERVERS too"
+                "KAFKA_TOPIC_PREFIX and KAFKA_CLIENT_PROPERTIES are for a Kafka that runs"
+                " elsewhere: set KAFKA_BOOTSTRAP_SERVERS too"
             )
         return ""
     if not of.kafka_topic_prefix:
         return (
             "KAFKA_TOPIC_PREFIX is empty: a run must be able to tell its topics in a Kafka that"
             " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack_1."
-        )
-    if bool(of.kafka_ssl_certificate_location) != bool(of.kafka_ssl_key_location):
-        return "KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION need each other"
-    return _sasl_contradiction(of)
-
-
-def _sasl_contradiction(of: "Settings") -> str:
-    """Return why the settings of a login contradict each other; "" if not."""
-    has_sasl = of.kafka_security_protocol.startswith("SASL_")
-    if has_sasl != bool(of.kafka_sasl_mechanism):
-        return (
-            f"KAFKA_SECURITY_PROTOCOL={of.kafka_security_protocol} and"
-            f" KAFKA_SASL_MECHANISM={of.kafka_sasl_mechanism} don't fit: a mechanism is for"
-            " SASL_SSL and SASL_PLAINTEXT, which need one"
         )
     return ""
 
@@ -339,23 +333,11 @@ class Settings(BaseSettings):
     kafka_bootstrap_servers: Servers
     kafka_topic_prefix: TopicPrefix
     kafka_replication_factor: Annotated[int, Field(ge=-1, le=32)]
-    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    kafka_ssl_ca_location: File
-    kafka_ssl_certificate_location: File
-    kafka_ssl_key_location: File
-    kafka_ssl_key_password: SecretStr
-    kafka_sasl_mechanism: Literal["", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-    kafka_sasl_username: str
-    kafka_sasl_password: SecretStr
-    kafka_sasl_password_file: File
+    kafka_client_properties: File
     registry_url: Annotated[str, url_such_as("https://host:8443/apis/ccompat/v7")]
     registry_username: str
-    registry_password: SecretStr
     registry_password_file: File
     registry_ssl_ca_location: File
-
-    # Values of KAFKA_CLIENT_… by the properties' names; `load` collects them.
-    kafka_client: Mapping[str, SecretStr] = Field(default_factory=dict)
 
     kafka_heap: Size
     kafka_retention_bytes: Annotated[int, BeforeValidator(_size_or_everything)]
@@ -395,10 +377,6 @@ class Settings(BaseSettings):
     mysql_root_password: SecretStr
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr
-
-    @field_serializer("kafka_client")
-    def _names_only(self, properties: Mapping[str, SecretStr]) -> str:
-        return ", ".join(sorted(properties))
 
     @model_validator(mode="after")
     def _kafka_settings_agree(self) -> Self:
@@ -544,7 +522,6 @@ def _load(
             " those of an engine."
         )
     refuse_unknown_in_files()
-    given.setdefault("kafka_client", _client_properties())
     try:
         # Fields that are not in `given` come from the environment and the files.
         return _whole()(_env_file=(ENV_FILE, *plugins.env_files()), **given)  # type: ignore
@@ -555,16 +532,6 @@ def _load(
         raise UsageError(
             f"These settings (in .env or the environment) can't be used:\n{reasons}"
         ) from None
-
-
-def _client_properties() -> dict[str, str]:
-    """Return the properties in variables named KAFKA_CLIENT_…, from `.env` and the environment."""
-    given = {**dotenv_values(ENV_FILE), **os.environ}
-    return {
-        name.removeprefix(KAFKA_CLIENT).replace("_", ".").lower(): value
-        for name, value in given.items()
-        if name.startswith(KAFKA_CLIENT) and value
-    }
 
 
 def defaults() -> Settings:
@@ -604,7 +571,7 @@ def refuse_unknown_in_files(files: Iterable[Path] | None = None) -> None:
         for name in dotenv_values(file, interpolate=False):
             if name in ENVIRONMENT_ONLY:
                 raise UsageError(f"{name} in {file}: it is read from the environment only.")
-            if name not in known_names() and not name.startswith((*COMPOSE_PREFIXES, KAFKA_CLIENT)):
+            if name not in known_names() and not name.startswith(COMPOSE_PREFIXES):
                 raise UsageError(f"{file}: there is no setting {name}.{_did_you_mean(name)}")
 
 
@@ -635,8 +602,33 @@ def _did_you_mean(name: str, at_least: float = 0.6) -> str:
 
 def _removed(name: str) -> str:
     """Return what to do instead of a setting that was removed; "" for another name."""
-    remedies = (remedy for names, remedy in REMOVED.items() if re.fullmatch(names, name))
-    return next((f" It was removed. {remedy}." for remedy in remedies), "")
+    for names, remedy in {**REMOVED, **REPLACED}.items():
+        if re.fullmatch(names, name.upper()):
+            return f" It was removed. {remedy.format(property=_property_of(name))}."
+    return ""
+
+
+def _property_of(name: str) -> str:
+    """Return the property that had a setting of its own: `ssl.ca.location` of
+    KAFKA_SSL_CA_LOCATION."""
+    prefix = "KAFKA_CLIENT_" if name.startswith("KAFKA_CLIENT_") else "KAFKA_"
+    return name.removeprefix(prefix).removesuffix("_FILE").replace("_", ".").lower()
+
+
+def refuse_replaced_in(environment: Mapping[str, str]) -> None:
+    """Check that the environment has no setting that another one replaced.
+
+    Raises:
+        UsageError: it has some; the message has a line for each.
+    """
+    reasons = [
+        f"  {name}:{_removed(name)}"
+        for name, value in sorted(environment.items())
+        if value and any(re.fullmatch(names, name) for names in REPLACED)
+    ]
+    if reasons:
+        lines = "\n".join([*reasons, "  Then unset it."])
+        raise UsageError(f"These settings (in the environment) can't be used:\n{lines}")
 
 
 def _reason(error: ErrorDetails) -> str:
@@ -675,11 +667,36 @@ def content_of(settings: Settings, name: str) -> str:
     path = getattr(settings, name)
     try:
         return Path(path).read_text() if path else ""
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", "it is no text")
         raise UsageError(
-            f"{name.upper()}: {path} can't be read ({error.strerror}). Name a file that this user"
-            " may read."
+            f"{name.upper()}: {path} can't be read ({why}). Name a file that this user may read."
         ) from None
+
+
+def secret_content_of(settings: Settings, name: str) -> str:
+    """Return the content of a file with a secret; "" if the setting is empty.
+
+    Raises:
+        UsageError: the file can't be read, or all users can read it.
+    """
+    content, path = content_of(settings, name), getattr(settings, name)
+    if content and not path.startswith(f"{FILES_IN_PODS}/"):
+        refuse_if_readable_by_all(name.upper(), path)
+    return content
+
+
+def refuse_if_readable_by_all(setting: str, path: str) -> None:
+    """Check that not all users of this machine can read a file with a secret.
+
+    Raises:
+        UsageError: they can.
+    """
+    if Path(path).stat().st_mode & READABLE_BY_ALL:
+        raise UsageError(
+            f"{setting}: {path} contains a secret, and all users of this machine can read it. Use"
+            f" `chmod 600 {path}`."
+        )
 
 
 def revealed(settings: Settings) -> dict[str, str]:
@@ -687,11 +704,7 @@ def revealed(settings: Settings) -> dict[str, str]:
 
     For another process or a container.
     """
-    return {
-        name.upper(): _text(value)
-        for name, value in settings
-        if value is not None and name != "kafka_client"
-    }
+    return {name.upper(): _text(value) for name, value in settings if value is not None}
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,6 @@
 """Address of a Kafka cluster, and the properties with which all clients connect to it.
 
-This module is the only one that turns settings into properties of Kafka clients, in the two forms
-that exist: librdkafka's (Python, the load generator, kcat) and Java's.
+Properties have two forms: librdkafka's (Python, the load generator, kcat) and Java's.
 """
 
 import json
@@ -9,14 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from racetrack.config import Settings, content_of
+from racetrack import client_properties
+from racetrack.config import Settings
 
-JAAS = "org.apache.kafka.common.security"
-LOGIN_MODULES = {
-    "PLAIN": f"{JAAS}.plain.PlainLoginModule",
-    "SCRAM-SHA-256": f"{JAAS}.scram.ScramLoginModule",
-    "SCRAM-SHA-512": f"{JAAS}.scram.ScramLoginModule",
-}
 # Variables of processes that connect to Kafka. The last two contain JSON objects with secrets.
 BOOTSTRAP, PREFIX, REPLICATION = "KAFKA_BOOTSTRAP", "KAFKA_TOPIC_PREFIX", "KAFKA_REPLICATION_FACTOR"
 LIBRDKAFKA, JAVA = "KAFKA_LIBRDKAFKA_CONFIG", "KAFKA_JAVA_CONFIG"
@@ -95,74 +89,15 @@ def elsewhere(settings: Settings) -> KafkaEndpoint | None:
     """Return the cluster that the user provides; None if the stack starts a broker.
 
     Raises:
-        UsageError: a file that a setting names can't be read.
+        UsageError: the file of client properties, or one that it names, can't be used.
     """
     if not settings.kafka_bootstrap_servers:
         return None
-    passed_on = {name: each.get_secret_value() for name, each in settings.kafka_client.items()}
+    properties = client_properties.read(settings)
     return KafkaEndpoint(
         settings.kafka_bootstrap_servers,
         settings.kafka_topic_prefix,
         settings.kafka_replication_factor,
-        {**_librdkafka(settings), **passed_on},
-        {**_java(settings), **passed_on},
+        properties,
+        client_properties.for_java(properties),
     )
-
-
-def _librdkafka(settings: Settings) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in {
-            "security.protocol": settings.kafka_security_protocol,
-            "ssl.ca.location": settings.kafka_ssl_ca_location,
-            "ssl.certificate.location": settings.kafka_ssl_certificate_location,
-            "ssl.key.location": settings.kafka_ssl_key_location,
-            "ssl.key.password": settings.kafka_ssl_key_password.get_secret_value(),
-            "sasl.mechanism": settings.kafka_sasl_mechanism,
-            "sasl.username": settings.kafka_sasl_username,
-            "sasl.password": password(settings),
-        }.items()
-        if value
-    }
-
-
-def _java(settings: Settings) -> dict[str, str]:
-    found: dict[str, str] = {"security.protocol": settings.kafka_security_protocol}
-    if settings.kafka_ssl_ca_location:
-        found["ssl.truststore.type"] = "PEM"
-        found["ssl.truststore.certificates"] = content_of(settings, "kafka_ssl_ca_location")
-    if settings.kafka_ssl_certificate_location:
-        found["ssl.keystore.type"] = "PEM"
-        found["ssl.keystore.certificate.chain"] = content_of(
-            settings, "kafka_ssl_certificate_location"
-        )
-        found["ssl.keystore.key"] = content_of(settings, "kafka_ssl_key_location")
-        if password := settings.kafka_ssl_key_password.get_secret_value():
-            found["ssl.key.password"] = password
-    if mechanism := settings.kafka_sasl_mechanism:
-        found["sasl.mechanism"] = mechanism
-        found["sasl.jaas.config"] = f"{LOGIN_MODULES[mechanism]} required {_login(settings)};"
-    return found
-
-
-def _login(settings: Settings) -> str:
-    """Return the options of the login module as text of a JAAS configuration."""
-    user, secret = _quoted(settings.kafka_sasl_username), _quoted(password(settings))
-    return f"username={user} password={secret}"
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a value in a JAAS configuration."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def password(settings: Settings) -> str:
-    """Return the password of Kafka, which may be in a file.
-
-    Raises:
-        UsageError: the file can't be read.
-    """
-    if settings.kafka_sasl_password_file:
-        return content_of(settings, "kafka_sasl_password_file").strip()
-    return settings.kafka_sasl_password.get_secret_value()

@@ -106,8 +106,17 @@ def significant(value: float, digits: int = DIGITS) -> str:
     """Format a number with significant digits, without an exponent: `1,230`, `76.2`, `0.0457`."""
     if not value or not math.isfinite(value):
         return "infinite" if math.isinf(value) else f"{value:g}"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
+    places = _places(value, digits)
     return f"{round(value, places):,.{max(0, places)}f}"
+
+
+def rounded(value: float, digits: int) -> float:
+    """Round a number to significant digits."""
+    return round(value, _places(value, digits)) if value and math.isfinite(value) else value
+
+
+def _places(value: float, digits: int) -> int:
+    return digits - 1 - math.floor(math.log10(abs(value)))
 
 
 def sustained(bound_ms: float) -> Metric:
@@ -384,7 +393,7 @@ BROKER_FOR_ENGINE = _metric(
     "broker for the engine",
     "CPU-s/million",
     "CPU seconds of the broker per million pageviews, without those that it uses at this rate while"
-    " a client only reads the input.",
+    " a client only reads the input: a difference, which noise may take below 0.",
     better="less",
     columns="load",
 )

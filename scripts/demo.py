@@ -14,6 +14,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 
 import jpy
 from deephaven import SortDirection, agg
@@ -25,6 +26,7 @@ from deephaven.stream import blink_to_append_only
 from deephaven.stream.kafka import cdc
 from deephaven.stream.kafka import consumer as kc
 from deephaven.stream.kafka import producer as kp
+from deephaven.table import Table
 from deephaven.update_graph import shared_lock
 
 # A server that others use too gets its own values of these variables (docs/own-parts.md).
@@ -59,7 +61,7 @@ one_by_one = {"max.poll.records": "1"}
 # `mysql.*`. This script creates the two other topics if they are missing.
 
 
-def wait_for(what, is_there, within_s=60):
+def wait_for(what: str, is_there: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not is_there():
         if time.monotonic() > deadline:
@@ -67,7 +69,7 @@ def wait_for(what, is_there, within_s=60):
         time.sleep(0.2)
 
 
-def topics():
+def topics() -> set[str]:
     admin = jpy.get_type("org.apache.kafka.clients.admin.Admin").create(java_properties)
     try:
         return set(admin.listTopics().names().get().toArray())
@@ -75,7 +77,7 @@ def topics():
         admin.close()
 
 
-def make_topic(name):
+def make_topic(name: str) -> None:
     if name in topics():
         return
     admin = jpy.get_type("org.apache.kafka.clients.admin.Admin").create(java_properties)
@@ -88,7 +90,7 @@ def make_topic(name):
         admin.close()
 
 
-def subject_exists(subject):
+def subject_exists(subject: str) -> bool:
     url = f"{REGISTRY}/subjects/{subject}/versions/latest"
     try:
         with urllib.request.urlopen(url, timeout=10):  # noqa: S310
@@ -182,7 +184,7 @@ pageviews_summary = pageviews_progress.agg_by(
 # deleted rows.
 
 
-def cdc_table(name):
+def cdc_table(name: str) -> Table:
     topic = f"{PREFIX}mysql.shop.{name}"
     wait_for(f"the schema of {topic}", lambda: subject_exists(f"{topic}-value"))
     return cdc.consume(

@@ -9,7 +9,7 @@ from racetrack.install import apt, debian
 from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import Recipe, Site
 from racetrack.stack import net
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.servers import running
 
 PACKAGE = "docker-registry"

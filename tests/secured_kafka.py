@@ -31,7 +31,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from racetrack import install
 from racetrack.stack import jvm
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.servers import print_settings
 
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
@@ -67,6 +67,14 @@ RIGHTS = {
 }
 
 
+def client_properties(file: Path, properties: Mapping[str, str]) -> str:
+    """Write properties of Kafka's clients into a file that only its user may read; return its
+    path."""
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    file.chmod(0o600)
+    return str(file)
+
+
 @dataclass(frozen=True)
 class SecuredKafka:
     """A running Kafka."""
@@ -94,22 +102,38 @@ class SecuredKafka:
         return {
             "KAFKA_BOOTSTRAP_SERVERS": self.address(SASL_SSL),
             "KAFKA_TOPIC_PREFIX": PREFIX,
-            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-            "KAFKA_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
-            "KAFKA_SASL_MECHANISM": mechanism,
-            "KAFKA_SASL_USERNAME": USER,
-            "KAFKA_SASL_PASSWORD_FILE": str(self.folder / "password"),
+            "KAFKA_CLIENT_PROPERTIES": self.client_properties(mechanism),
         }
+
+    def client_properties(self, mechanism: str = "SCRAM-SHA-256", **changed: str) -> str:
+        """Return the path of a file with the properties of the user's clients. In names of
+        `changed`, `_` stands for a full stop."""
+        return client_properties(
+            self.folder / f"{mechanism}{'-'.join(changed)}.properties",
+            {
+                "security.protocol": "SASL_SSL",
+                "ssl.ca.location": "ca.pem",
+                "sasl.mechanism": mechanism,
+                "sasl.username": USER,
+                "sasl.password": PASSWORD,
+                **{name.replace("_", "."): value for name, value in changed.items()},
+            },
+        )
 
     def settings_with_certificate(self) -> dict[str, str]:
         """Return the settings of a run whose user has a certificate."""
         return {
             "KAFKA_BOOTSTRAP_SERVERS": self.address(SSL),
             "KAFKA_TOPIC_PREFIX": PREFIX,
-            "KAFKA_SECURITY_PROTOCOL": "SSL",
-            "KAFKA_SSL_CA_LOCATION": str(self.folder / "ca.pem"),
-            "KAFKA_SSL_CERTIFICATE_LOCATION": str(self.folder / "client.pem"),
-            "KAFKA_SSL_KEY_LOCATION": str(self.folder / "client.key"),
+            "KAFKA_CLIENT_PROPERTIES": client_properties(
+                self.folder / "certificate.properties",
+                {
+                    "security.protocol": "SSL",
+                    "ssl.ca.location": "ca.pem",
+                    "ssl.certificate.location": "client.pem",
+                    "ssl.key.location": "client.key",
+                },
+            ),
         }
 
     def settings_over_relay(self) -> dict[str, str]:
@@ -151,7 +175,6 @@ def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafk
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     part = install.ensure(["kafka"], install.read_versions(), print)["kafka"]
     make_certificates(folder, host)
-    (folder / "password").write_text(f"{PASSWORD}\n")
     jvm.properties(folder / "server.properties", _properties(folder, ports, host))
     java = [str(jvm.java()), "-Xmx256m", *jvm.only_warnings()]
     java += ["-cp", jvm.class_path(part / "libs")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from racetrack import install
 from racetrack.stack import jvm, net
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
 from tests.secured_proxy import proxy
 from tests.servers import print_settings, running
@@ -57,6 +57,7 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
     port, behind_port = free_ports(2)
     make_certificates(folder)
     (folder / "registry-password").write_text(f"{PASSWORD}\n")
+    (folder / "registry-password").chmod(0o600)
     jar = next(parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
     listen = ("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={behind_port}")
     commands = [

@@ -4,6 +4,8 @@ those of an engine are in FACTS of its `racetrack/engines/<engine>/tests/facts.p
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
@@ -39,19 +41,23 @@ class Facts:
 
 CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS")
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "b.example:9", "KAFKA_TOPIC_PREFIX": "race-1."}
-# Any existing file can stand for a certificate or a key.
-CERTIFICATE = {
-    **OUTSIDE,
-    "KAFKA_SSL_CERTIFICATE_LOCATION": "LICENSE",
-    "KAFKA_SSL_KEY_LOCATION": "LICENSE",
-}
+FILES = TemporaryDirectory()  # removed at exit
+
+
+def a_file(name: str, content: str) -> str:
+    """Return the path of a new file that only its user may read."""
+    file = Path(FILES.name) / name
+    file.write_text(content)
+    file.chmod(0o600)
+    return str(file)
+
+
 REGISTRY = {
     **OUTSIDE,
     "REGISTRY_URL": "http://r.example",
     "REGISTRY_USERNAME": "her",
-    "REGISTRY_PASSWORD": "word",
+    "REGISTRY_PASSWORD_FILE": a_file("password", "word"),
 }
-SASL = {**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "PLAIN"}
 
 STACK = Facts(
     launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
@@ -97,15 +103,10 @@ STACK = Facts(
         "KAFKA_BOOTSTRAP_SERVERS": "a.example:9",
         "KAFKA_TOPIC_PREFIX": "race-2.",
         "KAFKA_REPLICATION_FACTOR": "3",
-        "KAFKA_SECURITY_PROTOCOL": "SSL",
-        "KAFKA_SSL_CA_LOCATION": "LICENSE",
-        "KAFKA_SSL_CERTIFICATE_LOCATION": ".env",
-        "KAFKA_SSL_KEY_LOCATION": ".env",
-        "KAFKA_SASL_MECHANISM": "SCRAM-SHA-256",
-        "KAFKA_SASL_PASSWORD_FILE": "LICENSE",
+        "KAFKA_CLIENT_PROPERTIES": a_file("client.properties", "client.id=another\n"),
         "REGISTRY_URL": "https://r.example",
         "REGISTRY_USERNAME": "me",
-        "REGISTRY_PASSWORD_FILE": ".env",
+        "REGISTRY_PASSWORD_FILE": a_file("another-password", "another"),
         "REGISTRY_SSL_CA_LOCATION": "LICENSE",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
@@ -115,20 +116,8 @@ STACK = Facts(
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
         **{name: {name: "1"} for name in CORES},
-        **dict.fromkeys(
-            (
-                *OUTSIDE,
-                "KAFKA_REPLICATION_FACTOR",
-                "KAFKA_SECURITY_PROTOCOL",
-                "KAFKA_SSL_CA_LOCATION",
-            ),
-            OUTSIDE,
-        ),
-        **{name: CERTIFICATE for name in in_env_files() if name.startswith("KAFKA_SSL_KEY_")},
-        "KAFKA_SSL_CERTIFICATE_LOCATION": CERTIFICATE,
-        **{name: SASL for name in in_env_files() if name.startswith("KAFKA_SASL_")},
+        **dict.fromkeys((*OUTSIDE, "KAFKA_REPLICATION_FACTOR", "KAFKA_CLIENT_PROPERTIES"), OUTSIDE),
         **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
-        "REGISTRY_PASSWORD_FILE": {**REGISTRY, "REGISTRY_PASSWORD_FILE": "LICENSE"},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={

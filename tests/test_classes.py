@@ -53,6 +53,7 @@ def test_what_a_killed_engine_does_is_in_the_docs() -> None:
             "resumes, loses some events",
         ),
         ("apex", {"APEX_GUARANTEE": "at_most_once"}, "after_a_kill", "resumes, loses some events"),
+        ("dh", {"DEEPHAVEN_PUBLISH": "true"}, "results", "published to Kafka"),
         ("pg", {}, "work", "when read"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),
         ("pg", {"POSTGRES_URL": "postgres://u@h:5432/d"}, "after_a_kill", "resumes"),

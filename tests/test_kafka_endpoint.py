@@ -10,71 +10,82 @@ from racetrack.errors import UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
 
 OUTSIDE = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": "race-1."}
-SASL = {
-    **OUTSIDE,
-    "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-    "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
-    "KAFKA_SASL_USERNAME": "me",
-    "KAFKA_SASL_PASSWORD": 'a "secret" \\ word',
-}
+FILE = "KAFKA_CLIENT_PROPERTIES"
+LOGIN = """# comments and blank lines are skipped
+
+security.protocol = sasl_ssl
+sasl.mechanisms=SCRAM-SHA-512
+sasl.username=me
+sasl.password=a "secret" \\ word
+"""
+
+
+def with_file(folder: Path, text: str = LOGIN, mode: int = 0o600) -> dict[str, str]:
+    """Return the settings for a Kafka elsewhere with these client properties."""
+    file = folder / "client.properties"
+    file.write_text(text)
+    file.chmod(mode)
+    return {**OUTSIDE, FILE: str(file)}
 
 
 def endpoint(overrides: dict[str, str]) -> KafkaEndpoint:
-    found = kafka_endpoint.elsewhere(load(overrides))
-    assert found
-    return found
+    kafka = kafka_endpoint.elsewhere(load(overrides))
+    assert kafka
+    return kafka
 
 
 def test_without_an_address_the_stack_has_a_broker_of_its_own() -> None:
     assert kafka_endpoint.elsewhere(load()) is None
 
 
-def test_a_password_is_in_the_properties_of_both_kinds_of_clients() -> None:
-    kafka = endpoint(SASL)
+def test_a_password_is_in_the_properties_of_both_kinds_of_clients(tmp_path: Path) -> None:
+    kafka = endpoint(with_file(tmp_path))
     client = kafka.librdkafka({"acks": "all"})
     assert client["sasl.password"] == 'a "secret" \\ word'
     assert client["acks"] == "all"
+    assert kafka.java()["security.protocol"] == "SASL_SSL"
     assert kafka.java()["sasl.jaas.config"] == (
         "org.apache.kafka.common.security.scram.ScramLoginModule required"
         ' username="me" password="a \\"secret\\" \\\\ word";'
     )
 
 
-def test_a_password_may_be_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("from a file\n")
-    kafka = endpoint({**SASL, "KAFKA_SASL_PASSWORD_FILE": str(tmp_path / "password")})
-    assert kafka.librdkafka()["sasl.password"] == "from a file"
-
-
-def test_a_missing_file_is_named() -> None:
-    with pytest.raises(UsageError, match="KAFKA_SASL_PASSWORD_FILE: /none/such can't be read"):
-        endpoint({**SASL, "KAFKA_SASL_PASSWORD_FILE": "/none/such"})
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{FILE}: /none/such can't be read"):
+        endpoint({**OUTSIDE, FILE: "/none/such"})
+    with pytest.raises(UsageError, match=r"ssl\.ca\.location: .*ca\.pem can't be read"):
+        endpoint(with_file(tmp_path, "security.protocol=SSL\nssl.ca.location=ca.pem"))
 
 
 def test_certificates_are_files_for_librdkafka_and_texts_for_java(tmp_path: Path) -> None:
     for name in ("certificate", "key"):
         (tmp_path / name).write_text(f"the {name}")
-    kafka = endpoint(
-        {
-            **OUTSIDE,
-            "KAFKA_SECURITY_PROTOCOL": "SSL",
-            "KAFKA_SSL_CERTIFICATE_LOCATION": str(tmp_path / "certificate"),
-            "KAFKA_SSL_KEY_LOCATION": str(tmp_path / "key"),
-            "KAFKA_SSL_KEY_PASSWORD": "of the key",
-        }
+    text = (
+        "security.protocol=SSL\nssl.certificate.location=certificate\nssl.key.location=key\n"
+        "ssl.key.password=of the key"
     )
+    kafka = endpoint(with_file(tmp_path, text))
     assert kafka.librdkafka()["ssl.key.location"] == str(tmp_path / "key")
+    assert kafka.java()["ssl.keystore.type"] == "PEM"
     assert kafka.java()["ssl.keystore.key"] == "the key"
     assert kafka.java()["ssl.key.password"] == "of the key"
 
 
-def test_other_properties_are_passed_on_word_for_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_CLIENT_SOCKET_CONNECTION_SETUP_TIMEOUT_MS", "secret 1")
-    kafka = endpoint(OUTSIDE)
-    for properties in (kafka.librdkafka(), kafka.java()):
-        assert properties["socket.connection.setup.timeout.ms"] == "secret 1"
-    recorded = for_record(load(OUTSIDE))
-    assert recorded["kafka_client"] == "socket.connection.setup.timeout.ms"
+def test_properties_have_the_names_and_values_of_each_kind_of_client(tmp_path: Path) -> None:
+    text = (
+        "socket.timeout.ms=9000\nsocket.send.buffer.bytes=0\nreconnect.backoff.ms=50\n"
+        "ssl.endpoint.identification.algorithm=none"
+    )
+    kafka = endpoint(with_file(tmp_path, text))
+    assert kafka.librdkafka()["socket.timeout.ms"] == "9000"
+    assert kafka.java() == {
+        "bootstrap.servers": "a.example:9092",
+        "security.protocol": "PLAINTEXT",
+        "request.timeout.ms": "9000",
+        "send.buffer.bytes": "-1",
+        "reconnect.backoff.ms": "50",
+        "ssl.endpoint.identification.algorithm": "",
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,30 +94,57 @@ def test_other_properties_are_passed_on_word_for_word(monkeypatch: pytest.Monkey
         ({"KAFKA_BOOTSTRAP_SERVERS": "a.example"}, "host:port"),
         ({"KAFKA_BOOTSTRAP_SERVERS": "a.example:1"}, "KAFKA_TOPIC_PREFIX is empty"),
         ({"KAFKA_TOPIC_PREFIX": "race-1."}, "set KAFKA_BOOTSTRAP_SERVERS too"),
+        ({FILE: "LICENSE"}, "set KAFKA_BOOTSTRAP_SERVERS too"),
         ({**OUTSIDE, "KAFKA_TOPIC_PREFIX": "r."}, "at least four"),
         ({**OUTSIDE, "KAFKA_TOPIC_PREFIX": "race"}, "a full stop at the end"),
-        ({**OUTSIDE, "KAFKA_SECURITY_PROTOCOL": "SASL_SSL"}, "don't fit"),
-        ({**OUTSIDE, "KAFKA_SASL_MECHANISM": "PLAIN"}, "don't fit"),
-        ({**OUTSIDE, "KAFKA_SSL_KEY_LOCATION": "k"}, "need each other"),
-        ({**SASL, "KAFKA_SASL_MECHANISM": "NONE"}, "SCRAM-SHA-256"),
-        ({**SASL, "KAFKA_SASL_MECHANISM": "OAUTHBEARER"}, "SCRAM-SHA-256"),
     ],
 )
 def test_contradicting_settings_are_refused(overrides: dict[str, str], says: str) -> None:
-    with pytest.raises(UsageError, match=says) as refused:
+    with pytest.raises(UsageError, match=says):
         load(overrides)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("security.protocol=SASL_SSL", "don't fit"),
+        ("security.protocol=TLS", "SASL_PLAINTEXT"),
+        ("sasl.mechanism=PLAIN", "don't fit"),
+        ("ssl.key.location=k", "need each other"),
+        ("security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER", "SCRAM-SHA-256"),
+        ("client.id=a\nclient.id=b", "client.id .*twice"),
+        ("sasl.usernam=me", r"Did you mean sasl\.username\?"),
+        ("no.such.thing=1", "line 1"),
+        ("socket.keepalive.enable=true", "in common"),
+        ("sasl.oauthbearer.config=secret", "in common"),
+        ("ssl.truststore.location=t.jks", "ssl.ca.location"),
+        ("bootstrap.servers=a:9", "KAFKA_BOOTSTRAP_SERVERS"),
+        ("\nthe secret", "line 2"),
+        ("MIIsecret==", "line 1"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{FILE}: .*{says}") as refused:
+        endpoint(with_file(tmp_path, text))
     assert "secret" not in str(refused.value)
 
 
-def test_no_secret_is_shown_or_recorded() -> None:
-    kafka = endpoint(SASL)
+def test_a_password_that_all_users_can_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{FILE}: .*chmod 600"):
+        endpoint(with_file(tmp_path, mode=0o644))
+    assert endpoint(with_file(tmp_path, "client.id=mine", 0o644))
+
+
+def test_no_secret_is_shown_or_recorded(tmp_path: Path) -> None:
+    settings = with_file(tmp_path)
+    kafka = endpoint(settings)
     assert str(kafka) == "a.example:9092"
     assert "secret" not in repr(kafka)
-    assert "secret" not in json.dumps(for_record(load(SASL)))
+    assert "secret" not in json.dumps(for_record(load(settings)))
 
 
-def test_a_process_gets_it_by_its_environment() -> None:
-    kafka = endpoint({**SASL, "KAFKA_REPLICATION_FACTOR": "3"})
+def test_a_process_gets_it_by_its_environment(tmp_path: Path) -> None:
+    kafka = endpoint({**with_file(tmp_path), "KAFKA_REPLICATION_FACTOR": "3"})
     assert KafkaEndpoint.from_environment(kafka.environment()) == kafka
     assert pickle.loads(pickle.dumps(kafka)) == kafka  # noqa: S301  # to the view reader's process
 

@@ -89,6 +89,11 @@ def test_a_bad_value_is_refused_with_its_name_and_the_reason(
         ("KAFKA_HEAP=9g\nCOMPOSE_PROJECT_NAME=mine", ""),
         ("KAFKA_HAEP=9g", r"no setting KAFKA_HAEP\. Did you mean KAFKA_HEAP\?"),
         ("DECIDE_WITHIN=0", r"DECIDE_WITHIN .* environment only"),
+        (
+            "KAFKA_SASL_PASSWORD_FILE=f",
+            r"sasl\.password=… .*KAFKA_CLIENT_PROPERTIES",
+        ),
+        ("REGISTRY_PASSWORD=p", "REGISTRY_PASSWORD_FILE"),
         ("FLINK_PODS=a/b=c", r"no setting FLINK_PODS\. It was removed\. .* Unset it\."),
     ],
 )
@@ -110,6 +115,13 @@ def test_a_file_of_settings_has_known_names_and_those_of_docker_compose(
 )
 def test_a_name_in_the_environment_that_looks_like_a_setting_is_found(name: str, hint: str) -> None:
     assert settings.unknown_in([name, "PATH"]) == {name: hint}
+
+
+def test_a_replaced_setting_in_the_environment_is_refused() -> None:
+    given = {"KAFKA_CLIENT_SOCKET_TIMEOUT_MS": "1", "KAFKA_CLIENT_PROPERTIES": "f", "MYSQL_URL": ""}
+    with pytest.raises(UsageError, match=r"socket\.timeout\.ms=… .*KAFKA_CLIENT_PROPERTIES"):
+        settings.refuse_replaced_in(given)
+    settings.refuse_replaced_in({"KAFKA_SASL_MECHANISM": "", "KAFKA_CLIENT_PROPERTIES": "f"})
 
 
 def test_variables_of_other_programs_are_no_settings() -> None:

@@ -175,14 +175,10 @@ def replaced(words: Sequence[str], option: str, value: str) -> list[str]:
 def given_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of an environment that are settings, for the harness in the Job. Its
     manifest overrides some of them."""
-    from racetrack.config import ENVIRONMENT_ONLY, KAFKA_CLIENT, every_setting
+    from racetrack.config import ENVIRONMENT_ONLY, every_setting
 
     known = {name.upper() for name in every_setting()} | set(ENVIRONMENT_ONLY) - {"MACHINE_LOCK"}
-    return {
-        name: value
-        for name, value in environment.items()
-        if name in known or name.startswith(KAFKA_CLIENT)
-    }
+    return {name: value for name, value in environment.items() if name in known}
 
 
 def deliver(files: Mapping[str, str], logs: Path) -> None:

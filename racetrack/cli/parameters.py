@@ -250,10 +250,11 @@ def load_settings(workload: str | None = None, queries: str | None = None) -> "S
     misspelled setting.
 
     Raises:
-        UsageError: a setting is invalid.
+        UsageError: a setting is invalid, or was replaced by another one.
     """
     from racetrack import config as settings
 
+    settings.refuse_replaced_in(os.environ)
     for name, hint in settings.unknown_in(os.environ).items():
         click.echo(
             f"Warning: {name} in the environment is ignored: there is no such setting.{hint}",

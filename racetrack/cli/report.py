@@ -109,7 +109,7 @@ def _where(folders: tuple[Path, ...]) -> Path:
     "docs",
     type=click.Path(file_okay=False, path_type=Path),
     default=DOCS,
-    help="Folder for the pages index.html, which ranks all results, and results.md. Default:"
+    help="Folder for the pages index.html, which compares all results, and results.md. Default:"
     " `docs/` in the repository.",
 )
 def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> None:

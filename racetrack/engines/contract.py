@@ -212,6 +212,11 @@ class Engine(ABC):
         own = self.services_in(stack.settings)
         return {} if self.runs_elsewhere(stack.settings) else stack.pids(own)
 
+    def observer_in(self, settings: Settings) -> "Engine":  # noqa: ARG002
+        """Return the engine whose code follows and reads the views with these settings: by default
+        this engine. Its `stamped_by` and `summary_after_ms` apply."""
+        return self
+
     def check(self, stack: Stack) -> None:  # noqa: B027
         """Check, before anything is started, that the engine can run.
 
@@ -261,10 +266,10 @@ class Engine(ABC):
         it, until `stop` is set. Yield nothing if the engine's views can't be followed."""
         return iter(())
 
-    def clients(self) -> Mapping[str, list[int]]:
+    def clients(self, settings: Settings) -> Mapping[str, list[int]]:  # noqa: ARG002
         """Return the live processes of the clients by which `updates` and `seen` receive the
-        engine's results, by name, if they have processes of their own. Their cost is neither the
-        engine's nor the harness's."""
+        engine's results with these settings, by name, if they have processes of their own. Their
+        cost is neither the engine's nor the harness's."""
         return {}
 
     def access(self, stack: Stack) -> Access:

@@ -26,6 +26,7 @@ RECIPES = (
 CODE = (
     *RECIPES,
     "racetrack/config.py",
+    "racetrack/client_properties.py",
     "racetrack/kafka_endpoint.py",
     "racetrack/mysql_endpoint.py",
     "racetrack/units.py",

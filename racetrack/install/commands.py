@@ -19,6 +19,8 @@ FINAL = (
     "No matching distribution",
     "Hash mismatch",  # uv
     "No solution found",
+    "EINTEGRITY",  # npm
+    "can only install packages when your package.json",  # the lock file is of another one
     "Unable to locate",  # apt
     "is expired",
 )

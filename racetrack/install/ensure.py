@@ -11,7 +11,7 @@ from pathlib import Path
 
 from racetrack import integrity, plugins
 from racetrack.errors import SetupError
-from racetrack.install import cache, central, debian, pypi
+from racetrack.install import cache, central, debian, npm, pypi
 from racetrack.install.commands import Children, Runner, Say, Stopped
 from racetrack.install.recipe import Installs, Make, Recipe, Site
 
@@ -63,6 +63,7 @@ def _needed() -> Mapping[str, Make]:
 def _on_request() -> Mapping[str, Make]:
     return {
         "tests": lambda _: pypi.tests(),
+        "web": lambda _: npm.web(),
         "serve": lambda _: pypi.serve(),
         "base": lambda _: debian.base(),
         "compose": lambda _: debian.compose(),

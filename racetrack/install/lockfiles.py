@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from racetrack import environment, plugins
-from racetrack.install import central, pip, pypi
+from racetrack.install import central, npm, pip, pypi
 from racetrack.install.commands import Children, Runner
 from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import MavenPart, PypiLock, Site
@@ -40,6 +40,7 @@ PYPI_LOCKS = (
     PypiLock(
         pypi.SERVE_LOCK, ["--constraint", "requirements/harness.lock", "requirements/serve.in"]
     ),
+    PypiLock(npm.NODE_LOCK, ["requirements/node.in"]),
     PypiLock(pypi.LIBRDKAFKA_LOCK, ["requirements/librdkafka.in"]),
     PypiLock(pypi.LOADGEN_LOCK, ["loadgen/requirements.in"], python="3.9"),
     *(lock for brought in _BROUGHT for lock in brought.pypi),
@@ -72,6 +73,19 @@ def lock_pypi() -> None:
         )
 
 
+def lock_npm() -> None:
+    """Write the lock file of npm packages, with their hashes, from `package.json`."""
+    print(f"{npm.LOCK.relative_to(REPO)} from {npm.PACKAGES.name}")
+    tools = ensure_recipes([pypi.uv()], print)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        run = Runner("web", log=scratch / "log", scratch=scratch, say=print, children=Children())
+        site = Site(scratch / "web", scratch / "web", scratch, run, print, tools)
+        # The user's registry may be a mirror, so its address is left out.
+        options = ["--package-lock-only", "--omit-lockfile-registry-resolved"]
+        npm.npm(site, "install", npm.WEB, options)
+
+
 def lock_maven() -> None:
     """Download each Maven part into an empty local repository, and write the hashes of its files.
 
@@ -97,4 +111,5 @@ def _list(scratch: Path, part: MavenPart, versions: dict[str, str]) -> str:
 
 if __name__ == "__main__":
     lock_pypi()
+    lock_npm()
     lock_maven()

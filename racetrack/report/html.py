@@ -40,6 +40,8 @@ MOST_INLINE = 20
 # Figures in the tables of views and of reads.
 OF_VIEW = (LAG_P50, LAG_P99, LAG_MAX)
 OF_READ = (READ_TIME_P50, READ_TIME_P99, READ_AGE_P50, READ_AGE_P99)
+# Parts of modules that a page has no use for: types, imports and exports.
+NOT_IN_PAGES = re.compile(r"/\*\*.*?\*/\s*|^import [^;]*;\n|^export (?=const )", re.M | re.S)
 SIGNS = {
     "kept up": "✓",
     "fell behind": "✗",
@@ -98,7 +100,8 @@ def _page(template: str, **values: Any) -> str:
         .render(
             css=own_file("uplot/uPlot.min.css") + own_file("page.css"),
             licence=own_file("uplot/LICENSE"),
-            scripts=[own_file(f"{name}.js") for name in ("uplot/uPlot.iife.min", "charts", "page")],
+            uplot=own_file("uplot/uPlot.iife.min.js"),
+            modules=joined("charts", "page"),
             version=__version__,
             **values,
         )
@@ -132,6 +135,13 @@ def own_file(name: str) -> Markup:
     """Return a style sheet or script of this package without escaping, which is safe since it
     contains no text from run folders."""
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
+
+
+def joined(*names: str) -> Markup:
+    """Return modules as one script, since a page that works offline has no files to import: without
+    imports, exports and types. A name must not occur in two of them."""
+    text = "".join(own_file(f"{name}.js") for name in names)
+    return Markup(NOT_IN_PAGES.sub("", text))  # noqa: S704
 
 
 def _section(section: Section, table: Table, runs: Sequence[RunFolder]) -> dict[str, Any]:

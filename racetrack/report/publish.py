@@ -2,6 +2,7 @@
 checked and how it was measured."""
 
 import hashlib
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from racetrack.metrics import (
     VIEW_LAG_ERROR,
     VIEW_LAG_P50,
     Metric,
-    significant,
+    rounded,
 )
 from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
@@ -66,6 +67,8 @@ _KEPT = (
 )
 KEPT = tuple(key for key, metric in METRICS.items() if metric in _KEPT)
 FIRST_OF_REASON = 200
+# Options of a command that name the files it writes.
+_OUTPUT = re.compile(r" --(json|csv|markdown)[ =]('[^']*'|\S+)")
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,8 @@ class EngineName:
 @dataclass
 class Material:
     """The rows of one engine with its settings in one place, the records of their runs by folder,
-    and texts on what is left out. `verified` are all runs that verified views, including runs with
-    wrong views, which are used for nothing else."""
+    and texts on what is left out. `verified` are all runs that verified views; those with wrong
+    views, or with other settings than an experiment, are used for nothing else."""
 
     rows: list[Row] = field(default_factory=list)
     records: dict[Path, RunRecord] = field(default_factory=dict)
@@ -89,8 +92,8 @@ class Material:
 
     @property
     def first(self) -> RunRecord:
-        """Record of the first run."""
-        return next(iter(self.records.values()))
+        """Record of the first row's run."""
+        return next(self.records[row.folder] for row in self.rows if row.folder)
 
 
 def publish(
@@ -144,7 +147,27 @@ def gather(found: Table) -> list[Material]:
         else:
             material.rows.append(row)
             material.records[row.folder] = record
+    for material in materials.values():
+        material.rows = _without_other_settings(material)
     return list(materials.values())
+
+
+def _without_other_settings(material: Material) -> list[Row]:
+    """Return the rows without those of single runs that verified views with other settings than the
+    experiments have, such as updates and deletions."""
+    planned = [_settings_of(row) for row in material.rows if row.experiment]
+    return [
+        row
+        for row in material.rows
+        if row.experiment
+        or not planned
+        or not (row.folder and material.records[row.folder].verified)
+        or _settings_of(row) in planned
+    ]
+
+
+def _settings_of(row: Row) -> dict[str, str]:
+    return {key: value for key, value in row.config.items() if key not in table.CONDITIONS}
 
 
 def _why_left_out(row: Row, record: RunRecord) -> str:
@@ -206,13 +229,9 @@ def _window(row: Row) -> WindowResult:
         per_s=row.load.per_s if row.load else None,
         share=row.share,
         verdict=row.verdict,
-        figures={key: _round(row.values[key]) for key in KEPT if key in row.values},
+        figures={key: rounded(row.values[key], DIGITS) for key in KEPT if key in row.values},
         at_least=tuple(sorted(row.at_least)),
     )
-
-
-def _round(value: float) -> float:
-    return float(significant(value, DIGITS).replace(",", ""))
 
 
 def _common_settings(material: Material) -> dict[str, Scalar]:
@@ -234,7 +253,12 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
             f"Runs of {material.first.engine} differ: {shown}. Name the folders of one"
             " configuration; --variant names it."
         )
-    changed = changed_settings(material.first)
+    return _own_settings(material.first)
+
+
+def _own_settings(record: RunRecord) -> dict[str, Scalar]:
+    """Return the settings of a run that differ from the defaults, without derived ones."""
+    changed = changed_settings(record)
     return {key: value for key, value in changed.items() if key not in table.DERIVED}
 
 
@@ -256,7 +280,8 @@ def _day(record: RunRecord) -> str:
     """Return the day on which a run began."""
     if record.steps:
         return record.steps[0].started_at[:10]
-    at_ms = record.measured.window.start_ms if record.measured else 0
+    window = record.measured.window if record.measured else record.windows[0]
+    at_ms = window.start_ms or 0
     return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
 
 
@@ -325,7 +350,7 @@ def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, 
     """Return the commands that repeat the measurements with these settings."""
     planned = [_command_of(path, settings) for path in _plans(material)]
     single = [
-        f"{_prefix(settings)}./race run {material.first.engine} {_options(record.arguments)}"
+        f"{_prefix(_own_settings(record))}./race run {record.engine} {_options(record.arguments)}"
         for path, record in material.records.items()
         if record.arguments
         and not any(row.experiment for row in material.rows if row.folder == path)
@@ -338,7 +363,7 @@ def _command_of(folder: Path, settings: Mapping[str, Scalar]) -> str:
     record = read_experiment(folder)
     of_plan = {name for cell in record.plan.get("cells", ()) for name in cell["settings"]}
     given = {name: value for name, value in settings.items() if name.upper() not in of_plan}
-    return _prefix(given) + record.command
+    return _prefix(given) + _OUTPUT.sub("", record.command)
 
 
 def _prefix(settings: Mapping[str, Scalar]) -> str:

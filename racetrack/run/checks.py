@@ -220,7 +220,7 @@ def require_known_clock(engine: Engine, stack: Stack) -> None:
     Raises:
         SetupError: a clock is not known exactly enough.
     """
-    clock = stack.clocks.get(engine.stamped_by)
+    clock = stack.clocks.get(engine.observer_in(stack.settings).stamped_by)
     due = stack.clocks.get("loadgen")
     if clock and clock.uncertainty_ms > MOST_UNCERTAIN_MS:
         raise SetupError(
@@ -257,9 +257,9 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
 
 def caveats_of_clocks(engine: Engine, stack: Stack) -> list[str]:
     """Return warnings on how the clocks of other machines affect the engine's figures."""
-    found = []
+    found, stamped_by = [], engine.observer_in(stack.settings).stamped_by
     for service, clock in stack.clocks.items():
-        if service == engine.stamped_by:
+        if service == stamped_by:
             found.append(f"Lag is corrected by the clock that stamps the views: {clock}.")
         elif service in engine.services:
             found.append(f"Lag is by this machine's clock; {clock}.")

@@ -166,7 +166,7 @@ def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
         run.engine_services = measured
     run.classes = engine.classes(settings.model_copy(update={"runtime": stack.runtime}))
     run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))
-    run.summary_after_ms = engine.summary_after_ms
+    run.summary_after_ms = engine.observer_in(settings).summary_after_ms
     if engine.script_ending:
         run.workload_views = len(workload_in(settings).views)
     run.absent_views = tuple(engine.absent_views(settings))

@@ -203,14 +203,17 @@ class PhaseRun:
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
         self._cold = ""  # why the engine may not be warm
+        self._warm_up_events: int | None = None  # those due before the first window of this stack
         self.at = ""  # name of the latest window
         # After the first warm-up, and after saturation, even if that is measured again.
         self._early_heap: LiveHeap | None = None
         self._late_heap: LiveHeap | None = None
         self.void_s = 0.0  # time spent on void windows
+        self.without_room = False  # windows are left for another stack, whose heap is empty
 
     def carry_out(self) -> None:
-        """Warm up, and measure the windows that are not known, in the order of the plan.
+        """Warm up, and measure the windows that are not known, in the order of the plan. One
+        whose events would fill the heap too far is left for another stack (`without_room`).
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -314,19 +317,24 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
-        elif why := self._why_no_room(phase, window.per_s or 0):
-            self._keep(_not_reached(window, outcome=why))
-        else:
+        elif (room := self._room(phase, window.per_s or 0)) == "here":
             self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
+        elif room == "elsewhere":
+            self.without_room = True
+        else:
+            self._keep(_not_reached(window, outcome=room))
 
-    def _why_no_room(self, phase: Window, per_s: int) -> str:
-        """Return why a load is not offered: its events do not fit on the engine's heap, beside
-        those before; "" if they do."""
+    def _room(self, phase: Window, per_s: int) -> str:
+        """Return where the events of a load have room on the engine's heap: `here`, or `elsewhere`
+        if an emptier heap would disturb less; or why they have none."""
         heap = heap_of(self._cell.engine, self._settings)
-        events = self._load.sample().due + per_s * (phase.settle_s + phase.for_s)
-        if events <= heap.most_events:
-            return ""
-        needed, size = (of / BYTES_PER_GIB for of in (events * heap.per_event, heap.size))
+        events, due = per_s * (phase.settle_s + phase.for_s), self._load.sample().due
+        warm_up = self._warm_up_events
+        if due + events <= (heap.most_events if warm_up is None else heap.unmarked_events):
+            return "here"
+        if warm_up is not None and warm_up + events <= heap.most_events:
+            return "elsewhere"
+        needed, size = (of / BYTES_PER_GIB for of in ((due + events) * heap.per_event, heap.size))
         return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
 
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:
@@ -338,6 +346,8 @@ class PhaseRun:
     def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
         def kept() -> WindowRecord:
             began_s = self._clock.monotonic()
+            if self._warm_up_events is None:
+                self._warm_up_events = self._load.sample().due
             made = once()
             self._keep(made)
             if is_void(made.outcome):

@@ -223,13 +223,15 @@ class Runner:
                 continue
             make = self._make_single if cell.is_single else self._make
             is_quiet = self._runs_on is not self._screen
-            with (
-                self._timed(number),
-                self._disturbed(number, cell),
-                self._screen.live(str(cell)) if is_quiet else nullcontext(),
-            ):
-                make(number, cell)
-            self._guard.rearm()
+            is_left = True
+            while is_left:
+                with (
+                    self._timed(number),
+                    self._disturbed(number, cell),
+                    self._screen.live(str(cell)) if is_quiet else nullcontext(),
+                ):
+                    is_left = make(number, cell)
+                self._guard.rearm()
         return self.record
 
     def _make_room(self) -> None:
@@ -410,8 +412,9 @@ class Runner:
             phases="" if cell.is_single else hash_of(chain.from_iterable(stacks)),
         )
 
-    def _make_single(self, number: int, cell: Cell) -> None:
-        """Make a run with one window, and repeat it while it is void."""
+    def _make_single(self, number: int, cell: Cell) -> bool:
+        """Make a run with one window, and repeat it while it is void. Return False: no window is
+        left."""
         (window,) = self._planned(cell)
         arguments, settings = arguments_of(cell, window.per_s or 0), self._settings(cell)
         screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
@@ -431,12 +434,15 @@ class Runner:
         self._note(number, tag=made.name, outcome=read_run(made).outcome)
         for row in _rows(made):
             self._on_row(row)
+        return False
 
-    def _make(self, number: int, cell: Cell) -> None:
-        """Make a run with several windows, without those that its earlier folders contain."""
+    def _make(self, number: int, cell: Cell) -> bool:
+        """Make a run with several windows, without those that its earlier folders contain. Return
+        whether windows are left for another stack; not after a void one, which would be void again
+        on each further stack."""
         known, planned = self._known(number), self._planned(cell)
         folder: RunFolder | None = None
-        outcome, at = "ok", ""
+        outcome, at, is_left = "ok", "", False
         try:
             settings, engine, stack = self._prepared(cell)
             folder = self._new_folder(cell, settings, RUN_LABEL)
@@ -461,7 +467,11 @@ class Runner:
                 each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
             ]
             outcome = next(iter(voids), outcome)
+            is_left = run.without_room and not voids
+        if is_left:
+            self._screen.say("  other loads follow on a fresh stack, since the heap fills up")
         self._note(number, outcome=outcome)
+        return is_left
 
     def _show(self, number: int, row: Row) -> None:
         self._note_time(number)

@@ -270,7 +270,7 @@ class Session:
             probe
             for run in self._runs
             for probe in run.probes
-            if run.engine.clients() and isinstance(probe, ViewsProbe)
+            if run.engine.clients(self._stack.settings) and isinstance(probe, ViewsProbe)
         ]
 
         def have_begun() -> bool:
@@ -624,7 +624,7 @@ class Session:
         """Return the processes of all services, of the engines' clients, and of the view reader."""
         services = engine_run.processes(self._engine, self._stack)
         for run in self._runs:
-            services |= run.engine.clients()
+            services |= run.engine.clients(self._stack.settings)
         if self._readers():
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services

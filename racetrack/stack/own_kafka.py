@@ -57,8 +57,7 @@ class OwnNames:
         except KafkaException as error:
             raise SetupError(
                 f"KAFKA_BOOTSTRAP_SERVERS: {self._kafka} does not answer: {error.args[0].str()}."
-                " Check the address and the settings KAFKA_SECURITY_PROTOCOL, KAFKA_SSL_… and"
-                " KAFKA_SASL_…"
+                " Check the address and the file KAFKA_CLIENT_PROPERTIES"
             ) from None
         if found:
             raise BusyError(

@@ -53,8 +53,8 @@ def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
         found = _Check(kafka, time.monotonic() + within_s)
     except KafkaException as error:
         raise UsageError(
-            f"The settings KAFKA_… can't be used by librdkafka: {error.args[0].str()}. Correct"
-            " them; KAFKA_CLIENT_… takes properties of librdkafka only."
+            f"KAFKA_CLIENT_PROPERTIES: librdkafka can't use it: {error.args[0].str()}. Correct the"
+            " file."
         ) from None
     found.run()
     if found.failures:
@@ -235,10 +235,11 @@ class _Check:
         futures[self._topic].result(self._left_s())
 
 
-_LOGIN = ("KAFKA_SASL_USERNAME", "Check the user, the password and KAFKA_SASL_MECHANISM")
+_PROPERTIES = "KAFKA_CLIENT_PROPERTIES"
+_LOGIN = (_PROPERTIES, "Check sasl.username, sasl.password and sasl.mechanism")
 _OTHER = (
     "KAFKA_BOOTSTRAP_SERVERS",
-    "Check the address, and that KAFKA_SECURITY_PROTOCOL is the one of that port",
+    "Check the address, and that security.protocol in KAFKA_CLIENT_PROPERTIES fits that port",
 )
 
 
@@ -251,8 +252,8 @@ def _causes() -> dict[int, tuple[str, str]]:
         KafkaError._AUTHENTICATION: _LOGIN,
         KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
         KafkaError._SSL: (
-            "KAFKA_SSL_CA_LOCATION",
-            "Name the file of the authority that signed the broker's certificate",
+            _PROPERTIES,
+            "Name in ssl.ca.location the authority that signed the broker's certificate",
         ),
         KafkaError.INVALID_REPLICATION_FACTOR: (
             "KAFKA_REPLICATION_FACTOR",

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from urllib.parse import quote, urlsplit
 
-from racetrack.config import Settings, content_of
+from racetrack.config import Settings, secret_content_of
 from racetrack.errors import BusyError
 from racetrack.stack import own_http
 from racetrack.stack.elsewhere import Passed, refused
@@ -20,7 +20,7 @@ SCHEMA = {"type": "record", "name": "tried", "fields": [{"name": "number", "type
 # other clients use Confluent's API.
 APICURIO = "/apis/registry/v2"
 REMEDIES = {
-    401: ("REGISTRY_USERNAME", "Check the user, and REGISTRY_PASSWORD or its file"),
+    401: ("REGISTRY_USERNAME", "Check the user, and the password in REGISTRY_PASSWORD_FILE"),
     403: ("REGISTRY_USERNAME", "Give this user the right to register and delete schemas"),
     404: ("REGISTRY_URL", "It must end with the path of Confluent's API, such as /apis/ccompat/v7"),
 }
@@ -39,10 +39,9 @@ def password(settings: Settings) -> str:
     """Return the password of REGISTRY_USERNAME.
 
     Raises:
-        UsageError: its file can't be read.
+        UsageError: its file can't be read, or all users can read it.
     """
-    given = settings.registry_password.get_secret_value()
-    return content_of(settings, "registry_password_file").rstrip("\n") or given
+    return secret_content_of(settings, "registry_password_file").rstrip("\n")
 
 
 def apicurio_url(settings: Settings) -> str:

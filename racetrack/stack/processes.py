@@ -19,13 +19,14 @@ from pathlib import Path
 
 import psutil
 
-from racetrack.clock import wait_until
+from racetrack.clock import attempts, wait_until
 from racetrack.errors import RacetrackError
 
 STACK_MARK = "RACETRACK_STACK"
 SERVICE_MARK = "RACETRACK_SERVICE"
 COMMAND_MARK = "RACETRACK_COMMAND"
 GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
+REPLACED_WITHIN_S, REPLACED_LOOK_EVERY_S = 0.1, 0.001
 GRACE_AT_ONCE_S = REMOVED_WITHIN_S = 2.0
 SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
 ROOM_BYTES = 1 << 30
@@ -71,7 +72,7 @@ def members(stack_name: str) -> list[Member]:
     found: dict[int, Member] = {}
     for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
         with contextlib.suppress(psutil.AccessDenied, psutil.NoSuchProcess):
-            environment = process.environ()
+            environment = _environment(process)
             if environment.get(STACK_MARK) == _owner(stack_name):
                 found[process.pid] = Member(
                     process, environment.get(SERVICE_MARK, "?"), COMMAND_MARK in environment
@@ -138,7 +139,11 @@ def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
 
     Return a description of what was removed; None if there was nothing.
     """
-    ended = end(stack_name, grace_s)
+    return removed(stack_name, end(stack_name, grace_s))
+
+
+def removed(stack_name: str, ended: Collection[Member]) -> str | None:
+    """Remove the data of a stack whose processes have ended; return as `clear` does."""
     root = work_root(stack_name)
     had_data = remove(root)
     names = ", ".join(sorted({member.service for member in ended}))
@@ -201,6 +206,18 @@ def lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """Return a process's environment. The kernel shows an empty one while the process replaces its
+    program (exec), so wait until that is done. A kernel thread or a zombie has no memory, and no
+    environment."""
+    environment: dict[str, str] = {}
+    for _ in attempts(REPLACED_WITHIN_S, REPLACED_LOOK_EVERY_S):
+        environment = process.environ()
+        if environment or not process.memory_info().vms:
+            break
+    return environment
 
 
 def _owner(stack_name: str) -> str:

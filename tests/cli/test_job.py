@@ -75,11 +75,10 @@ def test_engines_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_job_gets_settings_only() -> None:
-    given = {"ENGINE_REPLICAS": "2", "KAFKA_CLIENT_X": "1", "DECIDE_WITHIN": "0", "HOME": "/root"}
+    given = {"ENGINE_REPLICAS": "2", "DECIDE_WITHIN": "0", "HOME": "/root"}
     assert sorted(job.given_settings({**given, "MACHINE_LOCK": "/x"})) == [
         "DECIDE_WITHIN",
         "ENGINE_REPLICAS",
-        "KAFKA_CLIENT_X",
     ]
 
 

@@ -1,9 +1,7 @@
 """MySQL, the broker and the load generator without an engine, and the requests of tests to them."""
 
 import contextlib
-import itertools
 import json
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,12 +16,10 @@ from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.stack import net, processes
 from racetrack.stack.native.stack import NativeStack
-from tests.e2e.side_by_side import worker_number
+from tests.ports import free_ports
 
 TOPIC = "pageviews"
 SERVICES = ("mysql", "broker", "loadgen")
-# Lower than the ports that the kernel gives to outgoing connections, which could be in use.
-PORTS_FROM, PORTS_EACH = 26000, 500  # for each worker of xdist
 
 
 @dataclass(frozen=True)
@@ -160,18 +156,3 @@ def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
             )
 
     return start
-
-
-_OFFSETS = itertools.cycle(range(PORTS_EACH))
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free ports. The next call goes on behind them, because they may be used later."""
-    free: list[int] = []
-    first = PORTS_FROM + worker_number() * PORTS_EACH
-    for offset in itertools.islice(_OFFSETS, PORTS_EACH):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", first + offset)):
-            free.append(first + offset)
-        if len(free) == count:
-            return free
-    raise AssertionError(f"no {count} free ports from {first} on")

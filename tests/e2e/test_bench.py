@@ -1,10 +1,12 @@
-"""End-to-end tests that every benchmark of the load generator runs. A few thousand messages say
-nothing about speed, so these tests look at no figure's size."""
+"""End-to-end tests that every program outside the product runs: benchmarks, simulations, and the
+test cluster's scripts. Brief runs say nothing about speed, so no figure's size is checked."""
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -48,3 +50,47 @@ def test_another_workload_s_events_are_measured() -> None:
     figures = bench("--only", "flat", environment={"WORKLOAD": "ads"})
     (run,) = figures["flat_out"]["loadgen"]["runs"]
     assert run["messages"] == figures["messages"]
+
+
+def program(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        cwd=REPO,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_rows_in_topics_are_followed(nothing_left: Callable[[], None]) -> None:
+    done = program(sys.executable, "bench/topics.py", "1000", "2")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"client [\d.]+ %, broker [\d.]+ %.* p50 \d+ ms, p99 \d+ ms", done.stdout)
+    nothing_left()
+
+
+def test_every_part_of_a_report_is_measured() -> None:
+    done = program(sys.executable, "bench/reports.py", "--brief")
+    assert done.returncode in (0, 1), done.stderr  # 1: too slow, which a busy machine may be
+    lines = done.stdout.splitlines()
+    assert all(re.search(r"within|EXCEEDS", line) for line in lines)
+    for what in ("read 25 runs", "raw files opened", "./race report", "./race compare --help"):
+        assert any(line.strip().startswith(what) for line in lines), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"), [("fluid", ["1"]), ("verdicts", ["1", "one partition of 16 stalled"])]
+)
+def test_every_simulation_runs(module: str, arguments: list[str]) -> None:
+    done = program(sys.executable, "-m", f"simulations.{module}", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d", done.stdout)
+
+
+@pytest.mark.parametrize("script", ["rig.sh", "runs.sh"])
+def test_the_test_cluster_says_how_it_is_used(script: str) -> None:
+    done = program(f"tests/kubernetes/{script}", "nothing")
+    assert done.returncode == 2
+    assert script in done.stderr + done.stdout

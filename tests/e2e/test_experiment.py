@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import raw
+from racetrack.config import load
 from racetrack.engines import find_engine
 from tests.e2e.shared import Door, run_folder, skip_if_busy
 from tests.run_json import read_run
@@ -19,7 +20,7 @@ from tests.some_engines import EXAMPLE
 pytestmark = pytest.mark.e2e
 
 OWN = find_engine(EXAMPLE).services
-CLIENTS = tuple(find_engine(EXAMPLE).clients())
+CLIENTS = tuple(find_engine(EXAMPLE).clients(load()))
 # Highest CPU use of the harness, in percent of a core. The same code used 1.9 to 3.7 % on a machine
 # whose core speed varies.
 HARNESS_MOST_PCT = 4

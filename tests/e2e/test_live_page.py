@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.shared import Door, run_folder
-from tests.live.driven import PHONE, WIDE, Tab, chromium
-from tests.report.browser import needs_chromium
+from tests.live.driven import PHONE, WIDE, Tab
+from tests.report.browser import chromium, needs_chromium
 from tests.some_engines import EXAMPLE
 
 pytestmark = [pytest.mark.e2e, needs_chromium]

@@ -39,11 +39,17 @@ main() {
         sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         exit 0
     fi
+    local engine name
+    for name; do
+        if ! declare -F "case_$name" >/dev/null; then
+            echo "There is no case $name. See tests/kubernetes/runs.sh --help." >&2
+            exit 2
+        fi
+    done
     cd "$REPO"
     find_python
     TESTS_PYTHON=$(python_of tests)
     trap end EXIT
-    local engine name
     engine=$("$TESTS_PYTHON" -m tests.docker_engine up)
     eval "$engine"
     for name; do

@@ -1,13 +1,9 @@
 """Chromium driven by Playwright: a page that is typed into and looked at while a session runs."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
-
-from tests.report.browser import CHROMIUM
+from playwright.sync_api import Browser, Page
 
 WIDE, PHONE = (1440, 900), (390, 844)
 # Layout shifts (CLS) and changes of text that screen readers announce, since the page's start.
@@ -25,16 +21,6 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 """
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, without a window."""
-    assert CHROMIUM is not None
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Tab:

@@ -6,6 +6,7 @@ from typing import Any
 from racetrack.clock import now_ms
 from racetrack.live.server import Server, listen
 from tests.live_fakes import FakeSession
+from tests.ports import free_ports
 
 TOKEN = "secret"
 EVERY_MS = 100
@@ -20,7 +21,7 @@ class PageSession(FakeSession):
         self.changes: dict[str, Any] = {}
         self.forbidden: dict[str, str] = {}
         self.odd: dict[str, float | None] = {}
-        self._port = 0
+        (self._port,) = free_ports(1)  # it stays free while the server is down
         self._began_ms = now_ms() - 1000 * ran_s
         for at_ms in range(self._began_ms, now_ms(), EVERY_MS):
             self._history.add(at_ms, self._values(at_ms))
@@ -29,7 +30,6 @@ class PageSession(FakeSession):
     def start(self) -> None:
         """Start to serve, on the same port as before."""
         listener = listen("127.0.0.1", self._port)
-        self._port = listener.getsockname()[1]
         self._server = Server(self, TOKEN, listener)
         self.url = self._server.url
         self._server.start()

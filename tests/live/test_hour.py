@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import CDPSession
 
 from racetrack.config import REPO
-from tests.live.driven import Tab, chromium
+from tests.live.driven import Tab
 from tests.live.hour import HOUR_S, PEAKED, PEAKS_MS
-from tests.report.browser import needs_chromium
+from tests.report.browser import chromium, needs_chromium
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 MB = 1_000_000

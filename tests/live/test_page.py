@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.live.driven import PHONE, WIDE, Tab, chromium
+from tests.live.driven import PHONE, WIDE, Tab
 from tests.live.page_session import PageSession
-from tests.report.browser import contrast, needs_chromium
+from tests.report.browser import chromium, contrast, needs_chromium
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 ODD = "<img src=x onerror=\"document.title='taken'\"> 'quoted' \u202e \U0001f642"

@@ -14,6 +14,7 @@ from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
 from loadgen.control import GREETING
 from loadgen.worker_process import REMOTE_WORKER, WorkerProcess
+from tests.ports import free_ports
 from tests.waiting import wait_until
 
 PARTITIONS, WORKERS, NUMBER = 6, 4, 3
@@ -55,9 +56,8 @@ class Pool:
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        found = "127.0.0.1:{1}".format(*free.getsockname())
+    (port,) = free_ports(1)
+    found = f"127.0.0.1:{port}"
     monkeypatch.setenv("MYSQL_PASSWORD", "secret")
     monkeypatch.setenv("COMMAND_ENDPOINT", found)
     loaded = config.load()

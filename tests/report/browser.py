@@ -1,41 +1,27 @@
 """Pages in a real browser: `look` loads one in Chromium and returns the result of a probe."""
 
-import html
-import json
 import re
 import shutil
-import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
 )
-# Chromium's window is at least 500 pixels wide, but a frame may be narrower. `probe` is an async
-# function of the page's document and window; its result is stored in the page.
-FRAME = """<!doctype html><meta name="color-scheme" content="light dark">
-<iframe id="page" width="{width}" height="900" style="border:0" src="{page}"></iframe>
-<script>
-const probe = {probe};
-document.getElementById("page").addEventListener("load", async () => {{
-  const inner = document.getElementById("page").contentDocument;
-  const seen = document.createElement("script");
-  seen.type = "application/json";
-  seen.id = "seen";
-  try {{
-    seen.textContent = JSON.stringify(await probe(inner, inner.defaultView));
-  }} catch (error) {{
-    seen.textContent = JSON.stringify({{ error: String(error.stack) }});
-  }}
-  document.body.append(seen);
-}});
-</script>"""
-LIGHT = "--blink-settings=preferredColorScheme=1"
-DARK = "--blink-settings=preferredColorScheme=0"
+# Lets a probe wait for what the browser draws in its own time. A page that never does it is looked
+# at as it is then.
+UNTIL = """const until = async (holds) => {
+  for (let left = 200; left > 0 && !holds(); left--) {
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};"""
 
 
 @dataclass(frozen=True)
@@ -46,39 +32,31 @@ class Seen:
     console: list[str]
 
 
-def look(page: str, probe: str, tmp_path: Path, width: int, *options: str) -> Seen:
-    """Load the page in a frame of that many CSS pixels, and run the probe in it."""
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start Debian's Chromium, without a window; close it at the end."""
     assert CHROMIUM is not None
-    page_file, frame = tmp_path / "page.html", tmp_path / "frame.html"
-    page_file.write_text(page)
-    frame.write_text(FRAME.format(width=width, page=page_file.as_uri(), probe=probe))
-    done = subprocess.run(
-        [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--allow-file-access-from-files",  # the frame reads the page
-            "--disable-background-networking",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-            *options,
-            frame.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    found = re.search(r'<script type="application/json" id="seen">(.*?)</script>', done.stdout)
-    assert found, f"the probe saw nothing: {done.stderr[-2000:]}"
-    record = json.loads(html.unescape(found[1]))
-    assert "error" not in record, record["error"]
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return Seen(record, console)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def look(
+    page: str, probe: str, tmp_path: Path, width: int, scheme: Literal["light", "dark"] = "light"
+) -> Seen:
+    """Load the page at a width of that many CSS pixels, and run the probe in it: an async function
+    of the page's document and window, which may call `until`."""
+    file = tmp_path / "page.html"
+    file.write_text(page)
+    console: list[str] = []
+    with chromium() as browser:
+        opened = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        opened.on("console", lambda message: console.append(message.text))
+        opened.on("pageerror", lambda error: console.append(str(error)))
+        opened.goto(file.as_uri())
+        result = opened.evaluate(f"async () => {{ {UNTIL} return ({probe})(document, window); }}")
+    return Seen(result, console)
 
 
 def contrast(one: str, other: str) -> float:

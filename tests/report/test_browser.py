@@ -10,28 +10,30 @@ from racetrack.analysis import table
 from racetrack.report.html import write
 from racetrack.report.runs import read_runs
 from racetrack.report.sheet import sheet
-from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
+from tests.report.browser import contrast, look, needs_chromium
 from tests.report.folders import RunSpec, run, search
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 # Opens all details of the page, points at the middle of each chart, and returns what is shown.
 PROBE = """async (page, view) => {
-  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   page.querySelectorAll("details").forEach((part) => { part.open = true; });
-  await wait(300);
   const figures = [...page.querySelectorAll("[data-chart]")];
+  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector("details td");
+  await until(() => figures.every(isDrawn));
   for (const chart of figures) {
     const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
     const at = { clientX: box.left + box.width / 2, clientY: box.top + 20, bubbles: true };
     over.dispatchEvent(new view.MouseEvent("mousemove", at));
   }
-  await wait(300);
+  const values = (chart) =>
+    [...chart.querySelectorAll(".u-legend .u-value")].map((one) => one.textContent);
+  await until(() => figures.every((chart) => values(chart).some((text) => /\\d/.test(text))));
   const charts = figures.map((chart) => ({
     title: chart.querySelector("h4").textContent,
     width: chart.querySelector("canvas").getBoundingClientRect().width,
     names: [...chart.querySelectorAll(".u-legend .u-label")].map((one) => one.textContent),
-    values: [...chart.querySelectorAll(".u-legend .u-value")].map((one) => one.textContent),
-    cells: [...chart.querySelectorAll("tbody td")].filter((cell) => cell.textContent).length }));
+    values: values(chart),
+    cells: [...chart.querySelectorAll("details td")].filter((cell) => cell.textContent).length }));
   const pixel = () => {
     const canvas = page.querySelector("canvas"), ink = canvas.getContext("2d");
     const all = ink.getImageData(0, 0, canvas.width, canvas.height).data, seen = {};
@@ -84,8 +86,8 @@ def test_a_phone_needs_no_sideways_scrolling_and_shows_values(page: str, tmp_pat
 
 
 def test_light_and_dark_are_both_drawn(page: str, tmp_path: Path) -> None:
-    light = look(page, PROBE, tmp_path, 1200, LIGHT).result
-    dark = look(page, PROBE, tmp_path, 1200, DARK).result
+    light = look(page, PROBE, tmp_path, 1200, "light").result
+    dark = look(page, PROBE, tmp_path, 1200, "dark").result
     assert light["paper"] == "rgb(255, 255, 255)"
     for name in ("paper", "ink", "line"):
         assert light[name] != dark[name]

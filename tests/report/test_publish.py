@@ -222,7 +222,7 @@ def compared(logs: Path, of_plan: dict[str, str] | None = None, **of_windows: An
             window_at(None, figures=capacity, **changes),
         )
         runs.append(PlannedRun(spec, windows, repeat, settings=of_plan or {}))
-    return experiment(logs, "my", runs, COMMAND)
+    return experiment(logs, "my", runs, f"{COMMAND} --json 'my file.json' --csv=of.csv")
 
 
 @pytest.mark.parametrize("is_folder_of_all", [False, True])
@@ -240,6 +240,19 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_a
     assert capacity.mean == pytest.approx(math.sqrt(50_001 * 50_002)) and capacity.n == 2
     assert result["commands"] == [COMMAND]
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
+
+
+def test_verified_runs_with_other_settings_count_for_answers_only(tmp_path: Path) -> None:
+    logs, root = tmp_path / "logs", tmp_path / "results"
+    compared(logs)
+    check = verified(users=RIGHT, items=RIGHT)
+    run(logs, RunSpec(rate=500, verified=check, settings={"UPDATES_PER_SECOND": "20"}))
+    publish([logs], root, ENGINES)
+    (result,) = published(root)
+    assert {window.get("per_s") for window in result["windows"]} == {1_000, 4_000, None}
+    assert result["views"]["right"] == ["users", "items"]
+    assert "updates_per_second" not in result["settings"]
+    assert any("UPDATES_PER_SECOND=20 ./race run steady" in text for text in result["commands"])
 
 
 def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
@@ -315,5 +328,5 @@ def test_a_table_has_the_figures_with_their_intervals(made: tuple[Path, Path]) -
     assert "\n## shop: AMD EPYC(TM) Processor (family 26, model 2), 2 cores, 24 GiB\n" in page
     assert "| 51,498 ± " in page
     assert " views right |" in page
-    assert "At 1,000/s" in page and "At 4,000/s" in page
-    assert "the script does not create hvu_test" in page
+    assert "\n| 1,000/s (below a tenth of a capacity) | " in page and "\n| 4,000/s (" in page
+    assert "The script does not create hvu_test" in page

@@ -324,6 +324,43 @@ def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -
     assert all(session.set_to != [20_000] for session in fakes.sessions)
 
 
+def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes: Fakes) -> None:
+    text = """
+    phase = [
+        { warm_up = "5s", at = "lowest" },
+        { window = "10s", settle = "3s", loads = ["1k"] },
+        { saturate = "20s", hold = "20s", batch = "10s" },
+        { window = "10s", settle = "3s", loads = ["50%", "60%", "80%"] },
+    ]
+    """
+    # Room for 521,000 events of 163 bytes: fewer than at saturation. The shares have 195,000,
+    # 234,000 and 312,000.
+    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=180m]",))
+    record = fakes.carry_out(folder)
+    windows = [(row.window, row.outcome) for row in read([folder]).rows]
+    shares = [(f"{share} % of capacity", "ok") for share in (50, 60, 80)]
+    assert sorted(windows) == [("1,000/s", "ok"), *shares, ("saturation", "ok")]
+    assert len(fakes.sessions) == len(record.runs) == 3
+
+
+@pytest.mark.parametrize(("disturbed_s", "stacks"), [(0, 2), (1e9, 1)])
+def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: int) -> None:
+    def disturb(session: FluidSession) -> None:
+        session.disturbed_until_s = disturbed_s
+
+    fakes.change = disturb
+    text = """
+    phase = [
+        { warm_up = "5s", at = "lowest" },
+        { window = "10s", settle = "3s", loads = ["4k", "5k"] },
+    ]
+    """
+    # 137,000 events fit, but not below the share of the heap at which G1 begins to mark.
+    record = fakes.carry_out(fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=30m]",)))
+    assert len(fakes.sessions) == stacks
+    assert (record.runs[-1].outcome == "ok") == (disturbed_s == 0)
+
+
 @pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
@@ -495,7 +532,7 @@ def test_each_run_names_its_experiment(fakes: Fakes) -> None:
 
 def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
     text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["500k", "500"]'
-    folder = fakes.begin(text, (SLOW,))
+    folder = fakes.begin(text, (f"{SLOW}[FLINK_HEAP=16g]",))
     fakes.carry_out(folder)
     _, second = read([folder]).rows
     assert "did not drain" in second.outcome and second.verdict == "none" and not second.values

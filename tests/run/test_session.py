@@ -177,7 +177,7 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
 class Received(FakeEngine):
     """An engine whose results a process of its own receives, here this one."""
 
-    def clients(self) -> Mapping[str, list[int]]:
+    def clients(self, settings: Settings) -> Mapping[str, list[int]]:
         return {"client": [os.getpid()]}
 
 

@@ -54,10 +54,9 @@ def test_certificates_work(kafka: SecuredKafka) -> None:
 def test_a_wrong_password_is_refused_before_anything_starts(kafka: SecuredKafka) -> None:
     settings = {
         **kafka.settings(),
-        "KAFKA_SASL_PASSWORD_FILE": "",
-        "KAFKA_SASL_PASSWORD": "not the secret",
+        "KAFKA_CLIENT_PROPERTIES": kafka.client_properties(sasl_password="not the secret"),
     }
-    with pytest.raises(SetupError, match="KAFKA_SASL") as refused:
+    with pytest.raises(SetupError, match="KAFKA_CLIENT_PROPERTIES") as refused:
         OwnNames(own(settings)).require_none()
     assert "not the secret" not in str(refused.value)
 
@@ -111,10 +110,22 @@ def test_with_all_rights_the_check_passes_and_leaves_nothing(kafka: SecuredKafka
 
 
 @pytest.mark.parametrize(
+    ("changed", "property_"),
+    [({"sasl_username": "nobody"}, "sasl.username"), ({"ssl_ca_location": ""}, "ssl.ca.location")],
+)
+def test_a_wrong_property_is_named(
+    kafka: SecuredKafka, changed: dict[str, str], property_: str
+) -> None:
+    file = kafka.client_properties(**changed)
+    with pytest.raises(SetupError) as refused:
+        check(own({**kafka.settings(), "KAFKA_CLIENT_PROPERTIES": file}))
+    (reason,) = str(refused.value).splitlines()[1:]
+    assert reason.strip().startswith("KAFKA_CLIENT_PROPERTIES: can't ") and property_ in reason
+
+
+@pytest.mark.parametrize(
     ("changed", "setting"),
     [
-        ({"KAFKA_SASL_USERNAME": "nobody"}, "KAFKA_SASL_USERNAME"),
-        ({"KAFKA_SSL_CA_LOCATION": ""}, "KAFKA_SSL_CA_LOCATION"),
         ({"KAFKA_BOOTSTRAP_SERVERS": "none.invalid:9092"}, "KAFKA_BOOTSTRAP_SERVERS"),
         ({"KAFKA_REPLICATION_FACTOR": "3"}, "KAFKA_REPLICATION_FACTOR"),
     ],
@@ -152,8 +163,8 @@ def require_as_far(clock: ServiceClock, delay_ms: int, is_accepted: bool) -> Non
     expected."""
     assert abs(clock.offset_ms) <= clock.uncertainty_ms
     assert delay_ms <= clock.uncertainty_ms < delay_ms + 5
-    stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}))
-    require_known_clock(find_engine("cal"), stack)
+    stack = cast(Stack, SimpleNamespace(clocks={"broker": clock}, settings=load()))
+    require_known_clock(find_engine("dh"), stack)
     if is_accepted:
         require_known_clock(find_engine("flink"), stack)
     else:

@@ -16,7 +16,7 @@ from racetrack.stack.avro import Avro
 from racetrack.stack.own_registry import ELSEWHERE
 from racetrack.stack.service import Context, NotReady, find_service
 from racetrack.stack.services import registry as service
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.run.fakes import FakeEngine
 from tests.secured_registry import API, PASSWORD, SecuredRegistry, secured_registry
 from tests.waiting import wait_until

@@ -71,6 +71,10 @@ class Cal(CalibrationEngine):
         """Return the services on the observation path, which are not the engine's cost."""
         return paths.NEEDS[_path(settings)]
 
+    def observer_in(self, settings: Settings) -> Engine:
+        """Return the engine whose code follows views on the observation path."""
+        return paths.observer_of(_path(settings))
+
     def check(self, stack: Stack) -> None:
         """Check that the stack starts the services on the observation path."""
         paths.require_own(stack.settings, _path(stack.settings))
@@ -81,7 +85,7 @@ class Cal(CalibrationEngine):
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the updates that arrive on the observation path."""
-        return _observer(stack.settings).updates(stack, stop)
+        return self.observer_in(stack.settings).updates(stack, stop)
 
     def traced_views(self, settings: Settings) -> Sequence[TracedView]:
         """Return the traced views that the engine writes."""
@@ -94,18 +98,17 @@ class Cal(CalibrationEngine):
     ) -> Iterator[Seen]:
         """Yield the due times in the engine's view that arrive on the observation path. The view
         contains all pageviews, so its value is the due time of the newest one."""
-        return _observer(stack.settings).seen(stack, traced, stop)
+        return self.observer_in(stack.settings).seen(stack, traced, stop)
 
-    def clients(self) -> Mapping[str, list[int]]:
-        """Return the processes of the observation path's clients that run."""
-        running = [paths.observer_of(path).clients() for path in paths.NEEDS]
-        return {name: pids for each in running for name, pids in each.items() if pids}
+    def clients(self, settings: Settings) -> Mapping[str, list[int]]:
+        """Return the processes of the observation path's clients."""
+        return self.observer_in(settings).clients(settings)
 
     @contextmanager
     def reader(self, access: Access) -> Iterator[Reader]:
         """Open the reader of the observation path, with answers after the injected delay."""
         answer_s = CalibrationSettings.of(access.settings).cal_answer_ms / 1000
-        with _observer(access.settings).reader(access) as reader:
+        with self.observer_in(access.settings).reader(access) as reader:
             yield DelayedReader(reader, paths.views_of(access.settings).names, answer_s)
 
     def usage_hints(self, stack: Stack) -> list[str]:
@@ -119,10 +122,6 @@ class Cal(CalibrationEngine):
 
 def _path(settings: Settings) -> str:
     return CalibrationSettings.of(settings).cal_path
-
-
-def _observer(settings: Settings) -> Engine:
-    return paths.observer_of(_path(settings))
 
 
 ENGINE = Cal()

@@ -30,7 +30,7 @@ BY_TOPICS = ByTopics()
 
 
 def observer_of(path: str) -> Engine:
-    """Return the engine whose code follows views on this path."""
+    """Return the engine whose code follows and reads views on this path."""
     return find_engine(_FOLLOWED_AS[path]) if path in _FOLLOWED_AS else BY_TOPICS
 
 
@@ -70,15 +70,23 @@ def _postgres() -> SqlEngine:
 
 
 def require_own(settings: Settings, path: str) -> None:
-    """Check that the server on this path is the stack's own.
+    """Check that the server on this path is the stack's own, and that views are followed there.
 
     Raises:
-        UsageError: the user provides it.
+        UsageError: the user provides it, or views are followed on another path.
     """
-    if path in _FOLLOWED_AS and (engine := observer_of(path)).runs_elsewhere(settings):
+    if path not in _FOLLOWED_AS:
+        return
+    engine = observer_of(path)
+    if engine.runs_elsewhere(settings):
         raise UsageError(
             f"CAL_PATH={path} is calibrated with the {engine.title} that the stack starts. Unset"
             " the setting with the address of another one."
+        )
+    if engine.observer_in(settings) is not engine:
+        raise UsageError(
+            f"CAL_PATH={path}: views of {engine.title} are followed in Kafka with"
+            " DEEPHAVEN_PUBLISH=true. Unset that, or set CAL_PATH=topic."
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from racetrack.config import Settings
+from racetrack.config import Settings, refuse_if_readable_by_all
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.errors import RacetrackError, UsageError
 
@@ -121,7 +121,9 @@ def _first_cause(error: BaseException) -> Any:
 def _key(own: DeephavenSettings) -> str:
     if not own.deephaven_psk_file:
         return own.deephaven_psk.get_secret_value()
-    return _content(own.deephaven_psk_file, "DEEPHAVEN_PSK_FILE").decode().strip()
+    key = _content(own.deephaven_psk_file, "DEEPHAVEN_PSK_FILE").decode().strip()
+    refuse_if_readable_by_all("DEEPHAVEN_PSK_FILE", own.deephaven_psk_file)
+    return key
 
 
 def _authorities(own: DeephavenSettings) -> bytes | None:

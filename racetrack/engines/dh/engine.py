@@ -1,10 +1,11 @@
-"""Deephaven: runs the demo's script over gRPC, and follows its tables by clients."""
+"""Deephaven: runs the demo's script over gRPC, and follows its tables by clients or, if they are
+published there, in Kafka."""
 
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from racetrack.config import Settings
 from racetrack.engines.contract import (
@@ -17,14 +18,17 @@ from racetrack.engines.contract import (
     Seen,
     Summary,
 )
+from racetrack.engines.dh import published
 from racetrack.engines.dh.connection import opened, reading
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import addresses, given_to_scripts
 from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
+from racetrack.engines.dh.published import PUBLISHED, PublishedViews, publishes
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.dh.subscriber import POLL_EVERY_S, Update
 from racetrack.engines.shared.tracer import only_more
+from racetrack.engines.shared.upsert import new_topics
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
@@ -51,6 +55,11 @@ INTERVAL = (
     "A Deephaven sends changes to clients at most once in barrage.minUpdateInterval, and lag"
     " contains up to this time: 1 s, unless it was started with -Dbarrage.minUpdateInterval=20."
 )
+TO_KAFKA = (
+    "DEEPHAVEN_PUBLISH=true: Deephaven also wrote each changed row of all views to Kafka, and each"
+    " update cycle waited until the broker had them. Views were followed and read in Kafka."
+)
+Received = TypeVar("Received", bound=Update)
 
 
 class Deephaven(Engine):
@@ -68,9 +77,13 @@ class Deephaven(Engine):
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
 
-    def __init__(self) -> None:
-        """Create the engine."""
-        self._subscribers = Subscribers()
+    def __init__(self, published: PublishedViews = PUBLISHED) -> None:
+        """Create the engine. `published` follows the views if they are published."""
+        self._subscribers, self._published = Subscribers(), published
+
+    def observer_in(self, settings: Settings) -> Engine:
+        """Return the engine that follows topics if the views are published."""
+        return self._published if publishes(settings) else self
 
     def check(self, stack: Stack) -> None:
         """Check the prefix of topics, which is also the namespace of Deephaven's Avro records."""
@@ -82,10 +95,11 @@ class Deephaven(Engine):
                 " such as racetrack_1."
             )
 
-    def classes(self, settings: Settings) -> Classes:  # noqa: ARG002
-        """Return that tables are kept in memory: a restarted Deephaven is empty."""
+    def classes(self, settings: Settings) -> Classes:
+        """Return where the views are followed, and that a restarted Deephaven is empty, because
+        tables are kept in memory."""
         return Classes(
-            results="served",
+            results="published to Kafka" if publishes(settings) else "served",
             after_a_kill="reads all input again",
             work="as events arrive",
             views="declarative",
@@ -102,13 +116,23 @@ class Deephaven(Engine):
         waits = "wait_for(" in self.script(settings).read_text()
         return ("debezium",) if waits else ()
 
+    def prepare_inputs(self, stack: Stack) -> None:
+        """Create the topics to which views are published, or empty them: a restarted Deephaven does
+        not delete the rows that it published before."""
+        if publishes(stack.settings):
+            new_topics.make(stack.endpoints.kafka, self._published.topics(stack.settings))
+
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script. If Deephaven runs elsewhere, the tables have the run's name as
-        a prefix."""
+        """Run the workload's script, and publish its views if that is set. If Deephaven runs
+        elsewhere, the tables have the run's name as a prefix."""
+        self.prepare_inputs(stack)
         if self.runs_elsewhere(stack.settings):
             self._load_elsewhere(stack)
-        else:
-            self.run_script(stack.settings)
+            return
+        self.run_script(stack.settings)
+        if publishes(stack.settings):
+            keys = published.keys_of(stack.settings)
+            self._run(stack.settings, published.code(keys), "to publish its views")
 
     def _load_elsewhere(self, stack: Stack) -> None:
         from pydeephaven import DHError
@@ -116,6 +140,8 @@ class Deephaven(Engine):
         settings = stack.settings
         script = self.script(settings)
         given = given_to_scripts(stack.internal_endpoints, script)
+        if publishes(settings):
+            given["scripts"][published.PUBLISH.name] = published.code(published.keys_of(settings))
         try:
             with opened(settings) as session:
                 ELSEWHERE.load(session, given)
@@ -128,19 +154,25 @@ class Deephaven(Engine):
         Raises:
             DemoError: the server refused the script.
         """
+        name = self.script(settings).name
+        self._run(settings, _RUN_FILE.format(name=name), f"scripts/{name}")
+
+    def _run(self, settings: Settings, code: str, what: str) -> None:
         from pydeephaven import DHError
 
-        name = self.script(settings).name
         with opened(settings) as session:
             try:
-                session.run_script(_RUN_FILE.format(name=name))
+                session.run_script(code)
             except DHError as error:
-                raise DemoError(f"Deephaven refused scripts/{name}:\n{error}") from error
+                raise DemoError(f"Deephaven refused {what}:\n{error}") from error
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the updates of the progress views that a client of Deephaven receives."""
-        found = self._follow(stack, stop)
-        return (update for update in found if not isinstance(update, Seen))
+        """Yield the updates of the progress views that a client receives, from Deephaven or from
+        Kafka."""
+        if publishes(stack.settings):
+            return _explained(self._published.updates(stack, stop), self, stack)
+        received = self._follow(stack, stop)
+        return (update for update in received if not isinstance(update, Seen))
 
     def seen(
         self,
@@ -148,39 +180,39 @@ class Deephaven(Engine):
         traced: Sequence[TracedView],
         stop: threading.Event,
     ) -> Iterator[Seen]:
-        """Yield the tracer values that a client of Deephaven receives, with all rows of the
-        views."""
+        """Yield the tracer values that a client receives, with all rows of the views."""
+        if publishes(stack.settings):
+            return self._published.seen(stack, traced, stop)
         if not traced:
             return iter(())
-        found = self._follow(stack, stop, [view.name for view in traced])
-        return only_more(update for update in found if isinstance(update, Seen))
+        received = self._follow(stack, stop, [view.name for view in traced])
+        return only_more(update for update in received if isinstance(update, Seen))
 
     def _follow(
         self, stack: Stack, stop: threading.Event, traced: Sequence[str] = ()
     ) -> Iterator[Update]:
         settings, namespace = stack.settings, self.namespace(stack.settings)
-        try:
-            yield from self._subscribers.follow(settings, namespace, stop, traced)
-        except RacetrackError as error:
-            if self.runs_elsewhere(settings):
-                raise
-            log = stack.log_of("deephaven").read_text(errors="replace")
-            raise RacetrackError(with_cause(str(error), log)) from error
+        received = self._subscribers.follow(settings, namespace, stop, traced)
+        return _explained(received, self, stack)
 
-    def clients(self) -> Mapping[str, list[int]]:
-        """Return the processes of the clients."""
-        return {CLIENT: self._subscribers.pids}
+    def clients(self, settings: Settings) -> Mapping[str, list[int]]:
+        """Return the processes of the clients that subscribe."""
+        return {} if publishes(settings) else {CLIENT: self._subscribers.pids}
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a session of pydeephaven. Each table is opened once and then reused."""
+        """Open a session of pydeephaven, in which each table is opened once and then reused; or a
+        reader of the topics."""
+        if publishes(access.settings):
+            return self._published.reader(access)
         return open_reader(access.settings, access.namespace)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Return two update cycles: views use the time at the start of an update cycle, which may
-        have begun one cycle ago and taken another. Elsewhere, cycles are assumed to take 1 s."""
-        if self.runs_elsewhere(settings):
-            return super().clock_slack_ms(settings)
-        return 2 * DeephavenSettings.of(settings).deephaven_cycle_ms
+        have begun one cycle ago and taken another. Elsewhere, cycles are assumed to take 1 s.
+        Add two seconds if rows are written to topics and read there."""
+        cycle_ms = DeephavenSettings.of(settings).deephaven_cycle_ms
+        of_cycles = 2_000 if self.runs_elsewhere(settings) else 2 * cycle_ms
+        return of_cycles + (2_000 if publishes(settings) else 0)
 
     def remarks(self, stack: Stack) -> list[str]:
         """If Deephaven runs elsewhere, return the names of the demo's tables, and of those that
@@ -199,7 +231,9 @@ class Deephaven(Engine):
         return {self.version_part: constants["deephaven.version"].string_value}
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Return why Deephaven's clients received changes late."""
+        """Return why Deephaven's clients received changes late, and what publishing adds."""
+        if publishes(settings):
+            return [TO_KAFKA]
         if not can_subscribe():
             return [POLLED]
         return [INTERVAL] if self.runs_elsewhere(settings) else []
@@ -207,11 +241,16 @@ class Deephaven(Engine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the IDE's address, and what to paste there."""
         settings = DeephavenSettings.of(stack.settings)
+        publish: list[str] = []
+        if publishes(settings):
+            call = published.call(published.keys_of(settings))
+            publish = [f"To publish its views, paste {published.PUBLISH}, then: {call}"]
         if self.runs_elsewhere(settings):
             return [
                 f"IDE: {settings.deephaven_url.rstrip('/')}/ide/",
                 f"In its console: ENVIRONMENT = {addresses(stack.internal_endpoints)}",
                 f"Then paste there: {self.script(settings)}",
+                *publish,
             ]
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
@@ -219,7 +258,19 @@ class Deephaven(Engine):
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
             f"In its console: exec(open('{script}').read())",
+            *publish,
         ]
+
+
+def _explained(received: Iterator[Received], engine: Engine, stack: Stack) -> Iterator[Received]:
+    """Yield what is received, and add the cause in the log of the stack's Deephaven to an error."""
+    try:
+        yield from received
+    except RacetrackError as error:
+        if engine.runs_elsewhere(stack.settings):
+            raise
+        log = stack.log_of("deephaven").read_text(errors="replace")
+        raise RacetrackError(with_cause(str(error), log)) from error
 
 
 class TableReader:

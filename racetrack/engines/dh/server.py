@@ -159,7 +159,7 @@ def tidy_at_end(env: Mapping[str, str]) -> None:
 def write_archive_at_end() -> None:
     """Install a handler for SIGTERM that calls Java's System.exit, so that the JVM writes its class
     archive."""
-    import jpy  # type: ignore[import-not-found]
+    import jpy
 
     system = jpy.get_type("java.lang.System")
     signal.signal(signal.SIGTERM, lambda _number, _frame: system.exit(0))

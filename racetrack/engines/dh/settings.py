@@ -21,6 +21,7 @@ class DeephavenSettings(Settings):
     ]
     deephaven_heap: Size
     deephaven_cycle_ms: Annotated[Milliseconds, Field(ge=1)]
+    deephaven_publish: bool
     deephaven_version: str
     deephaven_psk: SecretStr
     deephaven_psk_file: File
@@ -28,7 +29,7 @@ class DeephavenSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=ELSEWHERE,
+    harness_only=(*ELSEWHERE, "DEEPHAVEN_PUBLISH"),
     ignored=(Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),),
     affects=dict.fromkeys(ELSEWHERE, "deephaven"),
 )

@@ -1,7 +1,8 @@
 // Draws each chart of the report, and makes the table behind it when it is opened.
-"use strict";
+import { drawChart, partOf, tableBehind } from "./charts.js";
+
 for (const figure of document.querySelectorAll("[data-chart]")) {
-  const chart = JSON.parse(figure.querySelector("script").textContent);
-  drawChart(figure.querySelector(".plot"), chart);
-  tableBehind(figure.querySelector("details"), chart);
+  const chart = JSON.parse(partOf(figure, "script").textContent ?? "");
+  drawChart(partOf(figure, ".plot"), chart);
+  tableBehind(partOf(figure, "details"), chart);
 }

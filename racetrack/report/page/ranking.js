@@ -1,232 +1,236 @@
-// Ranks the engines of one workload and machine by one figure. All figures, ratios and claims are in
-// the page; nothing is computed here.
-"use strict";
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const { metrics: METRICS, standings: STANDINGS } = DATA;
-const state = { workload: "", machine: "", metric: "", load: "", class: "", hidden: new Set(), sort: "value", down: false };
-const byId = (id) => document.getElementById(id);
+// Shows the matrix of one workload and machine, its charts and records. All figures and claims are
+// in the page's data (racetrack/report/ranking.py); nothing is computed here.
+import { drawChart, element, partOf, tableBehind } from "./charts.js";
+
+/** @import { Column, Row, Standing } from "./types.d.ts" */
+
+/**
+ * The element with this id, which must be of this kind.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} kind
+ */
+const byIdOf = (id, kind) => {
+  const place = document.getElementById(id);
+  if (!(place instanceof kind)) throw new TypeError(`The page has no ${kind.name} #${id}.`);
+  return place;
+};
+/** @param {string} id */
+const byId = (id) => byIdOf(id, HTMLElement);
+
+/** @type {Standing[]} */
+const STANDINGS = JSON.parse(byId("data").textContent ?? "");
+const CHOICES = /** @type {const} */ (["workload", "machine", "class"]);
+const state = { workload: "", machine: "", class: "", sort: "", isDown: false };
+/** @param {string[]} values */
 const unique = (values) => [...new Set(values)];
-// An engine has the same colour with all workloads and machines.
-const NAMES = unique(STANDINGS.flatMap((standing) => standing.results.map((result) => result.name))).sort();
 
-const standing = () => STANDINGS.find((one) => one.workload === state.workload && one.machine === state.machine);
-const resultOf = (name) => standing().results.find((result) => result.name === name);
-const CLASSES = DATA.classes;
-// A choice is a text such as `where results live: served`; the empty one stands for all.
-const choicesOf = () => Object.keys(standing().answers);
-const isOfClass = ({ classes }) => !state.class || Object.entries(CLASSES).some(([key, title]) => `${title}: ${classes[key]}` === state.class);
-const isShown = (name) => !state.hidden.has(resultOf(name).path) && isOfClass(resultOf(name));
-const rankingsOf = (key) => standing().rankings[key];
-const isMeasured = (key) => Object.keys(rankingsOf(key)).length > 0;
-const loadsOf = (key) => standing().loads.filter((load) => load.id in rankingsOf(key));
-// Rows of the chosen figure and load, the best first; then the engines without a figure.
-const ranked = () => {
-  const rankings = rankingsOf(state.metric);
-  const rows = rankings[state.load] ?? rankings[""] ?? [];
-  const missing = standing().results.filter((result) => !rows.some((row) => row.name === result.name));
-  return [...rows, ...missing.map((result) => ({ name: result.name, text: "", factors: {}, n: 0, held: true, unranked: "", verdicts: {} }))]
-    .map((row, rank) => ({ ...row, rank, result: resultOf(row.name) })).filter((row) => isShown(row.name));
+const standing = () => {
+  const { workload, machine } = state;
+  const chosen = STANDINGS.find((one) => one.workload === workload && one.machine === machine);
+  if (!chosen) throw new TypeError(`There are no results of ${workload} on ${machine}.`);
+  return chosen;
 };
-// The ratio to the best of the engines shown.
-const factorText = (row, best) => {
-  if (!row.n) return "";
-  if (row.unranked) return `not ranked: ${row.unranked}`;
-  if (!row.held) return "did not hold the load";
-  return row.name === best ? "best" : row.factors[best] ?? "no ratio";
-};
-const bestOf = (rows) => rows.find((row) => row.n && !row.unranked && row.held)?.name;
-const classText = ({ classes }) => Object.keys(CLASSES).map((key) => classes[key]).filter((of) => of && of !== "all views").join("; ");
-const interval = (row) => (row.low === null || row.low === undefined ? (row.n > 1 ? "interval not resolved" : "single run, no interval") : `${number(row.low)} to ${number(row.high)}`);
-
-const note = (text) => element("li", { class: "muted" }, text);
-const list = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
-const caveats = () => {
-  const names = {};
-  const shown = standing().results.filter((result) => isShown(result.name));
-  shown.forEach((result) => (result.caveats || []).forEach((text) => { (names[text] = names[text] || []).push(result.name); }));
-  const unverified = shown.filter((result) => !result.views.runs).map((result) => result.name);
-  const lines = Object.entries(names).map(([text, of]) => note(`${list(of)}: ${text}`));
-  return unverified.length ? [...lines, note(`The answers of ${list(unverified)} were not verified in these runs.`)] : lines;
+const choice = () => standing().choices[state.class];
+/**
+ * @param {Row} row
+ * @param {string} text
+ */
+const link = (row, text) => {
+  const path = row.path.split("/").map(encodeURIComponent).join("/");
+  return element("a", { href: `../results/${path}` }, text);
 };
 
-const viewsText = ({ views }) => {
-  if (!views.of_workload) return "";
-  const there = views.of_workload - (views.absent || []).length;
-  return there === views.of_workload ? `all ${there}` : `△ ${there} of ${views.of_workload}`;
+/**
+ * Columns that are sorted by their texts.
+ * @type {Record<string, (row: Row) => string>}
+ */
+const TEXTS = {
+  engine: (row) => row.name,
+  answers: (row) => row.answers,
+  classes: (row) => row.classes,
 };
-const answersText = ({ views }) => {
-  if (!views.runs) return "not checked";
-  return views.wrong.length ? `✗ ${views.wrong.length} wrong` : `✓ ${views.right.length} verified`;
-};
-// Beyond what voids a run by default (docs/noise.md).
-const FOREIGN_MAX_PCT = 5, STEAL_MAX_PCT = 1;
-const disturbance = ({ noise }) => {
-  const shares = [
-    noise.foreign_cpu_max_pct > FOREIGN_MAX_PCT ? `other programs used up to ${number(noise.foreign_cpu_max_pct)} % of a core` : "",
-    noise.steal_max_pct > STEAL_MAX_PCT ? `other machines took up to ${number(noise.steal_max_pct)} % of the CPU time` : "",
-  ].filter(Boolean);
-  return shares.length ? `△ disturbed: ${shares.join(", ")}` : "";
-};
-const COLUMNS = [
-  { key: "engine", title: "Engine", of: (row) => row.name },
-  { key: "value", title: "Figure", of: (row) => row.rank },
-  { key: "factor", title: "Times the best", of: (row) => row.rank },
-  { key: "answers", title: "Answers", of: (row) => answersText(row.result) },
-  { key: "views", title: "Views", of: (row) => (row.result.views.absent || []).length },
-  { key: "class", title: "Class", of: (row) => classText(row.result) || "~" },
-  { key: "n", title: "Runs", of: (row) => -row.n },
-];
-
-const bar = (row, most) => {
-  if (row.mean === null || row.mean === undefined) return element("span", { class: "muted" }, row.n ? "lag without limit" : "not measured");
-  const share = (value) => `${(100 * value / most).toFixed(2)}%`;
-  const marks = [element("span", { class: "fill", style: `width:${share(row.mean)}` })];
-  if (row.low !== null) {
-    marks.push(element("span", { class: "whisker", style: `left:${share(row.low)};width:${share(row.high - row.low)}` }));
-  }
-  return element("div", {}, element("div", { class: "bar", "aria-hidden": "true" }, ...marks),
-    element("b", {}, row.text), ` ${METRICS[state.metric].unit} `, element("small", {}, interval(row)));
-};
-
-const facts = (result) => {
-  const pairs = (of) => Object.entries(of).map(([name, value]) => `${name} ${value}`).join(", ") || "none";
-  const { noise, machine } = result;
-  const lines = [
-    ["Measured", `${unique([result.measured_from, result.measured_until]).join(" to ")}, ${standing().place}, kernel ${machine.kernel}`],
-    ["Versions", pairs(result.versions)],
-    ["Changed settings", pairs(result.settings)],
-    ["Other programs", `at most ${number(noise.foreign_cpu_max_pct)} % of a core; stolen by the hypervisor at most ${number(noise.steal_max_pct)} % of all cores; core speed ${number(noise.core_min_mib_per_s)} to ${number(noise.core_max_mib_per_s)} MiB/s`],
-    ["Views missing", (result.views.absent || []).join(", ")],
-    ["Views wrong", (result.views.wrong || []).join(", ")],
-    ["Before comparing", (result.caveats || []).join(" ")],
-    ["Left out", (result.left_out || []).join("; ")],
-    ["Raw data", `${result.raw.files} files in ${result.raw.folders.join(", ")}; SHA-256 ${result.raw.sha256}`],
-  ].filter(([, text]) => text);
-  return element("div", {},
-    element("p", {}, "To repeat it:"), ...result.commands.map((command) => element("pre", {}, command)),
-    element("dl", { class: "pairs" }, ...lines.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
-    element("p", {}, element("a", { href: `../results/${result.path.split("/").map(encodeURIComponent).join("/")}` }, `results/${result.path}`)));
-};
-
-const atLoad = () => (state.load in rankingsOf(state.metric) && state.load ? ` at ${state.load}` : "");
-const showTable = () => {
-  const rows = ranked(), metric = METRICS[state.metric], best = bestOf(rows);
-  const most = Math.max(...rows.filter((row) => row.mean).map((row) => row.high ?? row.mean), 0) || 1;
-  const column = COLUMNS.find((each) => each.key === state.sort);
-  rows.sort((a, b) => {
-    const [one, other] = [column.of(a), column.of(b)];
-    const order = typeof one === "string" ? one.localeCompare(other) : one - other;
-    return (state.down ? -order : order) || a.rank - b.rank;
+/**
+ * @param {Row} row
+ * @param {string} key
+ */
+const sortValue = (row, key) =>
+  key in TEXTS ? TEXTS[key](row) : row.unranked ? null : row.cells[key].value;
+/**
+ * Rows in the chosen order; those without a value are last in both directions.
+ * @param {Row[]} rows
+ */
+const sorted = (rows) => {
+  const key = state.sort;
+  const column = standing().columns.find((one) => one.key === key);
+  const direction = (column?.is_more_better ? -1 : 1) * (state.isDown ? -1 : 1);
+  return [...rows].sort((row, other) => {
+    const value = sortValue(row, key),
+      beside = sortValue(other, key);
+    if (value === null || beside === null)
+      return Number(value === null) - Number(beside === null) || row.name.localeCompare(other.name);
+    const order =
+      typeof value === "number" ? value - Number(beside) : value.localeCompare(String(beside));
+    return direction * order || row.name.localeCompare(other.name);
   });
-  byId("means").textContent = `${metric.title}${atLoad()}. ${metric.means} ${metric.more ? "More" : "Less"} is better. Bars: means with 95 % intervals.`;
-  for (const head of document.querySelectorAll("#ranking thead th")) {
-    const mine = head.dataset.key === state.sort;
-    head.setAttribute("aria-sort", mine ? (state.down ? "descending" : "ascending") : "none");
-  }
-  const cell = (key, content, row) => element(key === "engine" ? "th" : "td",
-    { class: `c-${key}${key === "answers" && (row.result.views.wrong || []).length ? " bad" : ""}`, role: key === "engine" ? "rowheader" : "cell", scope: key === "engine" ? "row" : null,
-      "data-title": COLUMNS.find((each) => each.key === key).title }, content);
-  byId("ranking").tBodies[0].replaceChildren(...rows.flatMap((row) => [
-    element("tr", { role: "row", "data-engine": row.result.engine },
-      cell("engine", element("span", {}, row.name, " ", element("small", {}, `version ${row.result.version}, ${row.result.measured_until}`),
-        ...[disturbance(row.result)].filter(Boolean).map((text) => element("small", { class: "open" }, ` ${text}`))), row),
-      cell("value", bar(row, most), row), cell("factor", factorText(row, best), row),
-      cell("answers", answersText(row.result), row), cell("views", viewsText(row.result), row),
-      cell("class", classText(row.result) || "not known", row), cell("n", row.n ? String(row.n) : "", row)),
-    element("tr", { class: "record", role: "row" }, element("td", { colspan: COLUMNS.length, role: "cell" },
-      element("details", {}, element("summary", {}, `Record of ${row.name}, and the command to repeat it`), facts(row.result)))),
-  ]));
+};
+const shownRows = () => sorted(standing().rows.filter((row) => choice().names.includes(row.name)));
+
+/** @typedef {Pick<Column, "key" | "title"> & Partial<Column>} Heading */
+/** @returns {Heading[]} */
+const headings = () => [
+  { key: "engine", title: "engine" },
+  ...standing().columns,
+  { key: "answers", title: "answers" },
+  { key: "classes", title: "class" },
+];
+/** @param {string} key */
+const sortBy = (key) => {
+  state.isDown = state.sort === key && !state.isDown;
+  state.sort = key;
+  showMatrix();
+  partOf(document, `#matrix th[data-key="${key}"] button`).focus();
+};
+/** @param {Heading} heading */
+const headCell = ({ key, title, at, unit, means, is_more_better: isMoreBetter }) => {
+  const button = element(
+    "button",
+    { type: "button", title: means },
+    title,
+    at ? element("small", {}, ` at ${at}`) : null,
+    unit ? element("small", {}, ` ${unit}`) : null,
+  );
+  button.addEventListener("click", () => sortBy(key));
+  const direction = state.isDown === Boolean(isMoreBetter) ? "ascending" : "descending";
+  const attributes = { scope: "col", role: "columnheader", "data-key": key };
+  const sort = state.sort === key ? direction : "none";
+  return element("th", { ...attributes, "aria-sort": sort }, button);
+};
+/**
+ * @param {Row} row
+ * @param {Column} column
+ */
+const figureCell = (row, column) => {
+  const { text, sure, whole } = row.cells[column.key];
+  const isBest = choice().best[column.key].includes(row.name);
+  return element(
+    "td",
+    {
+      role: "cell",
+      class: isBest ? "best" : "",
+      title: whole ? `${whole} ${column.unit}` : null,
+      "data-title": `${column.title}${column.at ? ` at ${column.at}` : ""}, ${column.unit}`,
+    },
+    isBest ? element("span", { class: "star", title: "best in this column" }, "★ ") : null,
+    text ? element("b", {}, text) : null,
+    " ",
+    element("small", {}, sure),
+  );
+};
+/** @param {Row} row */
+const cells = (row) => {
+  const remarks = [row.version, row.unranked, row.disturbed].filter(Boolean);
+  return [
+    element(
+      "th",
+      { scope: "row", role: "rowheader" },
+      link(row, row.name),
+      " ",
+      ...remarks.map((text) => element("small", {}, text)),
+    ),
+    ...standing().columns.map((column) => figureCell(row, column)),
+    element(
+      "td",
+      { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
+      row.answers,
+    ),
+    element(
+      "td",
+      { role: "cell", class: "classes", "data-title": "class" },
+      element("small", {}, row.classes || "not known"),
+    ),
+  ];
+};
+const showMatrix = () => {
+  partOf(document, "#matrix thead tr").replaceChildren(...headings().map(headCell));
+  const rows = shownRows().map((row) =>
+    element("tr", { role: "row", "data-engine": row.engine }, ...cells(row)),
+  );
+  partOf(document, "#matrix tbody").replaceChildren(...rows);
 };
 
-// A line of a figure over the rates, without values that a logarithmic axis has no place for.
-const line = (name, key, label, dash) => {
-  const points = loadsOf(key).filter((load) => load.share === null)
-    .map((load) => ({ x: load.per_s, ...rankingsOf(key)[load.id].find((row) => row.name === name) })).filter((point) => point.mean > 0);
-  const of = (end) => points.map((point) => point[end] ?? null);
-  return { name: label, look: NAMES.indexOf(name), kind: "points", dash, x: of("x"), y: of("mean"), low: of("low"), high: of("high") };
-};
-const AXES = { lag: { log_x: true, log_y: true }, cpu: { x_from_zero: true } };
-// A chart of figures over the rate, with a line for each engine and figure; all but the first figure
-// are dotted and without intervals.
-const chartOf = (name, { title, unit, decimals, keys }, names) => {
-  const lineOf = (engine, key, index) => {
-    if (keys.length === 1) return line(engine, key, engine);
-    const drawn = line(engine, key, `${engine} ${METRICS[key].title}`, index ? [2, 4] : []);
-    return index ? { ...drawn, low: null, high: null } : drawn;
-  };
-  return { title: `${title[0].toUpperCase()}${title.slice(1)} against rate`, x_title: "events/s", x_unit: "/s", x_decimals: 0,
-    y_title: `${title}, ${unit}`, y_unit: ` ${unit}`, y_decimals: decimals, ...AXES[name],
-    lines: names.flatMap((engine) => keys.map((key, index) => lineOf(engine, key, index))) };
-};
 const showCharts = () => {
-  const names = standing().results.map((result) => result.name).filter(isShown);
-  for (const [name, of] of Object.entries(DATA.charts)) {
-    const chart = chartOf(name, of, names), figure = byId(`chart-${name}`);
-    figure.hidden = !chart.lines.some((each) => each.x.length);
-    figure.querySelector("h3").textContent = chart.title;
-    drawChart(figure.querySelector(".plot"), chart);
+  for (const [name, whole] of Object.entries(standing().charts)) {
+    const lines = whole.lines.filter((line) => choice().names.includes(line.name));
+    const chart = { ...whole, lines };
+    const place = byId(`chart-${name}`);
+    place.hidden = !lines.some((line) => line.x.length);
+    partOf(place, "h3").textContent = chart.title;
+    drawChart(partOf(place, ".plot"), chart);
     const details = element("details", {}, element("summary", {}, "Table"));
     tableBehind(details, chart);
-    figure.querySelector(".behind").replaceChildren(details);
+    partOf(place, ".behind").replaceChildren(details);
   }
 };
 
-const fill = (select, values, text, value) => {
-  select.replaceChildren(...values.map((each) => element("option", { value: each, selected: each === value }, text(each))));
+/** @param {Row} row */
+const record = (row) =>
+  element(
+    "div",
+    { class: "record" },
+    element("h3", {}, row.name),
+    element("p", {}, "To repeat it:"),
+    ...row.commands.map((command) => element("pre", {}, command)),
+    element(
+      "dl",
+      { class: "pairs" },
+      ...row.facts.flatMap(([title, text]) => [element("dt", {}, title), element("dd", {}, text)]),
+    ),
+    element("p", {}, link(row, `results/${row.path}`)),
+  );
+
+/**
+ * Offers values with their texts, and keeps the chosen one or takes the first.
+ * @param {(typeof CHOICES)[number]} name
+ * @param {string[]} values
+ * @param {(value: string) => string} [textOf]
+ */
+const offer = (name, values, textOf = String) => {
+  if (!values.includes(state[name])) state[name] = values[0];
+  byId(name).replaceChildren(
+    ...values.map((value) =>
+      element("option", { value, selected: value === state[name] }, textOf(value)),
+    ),
+  );
 };
-const pick = (wanted, among, fallback) => (among.includes(wanted) ? wanted : fallback);
-// The highest load that the most engines held.
-const defaultLoad = (key) => {
-  const held = (load) => rankingsOf(key)[load.id].filter((row) => row.held && !row.unranked).length;
-  return loadsOf(key).reduce((best, load) => (best === null || held(load) >= held(best) ? load : best), null)?.id ?? "";
-};
+
+// Shows everything for the choices in `state`, and replaces those that are not there.
 const show = () => {
-  const workloads = unique(STANDINGS.map((one) => one.workload));
-  state.workload = pick(state.workload, workloads, workloads[0]);
-  const machines = STANDINGS.filter((one) => one.workload === state.workload);
-  state.machine = pick(state.machine, machines.map((one) => one.machine), machines[0].machine);
-  const keys = Object.keys(METRICS).filter(isMeasured);
-  const first = pick(DATA.default, keys, keys[0]);
-  state.metric = pick(state.metric, keys, first);
-  state.load = pick(state.load, standing().loads.map((load) => load.id), defaultLoad(first));
-  fill(byId("workload"), workloads, String, state.workload);
-  fill(byId("machine"), machines.map((one) => one.machine), (name) => machines.find((one) => one.machine === name).place, state.machine);
-  fill(byId("load"), standing().loads.map((load) => load.id), String, state.load);
-  fill(byId("metric"), keys, (key) => METRICS[key].title, state.metric);
-  state.class = pick(state.class, choicesOf(), "");
-  fill(byId("class"), choicesOf(), (choice) => choice || "all", state.class);
-  byId("load").disabled = !(state.load in rankingsOf(state.metric));
-  byId("engines").replaceChildren(...standing().results.map((result) => {
-    const box = element("input", { type: "checkbox", checked: !state.hidden.has(result.path), value: result.path });
-    box.addEventListener("change", () => { if (box.checked) state.hidden.delete(result.path); else state.hidden.add(result.path); render(); });
-    return element("label", {}, box, ` ${result.name}`);
-  }));
-  render();
-};
-const render = () => {
-  byId("answers").replaceChildren(...standing().answers[state.class].map((text) => element("li", {}, text)), ...caveats());
-  showTable();
+  offer("workload", unique(STANDINGS.map((one) => one.workload)));
+  const places = STANDINGS.filter((one) => one.workload === state.workload);
+  const titles = new Map(places.map((one) => [one.machine, one.place]));
+  offer("machine", [...titles.keys()], (machine) => titles.get(machine) ?? machine);
+  offer("class", Object.keys(standing().choices), (text) => text || "all");
+  const { columns, missing } = standing();
+  const keys = [...columns.map((column) => column.key), ...Object.keys(TEXTS)];
+  if (!keys.includes(state.sort)) state.sort = keys[0];
+  byId("missing").textContent = missing.length ? `Not measured here: ${missing.join("; ")}.` : "";
+  byId("answers").replaceChildren(...choice().answers.map((text) => element("li", {}, text)));
+  byId("records").replaceChildren(...shownRows().map(record));
+  showMatrix();
   showCharts();
-  const hidden = [...state.hidden].join(" ");
-  const kept = { workload: state.workload, machine: state.machine, metric: state.metric, load: state.load, ...(state.class ? { class: state.class } : {}), ...(hidden ? { hidden } : {}) };
+  const kept = CHOICES.filter((name) => state[name]).map((name) => [name, state[name]]);
   history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
 };
 
-const CHOICES = ["workload", "machine", "metric", "load", "class"];
-for (const name of CHOICES) {
-  byId(name).addEventListener("change", (event) => { state[name] = event.target.value; state.sort = "value"; state.down = false; show(); });
-}
-byId("ranking").tHead.rows[0].replaceChildren(...COLUMNS.map((column) => {
-  const button = element("button", { type: "button" }, column.title);
-  button.addEventListener("click", () => {
-    state.down = state.sort === column.key && !state.down;
-    state.sort = column.key;
-    showTable();
-  });
-  return element("th", { scope: "col", role: "columnheader", "data-key": column.key }, button);
-}));
 const linked = new URLSearchParams(location.hash.slice(1));
-for (const name of CHOICES) state[name] = linked.get(name) ?? state[name];
-(linked.get("hidden") || "").split(" ").filter(Boolean).forEach((path) => state.hidden.add(path));
+for (const name of CHOICES) {
+  state[name] = linked.get(name) ?? "";
+  const select = byIdOf(name, HTMLSelectElement);
+  select.addEventListener("change", () => {
+    state[name] = select.value;
+    show();
+  });
+}
 if (STANDINGS.length) show();
-else byId("means").textContent = "There are no results yet: ./race publish FOLDER…";
+else byId("missing").textContent = "There are no results yet: ./race publish FOLDER…";

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from racetrack import kafka_endpoint, units
-from racetrack.config import KAFKA_CLIENT, REPO, Settings, revealed
+from racetrack.config import REPO, Settings, revealed
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.containers import KAFKA, called
 from racetrack.stack.kubernetes import own_files
@@ -112,14 +112,7 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
     given = {**revealed(settings), "RUNTIME": "native", "KAFKA_OUTSIDE": kafka_outside}
     given["KUBERNETES_JOB"] = "false"  # KUBERNETES_JOB=true would be invalid with RUNTIME=native
     if kafka := kafka_endpoint.elsewhere(settings):
-        given |= own_files.as_in_pods(kafka, settings).environment() | own_files.environment(
-            settings
-        )
-        properties = settings.kafka_client.items()
-        given |= {
-            f"{KAFKA_CLIENT}{name.replace('.', '_').upper()}": value.get_secret_value()
-            for name, value in properties
-        }
+        given |= own_files.as_in_pods(kafka).environment() | own_files.environment(settings)
     inside = (REPO / "racetrack" / "engines" / "inside.env").read_text()
     lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
     scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}

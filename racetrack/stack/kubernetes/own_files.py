@@ -5,56 +5,55 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from racetrack import kafka_endpoint
-from racetrack.config import Settings, content_of
+from racetrack import client_properties
+from racetrack.config import FILES_IN_PODS, Settings, content_of
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack import own_registry
 
-SECRET, FOLDER = "own-files", "/etc/racetrack/own"
-# Settings that contain the path of a file on this machine. In the Secret, the file is named after
-# the setting.
-FILES = (
-    "kafka_ssl_ca_location",
-    "kafka_ssl_certificate_location",
-    "kafka_ssl_key_location",
-    "registry_ssl_ca_location",
-)
+SECRET, FOLDER = "own-files", FILES_IN_PODS
+PROPERTIES = client_properties.SETTING.upper()
 
 
 def contents(settings: Settings) -> dict[str, str]:
-    """Return setting → content of the file that it names.
+    """Return setting, or property of Kafka's clients → content of the file that it names, without
+    files that are empty.
 
     Raises:
         UsageError: a file can't be read.
     """
-    return {name.upper(): text for name in FILES if (text := content_of(settings, name))}
+    properties = client_properties.read(settings)
+    lines = (f"{name}={value}\n" for name, value in _in_pods(properties).items())
+    found = {
+        **client_properties.pem_files(properties),
+        PROPERTIES: "".join(lines),
+        "REGISTRY_PASSWORD_FILE": own_registry.password(settings),
+        "REGISTRY_SSL_CA_LOCATION": content_of(settings, "registry_ssl_ca_location"),
+    }
+    return {name: content for name, content in found.items() if content}
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return settings for pods: the passwords, and the paths of the files that the settings name.
+    """Return settings for pods: the paths of the files that the settings name.
 
     Raises:
         UsageError: a file can't be read.
     """
-    found = {name: f"{FOLDER}/{name}" for name in contents(settings)}
-    if settings.kafka_bootstrap_servers:
-        found |= {
-            "KAFKA_SASL_PASSWORD": kafka_endpoint.password(settings),
-            "KAFKA_SASL_PASSWORD_FILE": "",
-            "REGISTRY_PASSWORD": own_registry.password(settings),
-            "REGISTRY_PASSWORD_FILE": "",
-        }
-    return found
+    names = (name for name in contents(settings) if name.isupper())  # others are properties
+    return {name: f"{FOLDER}/{name}" for name in names}
 
 
-def as_in_pods(kafka: KafkaEndpoint, settings: Settings) -> KafkaEndpoint:
+def as_in_pods(kafka: KafkaEndpoint) -> KafkaEndpoint:
     """Return a Kafka with the paths of files replaced by those in pods. Only librdkafka's
     properties contain paths."""
-    moved = {getattr(settings, name.lower()): f"{FOLDER}/{name}" for name in contents(settings)}
-    properties = kafka.librdkafka_properties.items()
-    return replace(
-        kafka, librdkafka_properties={name: moved.get(value, value) for name, value in properties}
-    )
+    return replace(kafka, librdkafka_properties=_in_pods(kafka.librdkafka_properties))
+
+
+def _in_pods(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties of librdkafka with the paths of files in pods."""
+    return {
+        name: f"{FOLDER}/{name}" if name in client_properties.PEM else value
+        for name, value in properties.items()
+    }
 
 
 def secrets(settings: Settings) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from racetrack import environment, install
@@ -83,6 +83,7 @@ class NativeStack:
         self._logs = self._root / "logs"  # used if no other folder is given
         self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
+        self._starting: set[threading.Thread] = set()
         self._dead: list[subprocess.Popen[bytes]] = []
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
         self._provided = Provided(settings)
@@ -171,7 +172,8 @@ class NativeStack:
         ):
             self._coming = parts
             futures = [
-                pool.submit(self._bring_up, service, ready, say, on_ready) for service in wanted
+                pool.submit(self._awaited, partial(self._bring_up, service, ready, say, on_ready))
+                for service in wanted
             ]
             for future in as_completed(futures):
                 future.result()
@@ -288,10 +290,12 @@ class NativeStack:
         self._stopping.set()
         self._watchdog.wait_for_last(say)
         began, left_by = time.monotonic(), self._note.run_name()
+        while self._starting:
+            self._starting.pop().join()
         ended = [*self._dead, *(running.process for running in self._running.values())]
         self._dead.clear()
         self._running.clear()
-        cleared = processes.clear(self.settings.stack_name)
+        members = processes.end(self.settings.stack_name)
         for process in ended:
             if process.poll() is None:  # the search for marked processes once missed a JVM
                 say(
@@ -300,6 +304,7 @@ class NativeStack:
                 )
                 process.kill()
             process.wait()  # otherwise it stays a zombie until this process ends
+        cleared = processes.removed(self.settings.stack_name, members)
         self._provided.remove(say, left_by)
         self._watchdog.dismiss()
         if cleared:
@@ -331,7 +336,9 @@ class NativeStack:
             self.start(peers, None, lambda _line: None)
             with ThreadPoolExecutor(max_workers=MADE_AT_A_TIME) as pool, self._ended_on_error():
                 jobs = [
-                    pool.submit(faster.make, self._context(self._find(name)))
+                    pool.submit(
+                        self._awaited, partial(faster.make, self._context(self._find(name)))
+                    )
                     for name, faster in missing.items()
                 ]
                 for job in as_completed(jobs):
@@ -364,6 +371,13 @@ class NativeStack:
             self._stopping.set()
             processes.end(self.settings.stack_name)
             raise
+
+    def _awaited(self, work: Callable[[], None]) -> None:
+        """Work in a thread of a pool, for which `stop` waits. The pool itself forgets a thread if a
+        signal arrives while it starts it; such a thread would write data behind the clean-up."""
+        self._starting.add(threading.current_thread())
+        self._check_not_stopping()
+        work()
 
     def _bring_up(
         self,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import REPO
+from tests.ports import free_ports
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
 SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'
@@ -123,8 +124,7 @@ def test_the_load_generator_is_healthy_when_it_greets(greeting: bytes, code: int
 
 
 def test_the_load_generator_is_not_healthy_where_nothing_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    (port,) = free_ports(1)
     assert healthy(port) == 1
 
 

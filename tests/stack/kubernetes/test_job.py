@@ -19,6 +19,7 @@ from racetrack.errors import RacetrackError
 from racetrack.stack.kubernetes import job_orphans, own_files
 from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, renamed, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
+from tests.secured_kafka import client_properties
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
 from tests.waiting import wait_until
 
@@ -140,12 +141,15 @@ def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(
 def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("of the CA")
     kafka = {"KAFKA_BOOTSTRAP_SERVERS": "main:9093", "KAFKA_TOPIC_PREFIX": "racetrack-1."}
-    given = {"KAFKA_SSL_CA_LOCATION": str(tmp_path / "ca.pem")}
+    file = client_properties(
+        tmp_path / "p", {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}
+    )
+    given = {"KAFKA_CLIENT_PROPERTIES": file}
     settings = load({"RUNTIME": "kubernetes", "STACK_NAME": "mine", **kafka, **given})
     job = HarnessJob(settings, print)
     started(job)
     *_, files, _, made = cluster.applied()
-    assert files["stringData"] == {"KAFKA_SSL_CA_LOCATION": "of the CA"}
+    assert files["stringData"]["ssl.ca.location"] == "of the CA"
     harness, _ = made["spec"]["template"]["spec"]["containers"]
     assert harness["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
     job.remove()

@@ -9,16 +9,23 @@ import pytest
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
 from racetrack.stack.kubernetes import manifests, own_files
+from tests.secured_kafka import client_properties
 from tests.stack.kubernetes.test_manifests import Rendered, pods_of
 
-CA = "KAFKA_SSL_CA_LOCATION"
+CA, FILE = "ssl.ca.location", "KAFKA_CLIENT_PROPERTIES"
 PLACE = f"{own_files.FOLDER}/{CA}"
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     (tmp_path / "ca.pem").write_text("of the CA\n")
-    return with_kafka(**{"KAFKA_SECURITY_PROTOCOL": "SSL", CA: str(tmp_path / "ca.pem")})
+    return with_kafka(**{FILE: properties(tmp_path)})
+
+
+def properties(folder: Path) -> str:
+    return client_properties(
+        folder / "client.properties", {"security.protocol": "SSL", CA: "ca.pem"}
+    )
 
 
 def with_kafka(**others: str) -> Settings:
@@ -29,8 +36,11 @@ def with_kafka(**others: str) -> Settings:
 def test_pods_get_the_file_and_its_place(settings: Settings) -> None:
     given, files, *_ = manifests.configuration(settings, "")
     assert files["metadata"]["name"] == own_files.SECRET
-    assert files["stringData"] == {CA: "of the CA\n"}
-    assert given["stringData"][CA] == PLACE
+    assert files["stringData"] == {
+        CA: "of the CA\n",
+        FILE: f"security.protocol=SSL\n{CA}={PLACE}\n",
+    }
+    assert given["stringData"][FILE] == f"{own_files.FOLDER}/{FILE}"
     librdkafka = json.loads(given["stringData"]["KAFKA_LIBRDKAFKA_CONFIG"])
     java = json.loads(given["stringData"]["KAFKA_JAVA_CONFIG"])
     assert librdkafka["ssl.ca.location"] == PLACE
@@ -57,5 +67,5 @@ def test_without_files_there_is_no_secret() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"{CA}: .*none.pem can't be read"):
-        own_files.contents(with_kafka(**{CA: str(tmp_path / "none.pem")}))
+    with pytest.raises(UsageError, match=f"{FILE}: {CA}: .*ca.pem can't be read"):
+        own_files.contents(with_kafka(**{FILE: properties(tmp_path)}))

@@ -7,6 +7,7 @@ import pytest
 
 from racetrack.errors import BusyError
 from racetrack.stack import resources
+from tests.ports import free_ports
 
 
 def test_the_holder_and_the_setting_are_named() -> None:
@@ -17,10 +18,12 @@ def test_the_holder_and_the_setting_are_named() -> None:
 
 
 def test_a_port_that_was_just_given_up_is_free() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port)):
-            server.accept()[0].close()  # leaves a connection in TIME_WAIT
+    (port,) = free_ports(1)
+    with (
+        socket.create_server(("127.0.0.1", port)) as server,
+        socket.create_connection(("127.0.0.1", port)),
+    ):
+        server.accept()[0].close()  # leaves a connection in TIME_WAIT
     resources.require_free_ports("127.0.0.1", [{"KAFKA_PORT": port}])
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -221,3 +221,46 @@ def test_data_on_disk_is_said_and_known(
             capsys.readouterr().out
         )
         assert "set TMPDIR" in folder.remedy
+
+
+class Signalled(BaseException):
+    """Raised by the handler of a signal."""
+
+
+@pytest.mark.slow
+def test_a_signal_while_threads_start_leaves_no_data(name: str) -> None:
+    class Writer(Service):
+        def launch(self, context: Context) -> Launch:
+            for number in range(20):
+                (context.work / "data" / str(number)).mkdir(parents=True)
+                time.sleep(0.01)  # as a copy of a large folder takes time
+            return super().launch(context)
+
+    class SignalSoon(Parts):
+        @contextmanager
+        def fetch(self, *given: Any) -> Iterator[Mapping[str, Future[Path]]]:
+            with super().fetch(*given) as parts:
+                signal.setitimer(signal.ITIMER_REAL, after_s)
+                yield parts
+
+    def handle(_number: int, _frame: object) -> None:
+        raise Signalled
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        for after_ms in 3 * [*range(2, 10)]:  # some of them hit the start of a thread
+            after_s, parts = after_ms / 1000, SignalSoon("a")
+            parts.come("a")
+            services = [Writer(f"service-{number}", "a") for number in range(40)]
+            stack = stack_of(name, parts, *services)
+            with pytest.raises(Signalled):
+                stack.start([service.name for service in services], None, print)
+            stack.stop(print)
+            for thread in threading.enumerate():
+                if thread.name.startswith("ThreadPoolExecutor"):
+                    thread.join(WITHIN_S)
+            assert not processes.work_root(name).exists()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        processes.clear(name)

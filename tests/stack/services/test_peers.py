@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, debezium, registry
+from tests.secured_kafka import client_properties
 
 PEERS = {
     "bind_address": "0.0.0.0",  # noqa: S104
@@ -70,10 +70,15 @@ def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_fi
     own = {
         "kafka_bootstrap_servers": "a.example:9092",
         "kafka_topic_prefix": "race-1.",
-        "kafka_security_protocol": "SASL_SSL",
-        "kafka_sasl_mechanism": "PLAIN",
-        "kafka_sasl_username": "me",
-        "kafka_sasl_password": SecretStr("the secret"),
+        "kafka_client_properties": client_properties(
+            context.work / "client.properties",
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "me",
+                "sasl.password": "the secret",
+            },
+        ),
         "kafka_replication_factor": 3,
     }
     outside = replace(context, settings=context.settings.model_copy(update=own))

@@ -64,6 +64,17 @@ def test_a_path_through_a_server_of_the_user_is_refused() -> None:
     ENGINE.check(fakes.stack(POSTGRES_URL="postgres://me@127.0.0.1:1/db"))
 
 
+def test_a_path_on_which_nothing_would_be_followed_is_refused() -> None:
+    with pytest.raises(UsageError, match="DEEPHAVEN_PUBLISH"):
+        ENGINE.check(fakes.stack(CAL_PATH="deephaven", DEEPHAVEN_PUBLISH="true"))
+    ENGINE.check(fakes.stack(CAL_PATH="topic", DEEPHAVEN_PUBLISH="true"))
+
+
+@pytest.mark.parametrize(("path", "stamped_by"), [("topic", "broker"), ("deephaven", "")])
+def test_the_clock_that_stamps_views_is_that_of_the_path(path: str, stamped_by: str) -> None:
+    assert ENGINE.observer_in(load({"CAL_PATH": path})).stamped_by == stamped_by
+
+
 def test_views_reach_the_consumer_whole() -> None:
     settings = load(TRACED)
     views = views_in(settings)

@@ -18,7 +18,7 @@ from racetrack import install
 from racetrack.config import load
 from racetrack.engines.dh.services import deephaven as service
 from racetrack.stack import jvm
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
 from tests.servers import LOG, print_settings, running
 
@@ -96,6 +96,7 @@ def brought() -> Iterator[Brought]:
         folder = Path(name)
         make_certificates(folder)
         (folder / "key").write_text(f"{KEY}\n")
+        (folder / "key").chmod(0o600)
         (port,) = free_ports(1)
         version = load().model_dump()["deephaven_version"]
         parts = install.ensure(["deephaven"], {"DEEPHAVEN_VERSION": version}, print)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
 from racetrack.workloads.contract import find_workload
+from tests.ports import free_ports
 from tests.secured_kafka import ADMIN, secured_kafka
 from tests.waiting import wait_until
 
@@ -97,7 +97,7 @@ def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -
     stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
     try:
         for update in dh.ENGINE.updates(elsewhere, stop):
-            assert len(dh.ENGINE.clients()["client"]) == 1
+            assert len(dh.ENGINE.clients(elsewhere.settings)["client"]) == 1
             if isinstance(update, Progress):
                 assert update.total > totals[update.partition]
                 totals[update.partition] = update.total
@@ -108,7 +108,7 @@ def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -
     finally:
         ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
     assert sum(totals.values()) > 30
-    assert dh.ENGINE.clients() == {"client": []}
+    assert dh.ENGINE.clients(elsewhere.settings) == {"client": []}
 
 
 def test_what_a_killed_run_left_is_removed_by_its_name_only(
@@ -174,12 +174,13 @@ def test_scripts_get_the_advertised_addresses() -> None:
 def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text("the authorities")
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\nssl.ca.location=ca.pem\n")
     settings = load(
         {
             "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9093",
             "KAFKA_TOPIC_PREFIX": "racetrack-1.",
-            "KAFKA_SECURITY_PROTOCOL": "SSL",
-            "KAFKA_SSL_CA_LOCATION": str(ca),
+            "KAFKA_CLIENT_PROPERTIES": str(file),
         }
     )
     endpoints = NativeStack(settings).internal_endpoints
@@ -249,11 +250,9 @@ def test_a_file_that_is_missing_is_named(server: Brought) -> None:
 
 
 def test_a_server_that_is_no_deephaven_is_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        url = f"http://127.0.0.1:{other.getsockname()[1]}"
-        other.close()
-        with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
-            ELSEWHERE.check(load({"DEEPHAVEN_URL": url}))
+    (port,) = free_ports(1)
+    with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
+        ELSEWHERE.check(load({"DEEPHAVEN_URL": f"http://127.0.0.1:{port}"}))
 
 
 # ---- Kafka -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from racetrack import install
 from racetrack.engines.flink.cluster import GATEWAY, LOG4J, OPENED
 from racetrack.engines.flink.gateway import Gateway, Job, Refused, opened
 from racetrack.stack import jvm, net
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.servers import print_settings, running
 
 ENTRY = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"

@@ -41,7 +41,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import checks
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.relay import Relay
 from tests.run.fakes import ready
 from tests.waiting import wait_until

@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+
+from tests.ports import free_ports
 
 PASSWORD = "not-shown-anywhere"  # only of servers that live for one test
 START_WITHIN_S = 30.0
@@ -51,8 +52,7 @@ def running_postgres() -> Iterator[Postgres]:
             os.chown(folder, user.pw_uid, user.pw_gid)
         data, log = folder / "data", folder / "log"
         _make(programs, folder, data, user)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        (port,) = free_ports(1)
         settings = {"listen_addresses": "127.0.0.1", "port": port, "fsync": "off"}
         settings |= {"unix_socket_directories": "", "timezone": "Europe/Vienna"}
         options = [arg for name, value in settings.items() for arg in ("-c", f"{name}={value}")]

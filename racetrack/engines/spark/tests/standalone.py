@@ -11,7 +11,7 @@ from racetrack import install
 from racetrack.engines.spark.services import sparkmaster
 from racetrack.engines.spark.services.spark import NOT_IN_SPARK
 from racetrack.stack import jvm, net
-from tests.e2e.loadgen_stack import free_ports
+from tests.ports import free_ports
 from tests.servers import running
 
 DEPLOY = "org.apache.spark.deploy"

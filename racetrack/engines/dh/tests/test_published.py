@@ -1,0 +1,159 @@
+"""Tests of views that Deephaven publishes to Kafka, some with a real server and a real Kafka."""
+
+import json
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.config import load
+from racetrack.engines.contract import Progress, Summary
+from racetrack.engines.dh.elsewhere import ELSEWHERE
+from racetrack.engines.dh.engine import ENGINE, Deephaven
+from racetrack.engines.dh.inputs import PATIENCE
+from racetrack.engines.dh.published import PublishedViews, code
+from racetrack.engines.dh.tests.brought import Brought, brought
+from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
+from racetrack.engines.shared.upsert import new_topics, views
+from racetrack.engines.shared.upsert.topics import Topics
+from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.native.stack import NativeStack
+from racetrack.workloads.contract import DECIMAL, INTEGER, TEXT, TIME
+from tests.secured_kafka import ADMIN, PREFIX, secured_kafka
+from tests.waiting import wait_until
+
+PUBLISHED = {"DEEPHAVEN_PUBLISH": "true"}
+ROW = b'{"partition":2,"total":5,"max_received_at":1700000000040}'
+ALL = b'{"total":7,"max_received_at":1700000000050,"dt_ms":70.5,"summary_of":"all"}'
+
+
+def test_published_views_are_followed_and_read_in_kafka() -> None:
+    of = {"dh.pageviews_progress": [ROW], "dh.pageviews_summary": [ALL]}
+    engine, published = Deephaven(PublishedViews(topics(of))), stack(**PUBLISHED)
+    stop = threading.Event()
+    stop.set()
+    assert sorted(engine.updates(published, stop), key=lambda update: update.total) == [
+        Progress(AT_MS, 2, 5, 1_700_000_000_040),
+        Summary(AT_MS, 7, 1_700_000_000_050, 73.0),
+    ]
+    (row,) = engine.read_view(published, "pageviews_progress").to_pylist()
+    assert row == json.loads(ROW)
+
+
+def test_the_setting_decides_where_views_are_followed() -> None:
+    served, published = load(), load(PUBLISHED)
+    assert ENGINE.observer_in(served) is ENGINE
+    assert ENGINE.observer_in(published).stamped_by == "broker"
+    assert ENGINE.clients(served) and not ENGINE.clients(published)
+    (caveat,) = ENGINE.caveats(published)
+    assert "DEEPHAVEN_PUBLISH" in caveat
+    assert not any("DEEPHAVEN_PUBLISH" in each for each in ENGINE.caveats(served))
+
+
+def test_a_user_learns_how_to_publish_by_hand() -> None:
+    served, published = (
+        "\n".join(ENGINE.usage_hints(NativeStack(load(given)))) for given in ({}, PUBLISHED)
+    )
+    assert "publish.py" in published and '"hvu_test": ["id"]' in published
+    assert "publish.py" not in served
+
+
+# ---- A real server and a real Kafka --------------------------------------------------------------
+
+# The row `id = 2` of `shrinking` is removed after about three seconds, and the others stay.
+SCRIPT = """
+from deephaven import agg, time_table
+kafka_properties, PREFIX = ENVIRONMENT["CLIENT"], ENVIRONMENT["PREFIX"]
+ticks = time_table("PT0.1s").update(
+    [
+        "id = ii % 3",
+        "price = java.math.BigDecimal.valueOf(ii * 100, 2)",
+        "email = ii % 3 == 0 ? null : `\\u00e4 \\"` + id",
+    ]
+).view(["id", "n = ii", "price", "email", "at = Timestamp"])
+sorted_rows = ticks.last_by("id").sort_descending("n")
+shrinking = sorted_rows.where("id != 2 || n < 30")
+all_ticks = ticks.agg_by(agg.count_("total"))
+"""
+KEYS = {"sorted_rows": ["id"], "shrinking": ["id"], "all_ticks": []}
+COLUMNS = {"id": INTEGER, "n": INTEGER, "price": DECIMAL, "email": TEXT, "at": TIME}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Brought]:
+    with brought() as found:
+        yield found
+
+
+def load_there(server: Brought, environment: dict[str, Any], scripts: dict[str, str]) -> None:
+    given = {"addresses": [], "environment": environment, "scripts": scripts}
+    with server.session() as session:
+        ELSEWHERE.load(session, given)
+
+
+@pytest.mark.slow
+def test_every_row_is_published_whole_and_removed_rows_are_removed(
+    server: Brought, tmp_path: Path
+) -> None:
+    before = server.kafka_threads()
+    with secured_kafka(tmp_path) as running:
+        kafka = KafkaEndpoint(running.address(ADMIN), PREFIX)
+        new_topics.make(kafka, [f"dh.{view}" for view in KEYS])
+        environment = {"CLIENT": {**PATIENCE, **kafka.java()}, "PREFIX": PREFIX}
+        load_there(server, environment, {"tried.py": SCRIPT, "publish.py": code(KEYS)})
+        with Topics(kafka) as source:
+
+            def rows(view: str) -> list[dict[str, Any]]:
+                found = views.table(COLUMNS, source.latest(f"dh.{view}")).to_pylist()
+                return sorted(found, key=lambda row: int(row["id"]))
+
+            wait_until(lambda: [r["n"] > 30 for r in rows("sorted_rows")] == [True] * 3, "rows")
+            wait_until(lambda: [r["id"] for r in rows("shrinking")] == [0, 1], "removal")
+            for row in rows("sorted_rows"):
+                assert row["price"] == Decimal(row["n"])
+                assert row["email"] == (f'ä "{row["id"]}' if row["id"] else None)
+                assert isinstance(row["at"], int)
+            (total,) = (json.loads(value)["total"] for value in source.latest("dh.all_ticks"))
+            assert total > 30
+            begins = {value.split(b",")[0] for value in source.latest("dh.sorted_rows")}
+            assert begins == {b'{"id":0', b'{"id":1', b'{"id":2'}
+        ELSEWHERE.remove(load(server.settings()), RUN_NAME)
+        wait_until(lambda: server.kafka_threads() == before, "end of all threads", every_s=0.5)
+
+
+FAILING = """
+from deephaven import time_table
+pageviews_progress = time_table("PT0.1s").update(
+    ["total = ii", "number = Long.parseLong(ii < {last} ? `1` : `no number`)"]
+)
+"""
+
+
+@pytest.mark.slow
+def test_a_view_that_fails_is_reported_though_no_message_comes(server: Brought) -> None:
+    failed, elsewhere = "", stack(**server.settings(), **PUBLISHED)
+    check = PublishedViews(check_every_s=0).watch(elsewhere)
+    check()  # nothing is loaded
+    load_there(server, {}, {"tried.py": FAILING.format(last=1_000_000)})
+    check()
+    load_there(server, {}, {"tried.py": FAILING.format(last=10)})
+
+    def fails() -> bool:
+        nonlocal failed
+        try:
+            check()
+        except RacetrackError as error:
+            failed = str(error)
+        return bool(failed)
+
+    try:
+        wait_until(fails, "failure", every_s=0.5)
+    finally:
+        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+    assert "Deephaven refused a request" in failed
+    PublishedViews(check_every_s=0).watch(stack(DEEPHAVEN_PORT="1"))()  # a server that has ended
