@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from loadgen.schedule import Schedule
 from loadgen.source import Order, Source
 
 
@@ -18,6 +19,10 @@ class TracerEvents(Source):
     name = "tracer_event"
     help_text = "tracer events, which show how fresh views are"
     optional = True
+
+    def __init__(self, schedule: Schedule, start_milli_per_s: int = 0, last_events: int = 0) -> None:
+        super().__init__(schedule, start_milli_per_s)
+        self.last_events = last_events
 
     def make(self, _n: int, _due_ns: int) -> None:
         return None

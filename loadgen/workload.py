@@ -86,6 +86,9 @@ class Workload:
     topics: Sequence[Topic]
     # Sources whose events each cause a derived event in the main topic.
     derived_from: Sequence[str] = ()
+    # One of `topics`, which gets the position of each derived event (`loadgen.positions`); empty if
+    # no topic does.
+    positions: str = ""
 
     def database(self) -> Database | None:
         """Return the database, not yet connected; None if the workload has no tables.

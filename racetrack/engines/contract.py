@@ -4,7 +4,7 @@ A new engine needs a folder in `racetrack/engines/` and one script per workload.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ class NoSuchView(RacetrackError):
 
 @dataclass(frozen=True)
 class Summary:
-    """An update of the only row of the view `Workload.summary`.
+    """An update of the only row of the view `Workload.summary`, or of the sum of all partitions.
 
     The row changed at `timestamp_ms`. The newest pageview counted was due at `max_received_at_ms`.
     Both are epoch milliseconds. `dt_ms` is the freshness as defined in 2022: `timestamp_ms` minus
@@ -49,8 +49,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """An update of a row of the view `Workload.progress`: the engine's count for one partition. The
-    fields are those of `Summary`."""
+    """An update of a row of the view `Workload.progress`: the engine's count for one partition; or
+    of its position there. The fields are those of `Summary`."""
 
     timestamp_ms: int
     partition: int
@@ -177,6 +177,17 @@ class Engine(ABC):
             )
         return path
 
+    def programs(self, settings: Settings) -> list[Path]:
+        """Return the paths of the script and of the selected views' programs, in the order in which
+        they run.
+
+        Raises:
+            UsageError: the engine has no script for this workload.
+        """
+        workload = find_workload(settings.workload)
+        of_views = workload.scripts_of_views(self.script_ending, settings)
+        return [self.script(settings), *of_views.values()]
+
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Return the services for which the script itself waits. The harness runs the script as
         soon as all other services are ready."""
@@ -250,7 +261,14 @@ class Engine(ABC):
 
     @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield every update of the two progress views, until `stop` is set."""
+        """Yield every update of the two progress views, until `stop` is set. Not called for a
+        workload with `positions`, whose progress is computed from `seen`."""
+
+    def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
+        """Return a function that is called while there are no new results, and that raises
+        RacetrackError if the engine has failed. By default it never raises, which suits engines
+        whose process ends when they fail: the stack detects that."""
+        return lambda: None
 
     def traced_views(self, settings: Settings) -> Sequence[TracedView]:
         """Return the traced views that `seen` can follow, by default those of the workload."""

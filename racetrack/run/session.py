@@ -248,7 +248,8 @@ class Session:
             self._screen.remark(remark)
         with self._folder.recording() as record:
             record.versions |= run.engine.versions(self._stack)
-        self.begin(run.delay, run.probes)
+        for probe in run.progress_probes:
+            self.begin(probe, run.probes)
 
     def _wait_for_readers(self) -> None:
         """Wait until the view readers run their queries. Starting a client takes seconds and uses

@@ -25,6 +25,7 @@ from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.loadgen import Settled
+from racetrack.probes.positions import followed
 from racetrack.results.verification import (
     CdcVerified,
     UnfitMessages,
@@ -279,16 +280,27 @@ class Verification:
             self._not_computed[view.name] = short(error)
 
     def _drain(self) -> float | None:
-        """Wait until the engine has processed all input, judged by its counts and by its views of
+        """Wait until the engine has processed all input, judged by its progress and by its views of
         the tables. Return the seconds since the pause, or None after DRAIN_WITHIN_S."""
         workload = self._workload
-        behind = [workload.view(workload.progress), *workload.table_views()]
-        while behind := [view for view in behind if not self._caught_up(view)]:
-            waited_s = time.monotonic() - self._settled.since_s
-            if waited_s > self._limits.drain_within_s:
-                return None
-            self._look_later(f"letting the engine drain, {waited_s:.0f} s")
-        return round(time.monotonic() - self._settled.since_s, 2)
+        views = [workload.view(workload.progress)] if workload.progress else []
+        behind = [partial(self._caught_up, view) for view in (*views, *workload.table_views())]
+        with ExitStack() as closing:
+            if workload.positions:
+                traced = closing.enter_context(followed(self._engine, self._stack))
+                behind.append(lambda: self._reaches_the_end(traced.counts()))
+            while behind := [has_caught_up for has_caught_up in behind if not has_caught_up()]:
+                waited_s = time.monotonic() - self._settled.since_s
+                if waited_s > self._limits.drain_within_s:
+                    return None
+                self._look_later(f"letting the engine drain, {waited_s:.0f} s")
+            return round(time.monotonic() - self._settled.since_s, 2)
+
+    def _reaches_the_end(self, counts: Sequence[int]) -> bool:
+        """Return whether the engine's counts reach the end offsets. An engine that counts messages
+        twice may exceed them."""
+        ends = self._settled.end_offsets
+        return all(count >= end for count, end in zip(counts, ends, strict=True))
 
     def _caught_up(self, view: View) -> bool:
         try:
@@ -305,8 +317,8 @@ class Verification:
         except (RacetrackError, *_NOT_DATA):
             return False  # try again; if the error persists, `_judge` reports it
         counted = dict(self._db.execute('SELECT "partition", total FROM engine_rows').fetchall())
-        # `>=`, because an engine that counts messages twice may exceed these numbers.
-        return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
+        partitions = range(len(self._settled.end_offsets))
+        return self._reaches_the_end([counted.get(n, 0) for n in partitions])
 
     def _take_topics(self) -> None:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")

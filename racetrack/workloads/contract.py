@@ -148,7 +148,9 @@ class TracedView:
     largest value counts; with `summed_over`, the column that tells them apart, their sum.
 
     Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
-    only tracer events with even n, 1 for odd n, and None for all."""
+    only tracer events with even n, 1 for odd n, and None for all.
+
+    If `alone` is true, the view has tracer rows only if no other view is selected."""
 
     view: str
     column: str
@@ -160,6 +162,7 @@ class TracedView:
     is_time: bool = False
     summed_over: str = ""
     modulus: int = 0
+    alone: bool = False
 
     @property
     def name(self) -> str:
@@ -217,7 +220,7 @@ class Workload:
 
     name: str
     # Main topic. The requested rate is the rate of this topic, and the engine's progress is the
-    # number of its messages that the engine has counted.
+    # number of its messages that the engine has processed.
     topic: SourceTopic
     # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
@@ -247,8 +250,9 @@ class Workload:
     queries: tuple[Query, ...]
     # Name of the view that counts the main topic by `partition`. Its columns `total` and
     # `max_received_at` are the number of messages and the due time of the newest (epoch ms).
+    # Empty if there is none (`positions`).
     progress: str
-    # Name of the view with one row that summarizes `progress` over all partitions.
+    # Name of the view with one row that summarizes `progress` over all partitions; or empty.
     summary: str
     # Prefix of the names of the workload's scripts: `scripts/<prefix>.sql`.
     scripts: str
@@ -270,6 +274,9 @@ class Workload:
     selectable: tuple[str, ...] = ()
     # Settings that the SQL reads, as variables.
     variables: tuple[str, ...] = ()
+    # Topic with the position of each tracer event, written by the generator. Then engines have no
+    # views `progress` and `summary`: the traced views show their progress, so there must be some.
+    positions: str = ""
 
     def stored_bytes_in(self, settings: Settings) -> int:
         """Return the bytes per message of the main topic in the broker's log."""
@@ -287,11 +294,16 @@ class Workload:
 
     def narrowed(self, settings: Settings) -> "Workload":
         """Return the workload with the selected views only."""
-        left_out = {*self.selectable} - {*self.selected(settings)}
+        selected = self.selected(settings)
+        left_out = {*self.selectable} - {*selected}
         return replace(
             self,
             views=tuple(view for view in self.views if view.name not in left_out),
-            traced_views=tuple(each for each in self.traced_views if each.view not in left_out),
+            traced_views=tuple(
+                traced
+                for traced in self.traced_views
+                if traced.view not in left_out and not (traced.alone and len(selected) > 1)
+            ),
             queries=tuple(query for query in self.queries if query.view not in left_out),
         )
 

@@ -126,13 +126,6 @@ _COUNTS = [
 _BID_COUNTS = _COUNTS[:4]
 
 VIEWS = (
-    View(
-        "nexmark_progress",
-        ("partition",),
-        {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
-        counts="total",
-    ),
-    View("nexmark_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     without_key("q0", _BID_COLUMNS),
     without_key("q1", {**_BID_COLUMNS, "price": DECIMAL}),
     without_key("q2", {"auction": INTEGER, "price": INTEGER}),
@@ -239,7 +232,7 @@ TRACED_VIEWS = (
     _of_bids("q0"),
     _of_bids("q1", "dateTime"),
     _of_bids("q2"),
-    TracedView("q3", "id", "name", _NAMES, EVENTS.name, modulus=_SPACE),
+    TracedView("q3", "id", "name", _NAMES, EVENTS.name, modulus=_SPACE, alone=True),
     TracedView("q4", "final", "id", _OWN_CATEGORIES, EVENTS.name, parity=1),
     _of_bids("q9", key="id"),
     TracedView("q16", "total_bids", "channel", _NAMES, EVENTS.name, summed_over="day"),
@@ -265,9 +258,10 @@ WORKLOAD = Workload(
     traced_views=TRACED_VIEWS,
     # Results with few rows.
     queries=(Query("q4"), Query("q15"), Query("q16")),
-    progress="nexmark_progress",
-    summary="nexmark_summary",
-    scripts="nexmark/shared",
+    progress="",
+    summary="",
+    positions="nexmark_tracers",
+    scripts="nexmark/nexmark",
     sink=None,
     event_window_ms=None,
     sql=Path(__file__).with_name("views"),

@@ -91,13 +91,14 @@ class Topics:
         return end > begin
 
     def latest(self, name: str) -> list[bytes]:
-        """Return the current rows of a topic: the last value of each key."""
-        rows: dict[bytes, bytes] = {}
+        """Return the current rows of a topic: the last value of each key, and all values without a
+        key, which an engine has appended."""
+        rows: dict[bytes | int, bytes] = {}
         for row in self.rows_between(self.offsets([name]))[name]:
             if row.value is None:
                 rows.pop(row.key, None)
             else:
-                rows[row.key] = row.value
+                rows[row.key or row.offset] = row.value
         return list(rows.values())
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
@@ -153,9 +154,10 @@ class Topics:
                     else:
                         found[name].append(message)
                         positions[name] = int(message.offset() or 0) + 1
+                        give_up = time.monotonic() + READ_WITHIN_S
                 if time.monotonic() > give_up:
                     raise RacetrackError(
-                        f"Kafka at {self._kafka} did not send {dict(spans)} within"
+                        f"Kafka at {self._kafka} sent nothing of {dict(spans)} for"
                         f" {READ_WITHIN_S:.0f} s: it is at {positions}."
                     )
         finally:
