@@ -26,12 +26,24 @@ def test_a_workload_has_both_sides_and_all_of_its_sql(workload: str) -> None:
     harness = find_workload(workload)
     assert harness.name == workload
     assert {file.stem for file in harness.sql.glob("*.sql")} == {v.name for v in harness.views}
-    assert {harness.progress, harness.summary, *harness.tables} <= {v.name for v in harness.views}
+    assert {*harness.tables} <= {view.name for view in harness.views}
+    assert harness.topic.due_field
+    assert harness.watched_table is None or harness.watched_table in harness.tables
+
+
+@pytest.mark.parametrize("workload", workloads.names())
+def test_views_count_the_main_topic_or_tracer_rows_show_the_progress(workload: str) -> None:
+    harness, env = find_workload(workload), {"WORKLOAD": workload}
+    generator = side(workload, "load").make(load_config(env), Reader(env))
+    assert generator.positions == harness.positions
+    if harness.positions:
+        assert (harness.progress, harness.summary) == ("", "")
+        assert harness.traced_views
+        assert harness.positions in {topic.name for topic in generator.topics}
+        return
     counted = harness.view(harness.progress)
     assert (counted.key, set(counted.columns)) == (("partition",), COUNTED | {"partition"})
     assert set(harness.view(harness.summary).columns) == COUNTED
-    assert harness.topic.due_field
-    assert harness.watched_table is None or harness.watched_table in harness.tables
 
 
 @pytest.mark.parametrize("workload", workloads.names())

@@ -274,6 +274,8 @@ class Workload:
     selectable: tuple[str, ...] = ()
     # Settings that the SQL reads, as variables.
     variables: tuple[str, ...] = ()
+    # Setting for the delay of watermarks in milliseconds, beyond events of the same millisecond.
+    watermark_delay: str = ""
     # Topic with the position of each tracer event, written by the generator. Then engines have no
     # views `progress` and `summary`: the traced views show their progress, so there must be some.
     positions: str = ""

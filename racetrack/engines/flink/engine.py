@@ -19,6 +19,7 @@ from racetrack.engines.shared.upsert import new_topics, totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
 
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
@@ -226,6 +227,8 @@ def statements_for(stack: Stack, *programs: Path) -> list[str]:
     """Return the statements of the script and of further programs, preceded by statements with this
     stack's addresses."""
     sql = _text_of(programs)
+    if name := find_workload(stack.settings.workload).watermark_delay:
+        sql = script.with_watermark_delay(sql, getattr(stack.settings, name))
     prefix = stack.internal_endpoints.kafka.topic_prefix
     own = script.with_options(sql, prefix, partial(_of_sink, FlinkSettings.of(stack.settings)))
     return [

@@ -9,6 +9,7 @@ _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
 _OPENS_SET = re.compile(r"EXECUTE\s+STATEMENT\s+SET\s+BEGIN\b", re.IGNORECASE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _TOPIC = re.compile(r"'topic'\s*=\s*'([^']+)'")
+_WATERMARK = re.compile(r"(WATERMARK FOR \w+ AS \w+ - INTERVAL ')([\d.]+)(' SECOND)")
 _INTO = re.compile(r"^INSERT INTO (\w+)", re.MULTILINE)
 
 
@@ -50,6 +51,15 @@ def _written_tables(sql: str) -> Iterator[tuple[str, str]]:
         table, topic = _TABLE.match(statement), _TOPIC.search(statement)
         if table and topic and table[1] in written:
             yield topic[1], statement
+
+
+def with_watermark_delay(sql: str, delay_ms: int) -> str:
+    """Return the script with this further delay of its watermarks."""
+
+    def delayed(watermark: re.Match[str]) -> str:
+        return f"{watermark[1]}{float(watermark[2]) + delay_ms / 1000:.3f}{watermark[3]}"
+
+    return _WATERMARK.sub(delayed, sql)
 
 
 def in_one_job(given: list[str]) -> list[str]:

@@ -269,4 +269,5 @@ WORKLOAD = Workload(
     selected_by="nexmark_queries",
     selectable=QUERIES,
     variables=("nexmark_watermark_delay_ms",),
+    watermark_delay="nexmark_watermark_delay_ms",
 )

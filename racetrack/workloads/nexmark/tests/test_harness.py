@@ -2,19 +2,21 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from racetrack import plugins
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.run import checks
 from racetrack.workloads.contract import overrides, run_label, work_of, workload_in
 from racetrack.workloads.message import fault_of
-from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
+from racetrack.workloads.nexmark.harness import EVENTS
 from racetrack.workloads.nexmark.load.render import message
 from racetrack.workloads.nexmark.load.sequence import Auction, Bid, Share, event
 from racetrack.workloads.nexmark.load.texts import prepare
@@ -120,8 +122,23 @@ def test_the_harness_looks_for_the_reserved_ids() -> None:
 def test_only_selected_queries_are_views() -> None:
     settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4, q0,q4"})
     assert settings.model_dump()["nexmark_queries"] == "q0,q4"
-    always = [WORKLOAD.progress, WORKLOAD.summary]
-    assert [view.name for view in workload_in(settings).views] == [*always, "q0", "q4"]
+    assert [view.name for view in workload_in(settings).views] == ["q0", "q4"]
+
+
+def test_there_are_always_tracer_events_since_they_show_the_progress() -> None:
+    of = {"WORKLOAD": "nexmark"}
+    assert load(of).tracer_events_per_second > 0
+    assert load({**of, "TRACER_EVENTS_PER_SECOND": "7"}).tracer_events_per_second == 7
+    assert load().tracer_events_per_second == 0
+
+
+def test_q3_has_tracer_rows_only_alone() -> None:
+    def traced(queries: str) -> list[str]:
+        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
+        return [view.view for view in workload_in(settings).traced_views]
+
+    assert traced("q3") == ["q3"]
+    assert traced("q0,q3") == ["q0"]
 
 
 def test_an_unknown_query_is_refused() -> None:
@@ -133,6 +150,29 @@ def test_a_query_that_an_engine_lacks_is_refused() -> None:
     """Materialize has no program for Nexmark."""
     with pytest.raises(UsageError, match="nexmark"):
         checks.require_raced_on(find_engine("mz"), load({"WORKLOAD": "nexmark"}))
+
+
+def test_queries_without_tracer_rows_are_refused_alone() -> None:
+    flink, cal = find_engine("flink"), find_engine("cal")
+    for queries in ("q15", "q5,q8", "q3,q15"):
+        with pytest.raises(UsageError, match="q0"):
+            checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries}))
+    checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4,q15"}))
+    checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q1"}))
+    with pytest.raises(UsageError, match="q1"):
+        checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0"}))
+
+
+def test_a_program_that_is_missing_is_named_with_those_that_exist(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nexmark").mkdir()
+    for name in ("nexmark", "q2"):
+        (tmp_path / "nexmark" / f"{name}.flink.sql").touch()
+    monkeypatch.setattr(plugins, "SCRIPTS", tmp_path)
+    with pytest.raises(UsageError, match="no program for q4 .* q2"):
+        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q2,q4"})
+        checks.require_raced_on(find_engine("flink"), settings)
 
 
 def test_runs_of_different_queries_are_different_work() -> None:

@@ -224,14 +224,8 @@ def grouped() -> dict[str, list[Row]]:
 @cache
 def results() -> dict[str, list[Row]]:
     """Return the rows of each view in a correct engine, computed in Python."""
-    bids, parts = records("bid"), groups(messages(), "partition")
-    newest = {p: max(m["dateTime"] for m in of) for (p,), of in parts.items()}
+    bids = records("bid")
     return {
-        "nexmark_progress": [
-            {"partition": p, "total": len(of), "max_received_at": newest[p]}
-            for (p,), of in parts.items()
-        ],
-        "nexmark_summary": [{"total": len(messages()), "max_received_at": max(newest.values())}],
         "q0": [picked(b, *BID) for b in bids],
         "q1": [{**picked(b, *BID), "price": Decimal(908 * b["price"]) / 1000} for b in bids],
         "q2": [picked(b, "auction", "price") for b in bids if b["auction"] % 123 == 0],
