@@ -188,9 +188,7 @@ class Client:
                 self._collect_failed(event, of, failed, errors)
             self._lib.rd_kafka_event_destroy(event)
 
-    def _collect_failed(
-        self, event: Any, of: Any, failed: list[int], errors: list[str]
-    ) -> None:
+    def _collect_failed(self, event: Any, of: Any, failed: list[int], errors: list[str]) -> None:
         message = self._lib.rd_kafka_event_message_next(event)
         while message != self._ffi.NULL:
             if message.err:

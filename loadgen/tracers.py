@@ -20,7 +20,9 @@ class TracerEvents(Source):
     help_text = "tracer events, which show how fresh views are"
     optional = True
 
-    def __init__(self, schedule: Schedule, start_milli_per_s: int = 0, last_events: int = 0) -> None:
+    def __init__(
+        self, schedule: Schedule, start_milli_per_s: int = 0, last_events: int = 0
+    ) -> None:
         super().__init__(schedule, start_milli_per_s)
         self.last_events = last_events
 

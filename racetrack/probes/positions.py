@@ -98,7 +98,8 @@ class Positions:
         slowest = min(map(self._newest, known), key=lambda event: event.position)
         if slowest.position != self.reached[partition].position:
             self.reached[partition] = slowest
-            at_ms = max(seen.timestamp_ms for seen in known)
+            # An event that never shows may be due after the row that stands for it.
+            at_ms = max(slowest.due_ms, *(seen.timestamp_ms for seen in known))
             yield Progress(at_ms, partition, slowest.position, slowest.due_ms)
 
     def summary(self, at_ms: int) -> Summary:

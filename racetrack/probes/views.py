@@ -19,7 +19,6 @@ from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 from racetrack.stack.processes import log_tail, mark_command
 
-
 Updates = Callable[[threading.Event], Iterator[Summary | Progress]]
 
 

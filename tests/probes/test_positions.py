@@ -64,6 +64,16 @@ def test_messages_between_tracer_events_are_processed_with_the_next_one() -> Non
     assert totals(positions, Seen(1, traced.name, 0, 1), Seen(2, traced.name, 0, 2)) == [10, 20]
 
 
+def test_no_message_is_processed_before_it_is_due() -> None:
+    """The second message never shows in the view, and directly follows the first one."""
+    positions = Positions([view("q", 0)], 1)
+    positions.add(0, Tracer(0, 10, 500))
+    (first,) = positions.take(Seen(505, view("q").name, 0, 1))
+    positions.add(0, Tracer(1, 11, 512))
+    (second,) = positions.progress(0)
+    assert [(each.timestamp_ms, each.total) for each in (first, second)] == [(505, 10), (512, 11)]
+
+
 def test_the_slowest_view_decides() -> None:
     fast, slow = view("fast"), view("slow", 1)
     positions = following(fast, slow)

@@ -24,9 +24,7 @@ SQL = {
     workload: "\n".join(path.read_text() for path in FLINK.programs(settings_of(workload)))
     for workload in FLINK.scripts
 }
-STATEMENTS = {
-    workload: script.in_one_job(script.statements(sql)) for workload, sql in SQL.items()
-}
+STATEMENTS = {workload: script.in_one_job(script.statements(sql)) for workload, sql in SQL.items()}
 TABLES = {
     (workload, found[1]): statement
     for workload, statements in STATEMENTS.items()

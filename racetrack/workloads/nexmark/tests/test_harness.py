@@ -156,7 +156,9 @@ def test_queries_without_tracer_rows_are_refused_alone() -> None:
     flink, cal = find_engine("flink"), find_engine("cal")
     for queries in ("q15", "q5,q8", "q3,q15"):
         with pytest.raises(UsageError, match="q0"):
-            checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries}))
+            checks.require_raced_on(
+                flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
+            )
     checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4,q15"}))
     checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q1"}))
     with pytest.raises(UsageError, match="q1"):
@@ -170,7 +172,7 @@ def test_a_program_that_is_missing_is_named_with_those_that_exist(
     for name in ("nexmark", "q2"):
         (tmp_path / "nexmark" / f"{name}.flink.sql").touch()
     monkeypatch.setattr(plugins, "SCRIPTS", tmp_path)
-    with pytest.raises(UsageError, match="no program for q4 .* q2"):
+    with pytest.raises(UsageError, match=r"no program for q4 .* q2"):
         settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q2,q4"})
         checks.require_raced_on(find_engine("flink"), settings)
 
