@@ -84,10 +84,10 @@ def test_the_slowest_view_decides() -> None:
 def test_a_row_that_comes_before_its_position_counts_from_its_own_time() -> None:
     traced = view("q")
     positions = Positions([traced], PARTITIONS)
-    assert totals(positions, Seen(50, traced.name, 0, 1)) == []
+    assert totals(positions, Seen(1_050, traced.name, 0, 1)) == []
     for partition, event in tracers(0, 4):
         positions.add(partition, event)
-    assert [*positions.progress(0)] == [Progress(50, 0, 11, 1_000)]
+    assert [*positions.progress(0)] == [Progress(1_050, 0, 11, 1_000)]
     assert [*positions.progress(0)] == []
     assert [*positions.progress(1)] == []
 
