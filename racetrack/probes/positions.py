@@ -154,6 +154,9 @@ class TracedProgress:
                 is_last = stop.is_set()
                 summary = None
                 for update in self._look(consumer):
+                    # One summary for all partitions that changed at the same time.
+                    if summary and summary.timestamp_ms != update.timestamp_ms:
+                        yield summary
                     summary = self._positions.summary(update.timestamp_ms)
                     yield update
                 if summary:
