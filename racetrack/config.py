@@ -1,7 +1,7 @@
 """Settings, read from `.env` and the environment; no other module reads them.
 
 Engines and workloads define settings of their own: a subclass of `Settings` in their `settings.py`.
-The defaults of an engine's settings are in the `.env` file of its folder. `load` combines all.
+The defaults of these are in the `.env` file of their folder. `load` combines all.
 """
 
 import difflib
@@ -40,15 +40,7 @@ REPO = plugins.REPO
 ENV_FILE = REPO / ".env"
 
 # Versions of public container images; only the compose files read them.
-IMAGE_VERSIONS = (
-    "MYSQL_IMAGE_VERSION",
-    "REDPANDA_VERSION",
-    "REDIS_IMAGE_VERSION",
-    "PYPY_IMAGE_VERSION",
-    "PYTHON_IMAGE_VERSION",
-    "CONFLUENT_VERSION",
-    "MAVEN_IMAGE_VERSION",
-)
+IMAGE_VERSIONS = ("REDPANDA_VERSION",)
 # Settings that are read from environment variables only, never from `.env`.
 ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 # Names in `.env` that Docker Compose itself reads.
@@ -95,14 +87,19 @@ REMOVED = {
     "SPARK_STATE_STORE": "State is always in RocksDB. Unset it",
     "KAFKA_SASL_OAUTHBEARER_TOKEN_COMMAND": "Use a mechanism with a password, or a certificate",
 }
-# Settings of earlier versions that another one replaces. A run that ignored them would not use a
-# service as its user intends.
+# Settings of earlier versions that another one, or a constant, replaces. A run that ignored them
+# would not use a service as its user intends.
 REPLACED = {
     r"KAFKA_(SECURITY_PROTOCOL|SSL_\w+|SASL_\w+|CLIENT_(?!PROPERTIES$)\w+)": (
         "Write it as {property}=… into a file, and name the file in KAFKA_CLIENT_PROPERTIES"
         " (docs/own-parts.md)"
     ),
     "REGISTRY_PASSWORD": "Write the password into a file, and name it in REGISTRY_PASSWORD_FILE",
+    "(MYSQL|REDIS)_IMAGE_VERSION|MYSQL_TMPFS": "Change it in docker-compose.yml",
+    "CONFLUENT_VERSION|(MAVEN|PYPY|PYTHON)_IMAGE_VERSION": (
+        "Change it in the Dockerfile of its image, such as debezium/Dockerfile"
+    ),
+    "SCHEMA_REGISTRY_HEAP|CONNECT_HEAP": "Change it in racetrack/stack/jvm.py",
 }
 # Where pods have the files that settings name; only the containers of a pod see them.
 FILES_IN_PODS = "/etc/racetrack/own"
@@ -341,13 +338,10 @@ class Settings(BaseSettings):
 
     kafka_heap: Size
     kafka_retention_bytes: Annotated[int, BeforeValidator(_size_or_everything)]
-    schema_registry_heap: Size
-    connect_heap: Size
     jvm_options: ShellWords
     redpanda_smp: Count
     redpanda_memory: Annotated[str, AfterValidator(_redpanda_size)]
     redpanda_tmpfs: Size
-    mysql_tmpfs: Size
 
     kafka_version: str
     apicurio_version: str
@@ -494,9 +488,9 @@ def of_other_engines(*engines: str) -> frozenset[str]:
 
 
 def load(overrides: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings from `.env`, the engines' `.env` files and the environment.
+    """Return the settings from all `.env` files and the environment.
 
-    `overrides` (name as in `.env` → value) take precedence over all three.
+    `overrides` (name as in `.env` → value) take precedence over both.
 
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
@@ -535,7 +529,7 @@ def _load(
 
 
 def defaults() -> Settings:
-    """Return the settings from `.env` and the engines' `.env` files, ignoring the environment.
+    """Return the settings from all `.env` files, ignoring the environment.
 
     Raises:
         UsageError: a value is missing or malformed, as in `load`.
@@ -561,18 +555,25 @@ def known_names() -> frozenset[str]:
 
 
 def refuse_unknown_in_files(files: Iterable[Path] | None = None) -> None:
-    """Check that files contain known names only. By default, check `.env` and the engines' `.env`
+    """Check that files contain known names only, each in one file. By default, check all `.env`
     files.
 
     Raises:
-        UsageError: a name is unknown.
+        UsageError: a name is unknown, or in two files.
     """
+    places: dict[str, Path] = {}
     for file in filter(Path.exists, files or (ENV_FILE, *plugins.env_files())):
         for name in dotenv_values(file, interpolate=False):
             if name in ENVIRONMENT_ONLY:
                 raise UsageError(f"{name} in {file}: it is read from the environment only.")
             if name not in known_names() and not name.startswith(COMPOSE_PREFIXES):
                 raise UsageError(f"{file}: there is no setting {name}.{_did_you_mean(name)}")
+            if name in places:
+                raise UsageError(
+                    f"{name} is in {places[name]} and in {file}, where it belongs. Remove it from"
+                    " the former."
+                )
+            places[name] = file
 
 
 def unknown_in(environment: Iterable[str]) -> dict[str, str]:

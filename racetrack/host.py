@@ -3,6 +3,7 @@
 import math
 import os
 import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSES = Path("/proc")
 CPUS = Path("/sys/devices/system/cpu")
+# Variable in which bootstrap.sh explains why native services can't be installed.
+NOT_NATIVE = "RACETRACK_NOT_NATIVE"
 # Fields of /proc/cpuinfo: the first two on x86, the others on ARM.
 CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 
@@ -26,6 +29,16 @@ CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 def runs_native() -> bool:
     """Return whether the native runtime can run here: its programs are built for Linux."""
     return platform.system() == "Linux"
+
+
+def why_not_native() -> str:
+    """Return why the native runtime is not supported here; "" if it is. Elsewhere than on Debian
+    and Ubuntu it may work, but was never tried."""
+    if not runs_native():
+        return "processes need Linux"
+    if shutil.which("apt-get") is None:
+        return "this is neither Debian nor Ubuntu"
+    return os.environ.get(NOT_NATIVE, "")
 
 
 @cache

@@ -64,7 +64,8 @@ class Metric:
     does not resolve it; `error` is the key of a figure with the value's own error, which counts if
     it is larger. `per` is what has a value of its own: a window at a rate or at saturation, a whole
     run (over all its rates), a fault, or an instant of a running session. `form` replaces the
-    format of the unit. `best` is the predicate of a sentence about the best engine.
+    format of the unit. `best` is the predicate of a sentence about the best engine. Engines of
+    different classes `alike` (a key of `racetrack.results.classes.TITLES`) are not compared.
 
     `columns` are the tables with a column for it: those of loads, of whole runs, or both. `line` is
     the line of a run's summary that lists it. `live` is how a running session shows it."""
@@ -75,6 +76,7 @@ class Metric:
     means: str
     better: Literal["less", "more", ""] = ""
     best: str = ""
+    alike: str = ""
     within: float = 0.0
     within_abs: float = 0.0
     error: str = ""
@@ -164,7 +166,6 @@ MEMORY = _metric(
     "Memory of the engine: PSS plus files on tmpfs or, if the kernel denied access, resident"
     " memory. The maximum over the rates of a run.",
     better="less",
-    best="needs the least memory",
     within=COST_WITHIN,
     per="run",
     columns="load run",
@@ -302,9 +303,11 @@ READ_TIME_P99 = _metric(
     "read_time_p99_ms",
     "read time p99",
     "ms",
-    "99th percentile of the response time of that query.",
+    "99th percentile of the response time of that query. Of views that are published elsewhere, a"
+    " client has a copy, which answers.",
     better="less",
     best="answers fastest",
+    alike="results",
     within_abs=LAG_WITHIN_MS,
     columns="load",
 )
@@ -519,7 +522,8 @@ BASE_CPU = _metric(
     "base_cpu_pct",
     "base CPU",
     "% of a core",
-    "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run.",
+    "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run; n/a if it"
+    " is above the use at one of these, so that there is no such line.",
     better="less",
     best="costs the least when idle",
     within_abs=FOREIGN_WITHIN_PCT,
@@ -718,7 +722,6 @@ QUESTIONS = (
     SATURATED_COST,
     BASE_CPU,
     READ_TIME_P99,
-    MEMORY,
     NORMAL_AFTER,
 )
 _SUSTAINED = re.compile(r"sustained_(\d+(?:\.\d+)?)s_per_s")

@@ -75,8 +75,8 @@ def of_all_workloads(part: str) -> dict[str, ModuleType]:
 
 
 def env_files() -> list[Path]:
-    """Return the `.env` files of engines."""
-    return files(".env")
+    """Return the `.env` files of engines and workloads."""
+    return [*files(".env"), *sorted(WORKLOADS.glob("*/.env"))]
 
 
 def service_module(service: str) -> ModuleType | None:

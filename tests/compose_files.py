@@ -98,6 +98,11 @@ def dockerfiles() -> list[Path]:
     return [*REPO.glob("*/Dockerfile"), *REPO.glob("racetrack/engines/**/Dockerfile")]
 
 
+def defaults_in(dockerfile: str) -> dict[str, str]:
+    """Return the arguments to which a Dockerfile gives a value."""
+    return dict(re.findall(r"^ARG (\w+)=(\S+)$", dockerfile, re.MULTILINE))
+
+
 def dockerfile_of(service: Mapping[str, Any]) -> Path:
     """Return the Dockerfile of a service that is built here."""
     build: Mapping[str, str] = service["build"]

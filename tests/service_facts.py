@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
 from racetrack.stack.service import Context
-from tests import image_facts
 
 Environment = Mapping[str, str]
 
@@ -120,12 +119,7 @@ STACK = Facts(
         **{name: REGISTRY for name in in_env_files() if name.startswith("REGISTRY_")},
         "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
-    jvm_of={
-        "KAFKA_HEAP": "broker",
-        "SCHEMA_REGISTRY_HEAP": "registry",
-        "CONNECT_HEAP": "debezium",
-    },
-    image_of={"CONNECT_HEAP": ("debezium", image_facts.DEBEZIUM.name)},
+    jvm_of={"KAFKA_HEAP": "broker"},
 )
 
 

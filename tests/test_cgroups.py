@@ -111,8 +111,8 @@ def test_a_memory_limit_of_any_level_counts_instead_of_the_machine_s_memory(tree
 
 
 def test_heaps_beyond_a_memory_limit_give_a_warning_that_names_them(tree: Tree) -> None:
-    settings = load({"KAFKA_HEAP": "1g", "CONNECT_HEAP": "600m"})
-    heaps = ("kafka_heap", "connect_heap")
+    settings = load({"KAFKA_HEAP": "1g"})
+    heaps = ("kafka_heap",)
     tree.limit_memory("/outer", 2 * GIB)
     assert not list(memory_warnings(settings, heaps, tree.proc))
     tree.limit_memory("/outer", GIB)

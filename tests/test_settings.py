@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from dotenv import dotenv_values
 from pydantic import SecretStr
 
 from racetrack import config as settings
@@ -40,7 +41,7 @@ def test_memory_is_written_as_redpanda_reads_it(memory: str, cores: str, passed:
     [
         ("KAFKA_HEAP", "8G", "8g"),
         ("KAFKA_HEAP", "1.5g", "1536m"),
-        ("MYSQL_TMPFS", "512MiB", "512m"),
+        ("REDPANDA_TMPFS", "512MiB", "512m"),
         ("PURCHASES_PER_SECOND_START", "1.5k", 1_500),
         ("KAFKA_RETENTION_BYTES", "2g", 2 << 30),
         ("KAFKA_RETENTION_BYTES", "100", 100),
@@ -95,6 +96,9 @@ def test_a_bad_value_is_refused_with_its_name_and_the_reason(
         ),
         ("REGISTRY_PASSWORD=p", "REGISTRY_PASSWORD_FILE"),
         ("FLINK_PODS=a/b=c", r"no setting FLINK_PODS\. It was removed\. .* Unset it\."),
+        ("CONNECT_HEAP=1g", r"jvm\.py"),
+        ("MYSQL_IMAGE_VERSION=9", r"docker-compose\.yml"),
+        ("CONFLUENT_VERSION=8", "Dockerfile"),
     ],
 )
 def test_a_file_of_settings_has_known_names_and_those_of_docker_compose(
@@ -124,9 +128,27 @@ def test_a_replaced_setting_in_the_environment_is_refused() -> None:
     settings.refuse_replaced_in({"KAFKA_SASL_MECHANISM": "", "KAFKA_CLIENT_PROPERTIES": "f"})
 
 
+def test_a_setting_that_became_a_constant_is_refused_in_the_environment() -> None:
+    with pytest.raises(UsageError, match=r"CONNECT_HEAP: .*\n.*MYSQL_TMPFS: "):
+        settings.refuse_replaced_in({"MYSQL_TMPFS": "2g", "CONNECT_HEAP": "1g"})
+
+
+def test_a_setting_in_two_files_is_refused(tmp_path: Path) -> None:
+    files = [tmp_path / ".env", tmp_path / "engine.env"]
+    for file in files:
+        file.write_text("DEEPHAVEN_HEAP=8g\n")
+    settings.refuse_unknown_in_files(files[:1])
+    with pytest.raises(UsageError, match="DEEPHAVEN_HEAP"):
+        settings.refuse_unknown_in_files(files)
+
+
+def test_the_file_of_all_engines_and_workloads_stays_short() -> None:
+    assert len(dotenv_values(settings.ENV_FILE)) <= 60
+
+
 def test_variables_of_other_programs_are_no_settings() -> None:
     others = ["KAFKA_HOME", "MYSQL_HOST", "REDIS_URL", "PYTHON_VERSION", "MAVEN_OPTS", "TMPDIR"]
-    assert settings.unknown_in([*others, "MACHINE_LOCK", "KAFKA_PORT", "MYSQL_IMAGE_VERSION"]) == {}
+    assert settings.unknown_in([*others, "MACHINE_LOCK", "KAFKA_PORT", "REDPANDA_VERSION"]) == {}
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.intervals import CONFIDENCE, Ratio, Summary, summary, t_quantile
-from racetrack.analysis.table import Interval, Load, Place, Row, whole_runs
+from racetrack.analysis.table import ENGINE_CORES, Interval, Load, Place, Row, whole_runs
 from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
     MARGINAL_COST,
     QUESTIONS,
+    SATURATED_COST,
     SHARE_OF_IDEAL,
     Metric,
     is_registered,
@@ -51,6 +52,9 @@ WIDEST, IMPRECISE = 4.0, 0.15
 # Variants are compared at no rate below this share of the capacity of one of them, since timers and
 # idle processes would rank there; and at the highest share of their capacities up to RANKED_SHARE.
 LEAST_SHARE, RANKED_SHARE = 0.1, 0.5
+# A capacity that something else limited is at most this many times what the engine's cores allow
+# at its cost when saturated: the cost of an event may fall with the load.
+HEADROOM = 2.0
 FEW_LOADS = 4  # a line through fewer loads may be far off
 
 REPLICAS = "engine_replicas"  # the setting, as recorded
@@ -73,7 +77,7 @@ class WhyNot:
 class Estimate:
     """Geometric mean of a figure over `n` runs with its 95 % interval. The interval is None if it
     is not resolved; then `why_not` is the reason. `values` are those of the runs, empty if they
-    are unknown. With `at_least` the true value may be higher."""
+    are unknown. With `at_least` the true value may be higher, up to `at_most`."""
 
     mean: float
     low: float | None
@@ -83,6 +87,7 @@ class Estimate:
     values: tuple[float, ...] = ()
     at_least: bool = False
     why_not: str = ""
+    at_most: float = math.inf
 
     @property
     def is_imprecise(self) -> bool:
@@ -189,7 +194,8 @@ def claims(
     """Compare the variants of one place that are ranked (`racetrack.results.classes.ranked`) by
     each question for which at least two have figures. A figure of a window is compared at two loads
     that all of them held: the highest rate that is at least LEAST_SHARE of each capacity, and the
-    highest share of their own capacities up to RANKED_SHARE. With `baseline`, each variant is only
+    highest share of their own capacities up to RANKED_SHARE. Some figures are compared only between
+    variants of one class (`Metric.alike`). With `baseline`, each variant is only
     compared with that one.
 
     One call is one family of Holm's procedure.
@@ -200,6 +206,7 @@ def claims(
         for metric in questions
         for load in samples.loads_of(metric)
         if len((claim := samples.claim(metric, load, baseline)).order) > 1
+        and metric.alike not in differing(claim.classes.values())
     ]
     return _decided(found)
 
@@ -284,20 +291,30 @@ class Samples:
             for name in self.ranked
         ]
         shared = set.intersection(*loads) if loads else set()
-        rates = [load for load in shared if load.share is None and self.is_ranked_at(load)]
+        rates = [load for load in shared if load.share is None and not self.idle_at(load)]
         shares = [load for load in shared if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
             *([max(shares, key=lambda load: load.share or 0)] if shares else []),
         ]
 
-    def is_ranked_at(self, load: Load) -> bool:
-        """Return whether variants may be compared at a load: it is at least LEAST_SHARE of each of
-        their capacities."""
+    def idle_at(self, load: Load) -> tuple[str, ...]:
+        """Return the variants that are hardly busy at a load, so that none are compared there: it
+        is below LEAST_SHARE of their capacities."""
         if load.share is not None:
-            return load.share >= LEAST_SHARE
-        most_per_s = max(map(self._capacity, self.ranked), default=0.0)
-        return load.per_s >= LEAST_SHARE * most_per_s
+            return () if load.share >= LEAST_SHARE else self.ranked
+        least = LEAST_SHARE
+        return tuple(name for name in self.ranked if load.per_s < least * self._capacity(name))
+
+    def _most(self, key: Key) -> float:
+        """Return how large a figure can be that something other than the engine limited."""
+        variant, metric, _ = key
+        cost = self.by_key.get((variant, SATURATED_COST.key, None))
+        cores = [row.facts.get(ENGINE_CORES) for row in self.rows if row.variant == variant]
+        if metric != CAPACITY.key or not cost or not all(cores):
+            return math.inf
+        least_s = min(cost.values)
+        return HEADROOM * max(map(float, filter(None, cores))) * 1e6 / least_s
 
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""
@@ -306,15 +323,14 @@ class Samples:
 
     def loads_of(self, metric: Metric) -> list[Load | None]:
         """Return the loads at which a metric is compared."""
-        if metric.per == "window":
-            return list(self.common)
-        known = {load for _, key, load in self.by_key if key == metric.key}
-        whole = all((name, metric.key, None) in self.by_key for name in self.ranked)
-        # Of runs at one rate each, there is no memory of a whole run.
-        return [None] if whole or not known.intersection(self.common) else list(self.common)
+        return list(self.common) if metric.per == "window" else [None]
 
     def estimate(self, key: Key) -> Estimate:
         """Return the estimate of a figure."""
+        found = self._estimate(key)
+        return replace(found, at_most=self._most(key)) if found.at_least else found
+
+    def _estimate(self, key: Key) -> Estimate:
         sample = self.by_key[key]
         if sample.interval:
             mean, of = sample.values[0], sample.interval
@@ -512,7 +528,8 @@ def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     if pair.p is None or min(of.n, to.n) < 2:
         return WhyNot.ONE_RUN
     # If the smaller value is a lower bound, the true value may be the larger one.
-    if min(of, to, key=lambda one: one.mean).at_least:
+    smaller, larger = sorted((of, to), key=lambda one: one.mean)
+    if smaller.at_least and smaller.at_most >= larger.mean:
         return WhyNot.LOWER_BOUND
     apart = abs(of.mean - to.mean)
     metric = claim.metric

@@ -36,7 +36,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
-from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord
+from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord, broker_of
 from racetrack.results.verification import ViewStatus
 from racetrack.units import parse_cores
 from racetrack.workloads.contract import work_of
@@ -107,6 +107,11 @@ class Place:
     broker: str = ""
     in_memory: bool = True
     together: str = ""  # engines that shared the machine
+
+    @property
+    def comparable(self) -> tuple[str, str, str]:
+        """Workload, runtime and broker, which a baseline must have, too."""
+        return self.workload, self.runtime, self.broker
 
     def __str__(self) -> str:
         broker = f", {self.broker}" if self.broker else ""
@@ -354,12 +359,17 @@ def rows_of(run: RunRecord, folder: Path | None = None) -> list[Row]:
     return [*rows, whole, *_of_faults(whole, run)]
 
 
+def _engine_cores(settings: Mapping[str, Any]) -> int | None:
+    """Return the number of cores that the engine had for itself; None: all."""
+    return len(parse_cores(str(settings.get("engine_cpus") or ""))) or None
+
+
 def _facts(run: RunRecord) -> dict[str, str | float | None]:
     """Return the number of cores that the engine had for itself, the number of its views and of the
     workload's, and which were right."""
     there, of_workload = count_views(run) or (None, None)
     facts: dict[str, str | float | None] = {
-        ENGINE_CORES: len(parse_cores(str(run.settings.get("engine_cpus") or ""))) or None,
+        ENGINE_CORES: _engine_cores(run.settings),
         "views_there": there,
         "views_of_workload": of_workload,
         "views_right": None,
@@ -448,6 +458,7 @@ def place_of(run: RunRecord) -> Place:
         workload=work_of(run.settings),
         runtime=run.runtime_label,
         machine=str(run.machine),
+        broker=run.known_broker,
         in_memory=run.data_in_memory,
         together=_together(run.engine, run.beside),
     )
@@ -702,7 +713,7 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
         workload=str(record.get("workload") or ""),
         runtime=str(record.get("runtime") or ""),
         machine=str(record.get("machine") or ""),
-        broker=str(record.get("broker") or ""),
+        broker=str(record.get("broker") or broker_of(str(record.get("runtime") or ""))),
         in_memory=record.get("data_in_memory", True) is not False,
         together=_together(record["engine"], beside),
     )
@@ -739,10 +750,16 @@ def rows_of_result(result: EngineResult) -> list[Row]:
     common = Row(
         engine=result.engine,
         variant=name,
-        place=Place(result.workload, result.runtime, str(result.machine)),
+        place=Place(
+            result.workload,
+            result.runtime,
+            str(result.machine),
+            broker=result.broker or broker_of(result.runtime),
+        ),
         load=None,
         window="",
         values={},
+        facts={ENGINE_CORES: _engine_cores(result.settings)},
         classes=result.classes_of_run,
     )
     rows = []

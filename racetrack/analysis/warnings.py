@@ -5,7 +5,7 @@ from enum import StrEnum
 from racetrack.analysis import noise
 from racetrack.analysis.lag import littles_law_warning
 from racetrack.results.figures import Results, TopStatistics, Verdict, VerdictKind
-from racetrack.results.run import RunRecord
+from racetrack.results.run import REDPANDA, RunRecord
 from racetrack.results.verification import ViewStatus
 
 SHORT_WINDOW_S = 30.0
@@ -30,10 +30,11 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
     """Return warnings about the figures, and caveats of the engine, by how much they matter."""
     contradictions = _contradictions(run)
     caveats = []
-    if run.runtime_label != "compose":
+    if run.known_broker != REDPANDA:
         caveats.append(
-            f"Runtime {run.runtime_label}: Apache Kafka stands in for Redpanda, and Apicurio for"
-            " its registry. Don't compare with runs of another runtime."
+            f"Runtime {run.runtime_label}, broker {run.known_broker or 'unknown'}: the experiment"
+            " of 2022 used Redpanda and its registry. Don't compare with runs of another runtime"
+            " or broker."
         )
     if run.results and not run.results.engine:
         caveats.append(NO_COST)

@@ -60,7 +60,7 @@ class CompareCommand(MeasuringCommand):
 @click.option(
     "--quick",
     is_flag=True,
-    help="The same as --plan quick: a first answer with wider intervals. Two engines take about 12"
+    help="The same as --plan quick: a first answer with wider intervals. Two engines take about 13"
     " minutes on two cores.",
 )
 @plan_options
@@ -164,11 +164,13 @@ def carry_out(
         if wanted and record.name != wanted:
             raise UsageError(f"{resume} is of the plan {record.name}, not of {wanted}.")
         planned = recorded(record)
-    runtime = runner.require_possible(planned)
-    gate.require_comparable((planned.workload, runtime))
+    planned = runner.with_runtime(planned, screen.say, resume)
+    gate.require_comparable((planned.workload, *runner.require_possible(planned)))
     for line in describe(planned):
         screen.say(line)
     with machine_lock():
+        if resume:
+            runner.keep_runtime(resume)
         folder = resume or runner.begin(planned, ["./race", *sys.argv[1:]])
         command = click.get_current_context().info_name
         go_on = f"./race {command} --resume {shlex.quote(shown(folder))}"
@@ -241,7 +243,7 @@ def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
             raise UsageError("Name two folders, or use --against for those to compare with.")
         mine = table.read(paths if gate.baseline else paths[:1])
         others = gate.baseline or table.read(paths[1:])
-        places = {(place.workload, place.runtime) for place in mine.places}
+        places = {place.comparable for place in mine.places}
         require_comparable(places, others.rows)
         sides = ("A", "B")
         whole = table.merged(mine, others, sides)

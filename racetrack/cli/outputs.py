@@ -105,8 +105,8 @@ class Gate:
     conditions: "Sequence[Condition]" = ()
     baseline: "Table | None" = None
 
-    def require_comparable(self, *places: tuple[str, str]) -> None:
-        """Check that the baseline, if there is one, has the same workload and runtime as each of
+    def require_comparable(self, *places: tuple[str, str, str]) -> None:
+        """Check that the baseline, if there is one, has the workload, runtime and broker of each of
         these places.
 
         Raises:
@@ -121,11 +121,11 @@ class Gate:
         """Print each condition that holds for any variant and load. Return the exit code.
 
         Raises:
-            UsageError: the baseline has another workload or runtime.
+            UsageError: the baseline has another workload, runtime or broker.
         """
         from racetrack.report.gate import failures
 
-        self.require_comparable(*((row.place.workload, row.place.runtime) for row in rows))
+        self.require_comparable(*(row.place.comparable for row in rows))
         reasons = failures(self.conditions, rows, self.baseline.rows if self.baseline else ())
         for reason in reasons:
             screen.heading(reason)

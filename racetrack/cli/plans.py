@@ -111,14 +111,14 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
         ./race plan as-published dh
     """
     from racetrack.plan.describe import describe
-    from racetrack.run.runner import require_possible
+    from racetrack.run.runner import require_possible, with_runtime
 
     with errors_to_exit_codes():
         load_settings()
         planned = resolved(name, replace(options, variants=engines))
         for line in describe(planned):
             click.echo(line)
-        require_possible(planned)
+        require_possible(with_runtime(planned, click.echo))
 
 
 def resolved(name: str, options: "Options") -> "ResolvedPlan":

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -109,10 +110,19 @@ def _where(folders: tuple[Path, ...]) -> Path:
     "docs",
     type=click.Path(file_okay=False, path_type=Path),
     default=DOCS,
-    help="Folder for the pages index.html, which compares all results, and results.md. Default:"
-    " `docs/` in the repository.",
+    help="Folder for the pages index.html, which compares all results, results.md and choosing.md."
+    " Default: `docs/` in the repository.",
 )
-def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> None:
+@click.option(
+    "--check",
+    "is_check",
+    is_flag=True,
+    help="Write nothing: check that the figures of all results agree with each other, and that the"
+    " pages are theirs. The exit code is 1 if not.",
+)
+def publish(
+    folders: tuple[Path, ...], variant: str, root: Path, docs: Path, is_check: bool
+) -> None:
     """Write the results of FOLDERS of runs and experiments as data, and generate
     the pages that show all results. Without FOLDERS, only generate the pages. Needs no stack, only
     files.
@@ -128,13 +138,22 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> 
         ./race publish logs/*_UTC_full logs/*_UTC_dh_5000
         ./race publish logs/2026.11.26.05.40.00_UTC_full --variant triggers
         ./race publish
+        ./race publish --check
     """
     from racetrack import engines
+    from racetrack.report import pages
     from racetrack.report import publish as publishing
-    from racetrack.report import ranking
     from racetrack.results.folder import shown
 
     with errors_to_exit_codes():
+        titles = {one.name: one.title for one in engines.all_engines() if one.script_ending}
+        if is_check:
+            if folders or variant:
+                raise UsageError(
+                    "--check reads published results alone: omit FOLDERS and --variant."
+                )
+            _check(root, docs, titles)
+            return
         if folders:
             names = {
                 engine.name: publishing.EngineName(engine.title, engine.version_part)
@@ -142,8 +161,27 @@ def publish(folders: tuple[Path, ...], variant: str, root: Path, docs: Path) -> 
             }
             for path in publishing.publish(folders, root, names, variant, _say):
                 click.echo(shown(path))
-        for page in ranking.write(root, docs):
+        for page in pages.write(root, docs, titles):
             click.echo(shown(page))
+
+
+def _check(root: Path, docs: Path, titles: Mapping[str, str]) -> None:
+    from racetrack.report import pages, result_check
+    from racetrack.results.folder import shown
+
+    faults = result_check.faults(root)
+    if not faults:
+        faults = [
+            f"{shown(page)} is not the page of these results: run `./race publish`"
+            for page in pages.outdated(root, docs, titles)
+        ]
+    for line in faults:
+        click.echo(line)
+    if faults:
+        sys.exit(1)
+    click.echo(
+        f"{len(list(root.rglob('*.json')))} results: their figures agree, and the pages are theirs"
+    )
 
 
 def _say(line: str) -> None:

@@ -176,7 +176,7 @@ def _run(
     from racetrack.report.sheet import sheet
     from racetrack.report.summary import describe_run
     from racetrack.run.experiment import TOP_SUMMARY, run_once
-    from racetrack.run.runner import arguments_of, require_possible
+    from racetrack.run.runner import arguments_of, require_possible, with_runtime
 
     screen = output.screen()
     with errors_to_exit_codes():
@@ -191,10 +191,11 @@ def _run(
         phases: tuple[Phase, ...] = (window, Verify(verify=True)) if verify else (window,)
         plan = Plan(variant=(PlannedVariant(of=engine),), phase=phases, cores="shared")
         planned = resolve(plan, engine, Options(workload=workload, queries=queries))
-        (cell,) = planned.cells
     with guarded(screen) as guard:
         load_settings(workload, queries)
+        planned = with_runtime(planned, screen.say)
         require_possible(planned)
+        (cell,) = planned.cells
         with machine_lock():
             make_run = make_run or partial(run_once, describe=describe_run)
             arguments, settings = arguments_of(cell), settings_with(planned.settings_of(cell))

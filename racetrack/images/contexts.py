@@ -121,8 +121,9 @@ class Contexts:
             for file in sorted((REPO / folder).iterdir())
             if file.is_file() and not file.name.startswith(NOT_IN_IMAGES)
         ]
-        code = (*CODE, *native, *workload_files(), *_of_engine(engine, OF_ENGINE))
-        context.files(REPO, code, "code/")
+        workloads = (*workload_files(), *workload_files(".env"))
+        code = (*CODE, *native, *workloads, *_of_engine(engine, OF_ENGINE))
+        context.files(REPO, dict.fromkeys(code), "code/")
         context.files(REPO, _of_engine(engine, [MARKER]), "code/", counts=False)
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 

@@ -7,8 +7,10 @@
 # APT_PACKAGES. Everything else goes into the cache folder. `bootstrap` needs only bash and what
 # every Debian has. If nothing is missing, it takes a few hundredths of a second.
 #
-# On a Mac the stack runs in Docker only. There `bootstrap` needs a Python and must work with bash
-# 3.2, which lacks `local -n` and whose `set -u` rejects empty arrays.
+# Where packages are missing and can't be installed, the stack can still run in Docker: then
+# `bootstrap` only needs a Python, and exports RACETRACK_NOT_NATIVE with the reason. On a Mac the
+# stack runs in Docker only. There `bootstrap` must work with bash 3.2, which lacks `local -n` and
+# whose `set -u` rejects empty arrays.
 #
 # Exit codes: 2 if .env or a path is invalid, 3 if something is missing and can't be installed, 130
 # if interrupted.
@@ -94,6 +96,12 @@ install_what_is_missing() {
     find_java || true
     missing_packages rows
     ((${#rows[@]})) || return 0
+    if RACETRACK_NOT_NATIVE=$(why_not_installed) && containers_will_do; then
+        export RACETRACK_NOT_NATIVE
+        say "$RACETRACK_NOT_NATIVE: ${rows[*]%% *}; containers need only some of them"
+        return 0
+    fi
+    unset RACETRACK_NOT_NATIVE
     with_set_up_lock install_packages "${rows[@]}"
     find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
         "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
@@ -103,6 +111,23 @@ install_what_is_missing() {
     missing_packages rows
     ((${#rows[@]} == 0)) || fail "apt installed everything, but these are still not found:" "${rows[@]/#/- }" \
         "Check PATH and call again; or use Docker."
+}
+
+# Prints why packages can't be installed; fails if they can.
+why_not_installed() {
+    if ! type -P apt-get >/dev/null; then
+        echo "this is neither Debian nor Ubuntu, and packages are missing"
+    elif ((EUID)) && ! may_sudo; then
+        echo "Debian packages are missing that only root can install"
+    else
+        return 1
+    fi
+}
+
+# Returns whether the harness can run here with Docker, and the user has not asked for processes.
+containers_will_do() {
+    local runtime=${RUNTIME:-$(sed -n 's/^RUNTIME=//p' "$REPO/.env")}
+    [[ $runtime == auto || $runtime == compose ]] && [[ -n $SYSTEM_PYTHON ]] && type -P docker >/dev/null
 }
 
 require_python_on_a_mac() {

@@ -1,5 +1,5 @@
-"""Versions of the parts, from `.env` and the engines' `.env` files; environment variables take
-precedence. Standard library only."""
+"""Versions of the parts, from `.env` and those of engines; environment variables take precedence.
+Standard library only."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def names() -> tuple[str, ...]:
 
 
 def in_env_files() -> dict[str, str]:
-    """Return all settings in `.env` and the engines' `.env` files."""
+    """Return all settings in `.env` and the `.env` files of engines and workloads."""
     found: dict[str, str] = {}
     for file in (plugins.REPO / ".env", *plugins.env_files()):
         if file.exists():

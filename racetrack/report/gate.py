@@ -88,19 +88,20 @@ def failures(
     return found
 
 
-def require_comparable(places: Iterable[tuple[str, str]], baseline: Sequence[Row]) -> None:
-    """Check that the rows of a baseline have the workload and the runtime of all these places,
-    which are pairs of both. Empty texts are unknown.
+def require_comparable(places: Iterable[tuple[str, str, str]], baseline: Sequence[Row]) -> None:
+    """Check that the rows of a baseline have the workload, the runtime and the broker of all these
+    places (`comparable`). Empty texts are unknown.
 
     Raises:
         UsageError: they do not.
     """
-    there = {(row.place.workload, row.place.runtime) for row in baseline}
+    there = {row.place.comparable for row in baseline}
     sides = [list(zip(*side, strict=True)) for side in (set(places), there) if side]
     for number, (kind, option, why) in enumerate(
         (
             ("workload", "--workload", "the engines did different work"),
             ("runtime", "RUNTIME", "other builds of the services took part"),
+            ("broker", "KAFKA_BOOTSTRAP_SERVERS", "another broker delivered the input"),
         )
     ):
         known = [sorted(set(side[number]) - {""}) for side in sides]

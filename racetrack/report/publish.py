@@ -43,7 +43,7 @@ from racetrack.results.published import (
     ViewCheck,
     WindowResult,
 )
-from racetrack.results.run import RunArguments, RunRecord
+from racetrack.results.run import ON_DISK, RunArguments, RunRecord
 from racetrack.results.verification import ViewStatus
 
 RAW_PATTERNS = (
@@ -202,7 +202,8 @@ def result_of(
         title=name.title,
         version=_version(material, name),
         variant=variant or row.label.removeprefix(first.engine).strip("@[]"),
-        runtime=row.place.runtime if first.data_in_memory else f"{row.place.runtime}, data on disk",
+        runtime=row.place.runtime + ("" if first.data_in_memory else ON_DISK),
+        broker=row.place.broker,
         machine=first.machine,
         measured_from=days[0],
         measured_until=days[-1],

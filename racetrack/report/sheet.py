@@ -26,10 +26,12 @@ from racetrack.analysis.intervals import Ratio
 from racetrack.analysis.table import ENGINE_CORES, Load, Place, Row, Table
 from racetrack.metrics import (
     AT_RATE,
+    BROKER_FOR_ENGINE,
     CAPACITY,
     METRICS,
     OVERALL,
     QUESTIONS,
+    SATURATED_BROKER,
     Metric,
     metric_of,
     significant,
@@ -39,6 +41,7 @@ from racetrack.results.classes import TITLES, WORK, differing, ranked
 WIDE = 1.5  # a wider interval has ends whose ratio exceeds this
 MOST_PLACES = 3
 NOT_RESOLVED = "not resolved"
+DIFFERENCES, ABOUT_0 = (BROKER_FOR_ENGINE, SATURATED_BROKER), "about 0"
 SINGLE_RUNS = "Single runs have no interval. Repeat each run to get one."
 INTERVALS = (
     "Geometric means over runs, with 95 % intervals. “~” marks one beyond ± 15 %, and “not"
@@ -222,11 +225,18 @@ def format_ratio(ratio: Ratio) -> str:
     return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
+def is_noise(metric: Metric, of: Estimate) -> bool:
+    """Return whether a figure that is a difference is so small that noise took it below 0."""
+    return metric in DIFFERENCES and of.mean < 0
+
+
 def format_estimate(metric: Metric, of: Estimate | None) -> str:
     """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, or `41.0 (not
     resolved)` with the reason, if that is not the number of repeats."""
     if of is None:
         return ""
+    if is_noise(metric, of):
+        return ABOUT_0
     mean = f"{'≥ ' if of.at_least else ''}{'~' if of.is_imprecise else ''}{metric.number(of.mean)}"
     if of.low is None or of.high is None:
         if of.n == 1 or not math.isfinite(of.mean):

@@ -25,6 +25,7 @@ RUN_JSON, STACK = "run.json", "stack"
 SHARED = (
     "part_of",
     "runtime",
+    "broker",
     "data_in_memory",
     "arguments",
     "settings",

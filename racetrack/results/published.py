@@ -13,7 +13,7 @@ from pydantic import Field
 
 from racetrack.results.base import InfinityAsNull, Scalar, StrictModel
 from racetrack.results.classes import Classes, ClassesOfRun, classes_of_run
-from racetrack.results.run import Machine, SchemaWithoutTitles
+from racetrack.results.run import Machine, SchemaWithoutTitles, broker_of
 
 # Size limit of a file, so that files in the repository can be read and reviewed.
 MOST_BYTES = 20_000
@@ -115,6 +115,10 @@ class EngineResult(StrictModel):
     version: str = Field(description="Version of the engine.")
     variant: str = Field(default="", description="Name of a configuration; empty: the usual one.")
     runtime: str = Field(description="How the services ran, such as `native`.")
+    broker: str | None = Field(
+        default=None,
+        description="Apache Kafka, Redpanda, or Kafka elsewhere; absent in earlier results.",
+    )
     machine: Machine
     measured_from: str = Field(description="Date of the first run, ISO 8601.")
     measured_until: str = Field(description="Date of the last run, ISO 8601.")
@@ -148,7 +152,7 @@ class EngineResult(StrictModel):
     def file_name(self) -> str:
         """Path of the file, relative to `results/`."""
         variant = f"+{slug(self.variant)}" if self.variant else ""
-        place = slug_of_place(self.machine, self.runtime)
+        place = slug_of_place(self.machine, self.runtime, self.broker)
         name = f"{slug(self.engine)}@{slug(self.version)}{variant}.json"
         return f"{slug(self.workload)}/{place}/{name}"
 
@@ -163,9 +167,10 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unknown"
 
 
-def slug_of_place(machine: Machine, runtime: str) -> str:
+def slug_of_place(machine: Machine, runtime: str, broker: str | None = None) -> str:
     """Return the name of the folder for results on a machine. It contains the runtime, except for
-    `native`, since figures of different runtimes are not comparable."""
+    `native`, and a broker that the runtime does not start, since figures of different runtimes and
+    brokers are not comparable."""
     memory = "" if machine.memory_gib is None else f"{machine.memory_gib:.0f}-gib"
     parts = [
         NOISE_WORDS.sub(" ", machine.cpu_model),
@@ -174,6 +179,7 @@ def slug_of_place(machine: Machine, runtime: str) -> str:
         machine.quota,
         memory,
         "" if runtime == "native" else runtime,
+        "" if broker in (None, broker_of(runtime)) else broker,
     ]
     return slug(" ".join(parts))
 

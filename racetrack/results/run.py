@@ -46,6 +46,21 @@ def runtime_label(runtime: str, settings: Mapping[str, Scalar]) -> str:
     return runtime
 
 
+KAFKA, REDPANDA, KAFKA_ELSEWHERE = "Apache Kafka", "Redpanda", "Kafka elsewhere"
+UNKNOWN = "unknown runtime"
+ON_DISK = ", data on disk"  # end of the label of a runtime in published results
+
+
+def broker_of(runtime_label: str, settings: Mapping[str, Scalar] | None = None) -> str:
+    """Return the broker of a run, given its runtime as `runtime_label` describes it; "" if the
+    runtime is unknown."""
+    if (settings or {}).get("kafka_bootstrap_servers"):
+        return KAFKA_ELSEWHERE
+    if runtime_label in ("", UNKNOWN):
+        return ""
+    return REDPANDA if runtime_label.removesuffix(ON_DISK) == "compose" else KAFKA
+
+
 class RunArguments(StrictModel):
     """Arguments of the run, as given on the command line."""
 
@@ -373,7 +388,11 @@ class RunRecord(StrictModel):
     part_of: PartOf | None = Field(
         default=None, description="Absent unless the run is part of an experiment."
     )
-    runtime: str = Field(default="unknown runtime", description="native or compose.")
+    runtime: str = Field(default=UNKNOWN, description="native, compose or kubernetes.")
+    broker: str = Field(
+        default="",
+        description="Apache Kafka, Redpanda, or Kafka elsewhere; empty in earlier runs.",
+    )
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."
     )
@@ -441,6 +460,11 @@ class RunRecord(StrictModel):
     def runtime_label(self) -> str:
         """The runtime, as `runtime_label` describes it."""
         return runtime_label(self.runtime, self.settings)
+
+    @property
+    def known_broker(self) -> str:
+        """The recorded broker; in runs of earlier versions, that of their runtime."""
+        return self.broker or broker_of(self.runtime_label, self.settings)
 
 
 class SchemaWithoutTitles(GenerateJsonSchema):

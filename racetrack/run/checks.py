@@ -28,12 +28,6 @@ RELAY = " CPU and memory are those of a relay on this machine."
 # Services that every engine needs for its input, MySQL if the workload has tables. An engine
 # declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
-# Service → the setting for its heap.
-SHARED_HEAPS = {
-    "broker": "kafka_heap",
-    "registry": "schema_registry_heap",
-    "debezium": "connect_heap",
-}
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
@@ -82,10 +76,8 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     require_usable(engine, stack)
     resources.pin_harness(stack.settings)
     if stack.runtime == "native":  # containers are in groups of their own
-        needed = needed_services(engine, stack.settings)
-        shared = [heap for service, heap in SHARED_HEAPS.items() if service in needed]
         own = [name for member in engine.members for name in heaps_of_engine(member.name)]
-        for line in resources.memory_warnings(stack.settings, (*shared, *own)):
+        for line in resources.memory_warnings(stack.settings, ("kafka_heap", *own)):
             say(line)
     stack.prepare(needed_services(engine, stack.settings), say)
     for member in engine.members:

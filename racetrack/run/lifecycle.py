@@ -144,6 +144,7 @@ def describe_run(
         run.arguments = RunArguments(**dict(arguments)) if arguments else None
         run.outcome = "unfinished"
         run.settings = for_record(settings)
+        run.broker = run.known_broker
         if settings.tracer_events_per_second:
             run.traced_views = traced_views(workload)
         if settings.reads_per_second:

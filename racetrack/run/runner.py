@@ -6,7 +6,7 @@ folder; any other has its windows in `run.json`.
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
@@ -17,7 +17,7 @@ from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
 from racetrack.analysis.windows import FEWEST_RATES, CostLine, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
-from racetrack.config import Settings, for_record, load
+from racetrack.config import Settings, for_record, load, of_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.metrics import BROKER_CPU
@@ -36,6 +36,7 @@ from racetrack.results.run import (
     PartOf,
     RunArguments,
     WindowRecord,
+    broker_of,
     is_void,
     runtime_label,
 )
@@ -56,10 +57,11 @@ from racetrack.run.saturation import SessionLoad
 from racetrack.run.session import Session
 from racetrack.stack import applicability
 from racetrack.stack.contract import Say, Stack
-from racetrack.stack.runtime import open_stack
+from racetrack.stack.runtime import choose, open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads import load_profile
 
+AUTO = "auto"
 RUN_LABEL, SCOUT_LABEL, INPUT_LABEL = "planned", "scout", "input"
 # The engine that only reads the input; it publishes its count once a second.
 INPUT_ENGINE, INPUT_SETTINGS = "cal", {"CAL_CYCLE_MS": "1000", "READS_PER_SECOND": "0"}
@@ -67,29 +69,76 @@ Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
 RunOnce = Callable[..., Path]  # as `racetrack.run.experiment.run_once`
 
 
-def require_possible(plan: ResolvedPlan) -> str:
-    """Check, before the first run, that each variant can run. Return the runtime.
+def with_runtime(plan: ResolvedPlan, say: Say, folder: Path | None = None) -> ResolvedPlan:
+    """Return a plan in which no run has RUNTIME=auto: all of these get the same runtime, since
+    figures of several can't be compared. If runs in the experiment's `folder` began with auto, it
+    is theirs; otherwise it is chosen, and `say` gets a line with the choice and the reason."""
+    settings = {cell.variant: load(plan.settings_of(cell)) for cell in plan.cells}
+    auto = {name: of for name, of in settings.items() if of.runtime == AUTO}
+    if not auto:
+        return plan
+    runtime = _runtime_of_runs(folder, auto) if folder else ""
+    if not runtime:
+        engine_of = {cell.variant: engines.find_engine(cell.engine) for cell in plan.cells}
+        needed = chain.from_iterable(services_of(engine_of[name], of) for name, of in auto.items())
+        deciding = max(auto.values(), key=lambda of: (bool(of.kafka_bootstrap_servers), of.airgap))
+        runtime, line = choose(deciding, [*dict.fromkeys(needed)])
+        say(line)
+    cells = (
+        cell.model_copy(update={"settings": {**cell.settings, "RUNTIME": runtime}})
+        if cell.variant in auto
+        else cell
+        for cell in plan.cells
+    )
+    return plan.model_copy(update={"cells": tuple(cells)})
+
+
+def _runtime_of_runs(folder: Path, variants: Collection[str]) -> str:
+    """Return the runtime of the first run of these variants; "" if none has begun."""
+    tags = (run.tag for run in read_experiment(folder).runs if run.variant in variants and run.tag)
+    paths = (run_beside(folder, tag) for tag in tags)
+    return next((read_run(path).runtime for path in paths if path), "")
+
+
+def keep_runtime(folder: Path) -> None:
+    """Write the runtime for which RUNTIME=auto stands into the record of an experiment, so that its
+    remaining runs have the same."""
+    record = read_experiment(folder)
+    plan = recorded(record)
+    chosen = with_runtime(plan, lambda _: None, folder)
+    if chosen != plan:
+        content = chosen.model_dump(mode="json", by_alias=True)
+        write_experiment(folder, record.model_copy(update={"plan": content}))
+
+
+def require_possible(plan: ResolvedPlan) -> tuple[str, str]:
+    """Check, before the first run, that each variant can run. Return the runtime and the broker.
 
     Raises:
         UsageError, SetupError: a variant can't run.
     """
-    runtimes = [
+    places = [
         _require_possible(cell, plan.settings_of(cell))
         for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values()
     ]
-    return runtimes[0]
+    return places[0]
 
 
-def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> str:
+def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> tuple[str, str]:
     settings, engine = load(overrides), engines.find_engine(cell.engine)
-    stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+    started = services_of(engine, settings)
+    stack = open_stack(settings, started, lambda _: None)
     for name in cell.own:
         applicability.require_applicable(name, stack.runtime, airgap=settings.airgap)
+        owners = [each for each in engine.members if name.lower() in of_engine(each.name)]
+        services = chain.from_iterable(each.services for each in owners)
+        applicability.require_read(name, [*services], started)
     if cell.is_single:
         experiment.require_possible(cell.engine, arguments_of(cell), settings)
     else:
         require_usable(engine, stack)
-    return runtime_label(stack.runtime, for_record(settings))
+    label = runtime_label(stack.runtime, for_record(settings))
+    return label, broker_of(label, for_record(settings))
 
 
 def arguments_of(cell: Cell, share_per_s: int = 0) -> RunArguments:

@@ -29,7 +29,6 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
-TMPFS = ("REDPANDA_TMPFS", "MYSQL_TMPFS")
 # End of the names of settings for the initial rate of a source; the main topic's source.
 START, MAIN = "_per_second_start", "pageviews"
 # Runtimes; `airgap` means containers from images built here.
@@ -58,10 +57,12 @@ class Applicability:
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
     ignored: Collection[Ignored] = ()
-    # Setting → the service whose results it changes. Ports and versions are left out: users export
-    # them for several runtimes at once, so a run must not refuse to start because one of them has
-    # no effect.
+    # Setting → the service whose results it changes; for an engine's settings, by default, all of
+    # the engine's services. Ports and versions are left out: users export them for several runtimes
+    # at once, so a run must not refuse to start because one of them has no effect.
     affects: Mapping[str, str] = field(default_factory=dict)
+    # Settings that the harness passes to a service even if the user provides it.
+    elsewhere: Collection[str] = ()
     # Setting → the workloads with which it has an effect, if these are not all.
     workloads: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Settings that contain versions of public container images.
@@ -91,20 +92,14 @@ STACK = Applicability(
     ),
     ignored=(
         Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
-        Ignored(TMPFS, ("native",), IN_MEMORY),
+        Ignored(("REDPANDA_TMPFS",), ("native",), IN_MEMORY),
         Ignored(
-            (*TMPFS, "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
+            ("REDPANDA_TMPFS", "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
             ("kubernetes",),
             IN_MANIFESTS,
         ),
         Ignored(
-            (
-                "KAFKA_HEAP",
-                "KAFKA_CONTROLLER_PORT",
-                "SCHEMA_REGISTRY_HEAP",
-                "KAFKA_VERSION",
-                "APICURIO_VERSION",
-            ),
+            ("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "KAFKA_VERSION", "APICURIO_VERSION"),
             ("compose",),
             REDPANDA,
         ),
@@ -113,13 +108,18 @@ STACK = Applicability(
     ),
     affects={
         **dict.fromkeys(
-            ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
+            (
+                "REDPANDA_SMP",
+                "REDPANDA_MEMORY",
+                "REDPANDA_TMPFS",
+                "KAFKA_HEAP",
+                "KAFKA_RETENTION_BYTES",
+                "BROKER_CPUS",
+            ),
+            "broker",
         ),
         **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
-        "SCHEMA_REGISTRY_HEAP": "registry",
-        "CONNECT_HEAP": "debezium",
-        "MYSQL_TMPFS": "mysql",
     },
     image_versions=IMAGE_VERSIONS,
 )
@@ -148,6 +148,22 @@ def ignored_settings(runtime: str) -> dict[str, str]:
 def affected_services() -> dict[str, str]:
     """Return setting → the service whose results it changes."""
     return {name: service for each in _all() for name, service in each.affects.items()}
+
+
+def require_read(setting: str, services: Collection[str], started: Collection[str]) -> None:
+    """Check that a service that the stack starts, or the harness, reads a setting. `services` are
+    those of the engine that has the setting; empty if none has.
+
+    Raises:
+        UsageError: only services read it that the stack does not start.
+    """
+    readers = {affected_services()[setting]} if setting in affected_services() else {*services}
+    also = {name for each in _all() for name in each.elsewhere}
+    if readers and not readers & {*started} and setting not in harness_settings() | also:
+        raise UsageError(
+            f"{setting} has no effect: this stack does not start {' or '.join(sorted(readers))}."
+            " Leave it out."
+        )
 
 
 def workload_of(setting: str) -> str:

@@ -9,6 +9,9 @@ from pathlib import Path
 from racetrack.config import Settings
 from racetrack.errors import SetupError
 
+# Heaps of the schema registry, which holds a few small schemas, and of Kafka Connect, which runs
+# one connector: no setting changes what they need. docker-compose.yml has the same.
+REGISTRY_HEAP, CONNECT_HEAP = "128m", "512m"
 # Log one line per garbage collection pause, with the time at which the pause ended.
 LOG_GC_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
 # A fixed locale, independent of the machine's: in a Turkish locale, the upper case of "classic"

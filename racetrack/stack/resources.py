@@ -13,7 +13,8 @@ from racetrack import cgroups, plugins
 from racetrack.config import Settings, size_bytes
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
-from racetrack.units import parse_cores
+from racetrack.stack import jvm
+from racetrack.units import parse_cores, parse_size_bytes
 
 # Settings that assign cores. HARNESS_CPUS also applies to services without a setting of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
@@ -86,9 +87,10 @@ def _listed(cores: Collection[int], between: str = ", ") -> str:
 
 def memory_warnings(settings: Settings, heaps: Iterable[str], proc: Path = PROC) -> Iterator[str]:
     """Yield a warning for each control group of this process whose memory limit is smaller than
-    these heaps, given as names of settings, are together."""
+    all heaps together: these, given as names of settings, and those of registry and Connect."""
     sizes = {name: str(getattr(settings, name)) for name in heaps}
     total = sum(size_bytes(settings, name) for name in sizes)
+    total += sum(map(parse_size_bytes, (jvm.REGISTRY_HEAP, jvm.CONNECT_HEAP)))
     for group, limit in cgroups.memory_limits(os.getpid(), proc).items():
         if limit < total:
             listed = ", ".join(f"{name.upper()}={size}" for name, size in sizes.items())

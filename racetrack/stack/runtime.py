@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from racetrack import host
 from racetrack.config import Settings
 from racetrack.errors import SetupError, UsageError
 from racetrack.stack import processes
 from racetrack.stack.applicability import why_ignored
 from racetrack.stack.contract import RunningStack, Say, Stack, Unmeasurable
 from racetrack.stack.lifetime import UpFile
+from racetrack.stack.service import runs_as_processes
 
 if TYPE_CHECKING:
     from racetrack.stack.compose.stack import ComposeStack
@@ -29,6 +31,30 @@ def open_compose(settings: Settings) -> "ComposeStack":
     return ComposeStack(settings, find(airgap=settings.airgap))
 
 
+def choose(settings: Settings, services: Sequence[str]) -> tuple[str, str]:
+    """Return the runtime for which RUNTIME=auto stands, and a line with the reason and the way to
+    choose another one. `services` are those of all engines that are to be compared."""
+    if name := _native_only(settings):
+        return "native", f"Runtime native: {name} is set, which containers can't use."
+    if settings.airgap:
+        return "compose", "Runtime compose: AIRGAP is true. RUNTIME=native has processes instead."
+    if why := host.why_not_native():
+        how = "RUNTIME=native tries processes" if host.runs_native() else "There is no other here"
+        return "compose", f"Runtime compose: {why}. {how}."
+    if only := _in_containers_only(services):
+        return "compose", (
+            f"Runtime compose, for all engines: {only} can't run as processes. Leave that out to"
+            " have processes (RUNTIME=native)."
+        )
+    how = "RUNTIME=compose runs them in containers"
+    return "native", f"Runtime native: the services are processes. {how}."
+
+
+def _in_containers_only(services: Sequence[str]) -> str:
+    """Return the names of services that can't run as processes."""
+    return ", ".join(name for name in services if not runs_as_processes(name))
+
+
 def open_stack(
     settings: Settings,
     services: Sequence[str],
@@ -39,9 +65,8 @@ def open_stack(
 ) -> Stack:
     """Return a stack for these settings that can run these services; start nothing.
 
-    RUNTIME=auto chooses compose if a Docker engine answers, docker-compose.yml has all services,
-    and the containers can be measured; otherwise native. `say` gets a line with the choice and the
-    reason. With `to_play`, a stack that can't be measured is accepted if there is no other.
+    For RUNTIME=auto, `say` gets a line with the choice and the reason (see `choose`). With
+    `to_play`, containers that can't be measured are accepted.
 
     Raises:
         NoDocker: RUNTIME=compose, and there is no usable Docker.
@@ -49,16 +74,26 @@ def open_stack(
         UsageError: RUNTIME=compose or kubernetes, and a service is not described for it.
         SetupError: containers can't be measured here, or native services can't run on this machine.
     """
+    if settings.runtime == "auto":
+        runtime, line = choose(settings, services)
+        say(line)
+        settings = settings.model_copy(update={"runtime": runtime})
     if settings.runtime == "native":
         return _native(settings)
     if name := _native_only(settings):
-        if settings.runtime in ("compose", "kubernetes"):
-            why = why_ignored(name, settings.runtime, airgap=settings.airgap)
-            raise UsageError(f"{name}: {why}. Set RUNTIME=native.")
-        say(f"Runtime native: {name} is set.")
-        return _native(settings)
+        why = why_ignored(name, settings.runtime, airgap=settings.airgap)
+        raise UsageError(f"{name}: {why}. Set RUNTIME=native.")
     if settings.runtime == "kubernetes":
         return _on_kubernetes(settings, services)
+    return _in_containers(settings, services, to_play, open_compose)
+
+
+def _in_containers(
+    settings: Settings,
+    services: Sequence[str],
+    to_play: bool,
+    open_compose: Callable[[Settings], "ComposeStack"],
+) -> Stack:
     from racetrack.stack.compose.engine import NoDocker
 
     try:
@@ -66,27 +101,24 @@ def open_stack(
         if missing := ", ".join(stack.missing(services)):
             where = "docker-compose.airgap.yml" if settings.airgap else "docker-compose.yml"
             raise _NotThere(f"{where} has no service {missing}")
-        if stack.unmeasurable and not (to_play and _must_be_compose(settings)):
+        if stack.unmeasurable and not to_play:
             raise _NotMeasured(stack.unmeasurable)
-    except (NoDocker, _NotThere, _NotMeasured) as reason:
-        if _must_be_compose(settings):
+    except (NoDocker, _NotThere, _NotMeasured) as error:
+        if not (only := _in_containers_only(services)):
             raise
-        say(f"Runtime native: {reason.why}.")
-        return _native(settings)
-    if settings.runtime == "auto":
-        say(f"Runtime compose: Docker {stack.docker_version} answers.")
+        raise SetupError(
+            f"{only} can't run as processes, and containers can't be used: {error.why}. Change"
+            " that, leave its engine out, or use one that runs elsewhere (docs/own-parts.md)."
+        ) from error
     return stack
 
 
 def _must_be_compose(settings: Settings) -> bool:
     """Return whether the settings or the machine exclude the native runtime."""
-    from racetrack import host
-
     return settings.runtime == "compose" or not host.runs_native()
 
 
 def _native(settings: Settings) -> Stack:
-    from racetrack import host
     from racetrack.stack.native.stack import NativeStack
 
     if not host.runs_native():
@@ -161,8 +193,6 @@ def _native_only(settings: Settings) -> str:
 
 class _NotThere(UsageError):
     def __init__(self, why: str) -> None:
-        from racetrack import host
-
         native = "Set RUNTIME=native" if host.runs_native() else "Run it on Linux"
         super().__init__(f"{why}. {native}, or describe the service there.")
         self.why = why
@@ -170,8 +200,6 @@ class _NotThere(UsageError):
 
 class _NotMeasured(SetupError):
     def __init__(self, unmeasurable: Unmeasurable) -> None:
-        from racetrack import host
-
         native = ", or set RUNTIME=native" if host.runs_native() else ""
         super().__init__(
             f"{unmeasurable.why}: CPU and memory can't be measured, and nothing has been started."

@@ -1,6 +1,7 @@
 """Contract of a native service: how to launch it, when it is ready, and its version."""
 
 import importlib
+import importlib.util
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -129,6 +130,12 @@ def wait_until_ready(
         else:
             return
     raise missing
+
+
+def runs_as_processes(name: str) -> bool:
+    """Return whether there is a native service with this name, as `find_service` looks for it."""
+    of_the_stack = importlib.util.find_spec(f"{SERVICES}.{name}")
+    return bool(of_the_stack or plugins.service_module(name))
 
 
 def find_service(name: str) -> NativeService:

@@ -22,6 +22,7 @@ from racetrack.metrics import (
     CAPACITY,
     CPU_PER_MILLION,
     MEMORY,
+    SATURATED_COST,
     VIEW_LAG_ERROR,
     VIEW_LAG_P99,
     Metric,
@@ -230,6 +231,17 @@ def test_a_lower_bound_is_not_called_less() -> None:
         *of_values("b", CAPACITY.key, 200, 202, bound=True),
     ]
     assert claim(rows, CAPACITY).leaders == ("b",)
+
+
+def test_a_lower_bound_is_less_than_what_its_cores_never_allow() -> None:
+    one_core = {"engine_cores": 1}
+    bound = [
+        replace(row, facts=one_core, values={**row.values, SATURATED_COST.key: 5_000.0})
+        for row in of_values("a", CAPACITY.key, 100, 101, bound=True)  # half of the core
+    ]
+    for faster, leaders in ((350, ("b", "a")), (450, ("b",))):
+        rows = [*bound, *of_values("b", CAPACITY.key, faster, faster + 1)]
+        assert claim(rows, CAPACITY).leaders == leaders
 
 
 def test_one_run_claims_nothing_even_beside_repeats() -> None:

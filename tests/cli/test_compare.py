@@ -105,9 +105,18 @@ def test_a_result_file_can_be_the_other_side(logs: Path, tmp_path: Path) -> None
             RunSpec(runtime="compose"),
             "Runs of more than one runtime can't be compared: native and compose.",
         ),
+        (
+            RunSpec(
+                settings={
+                    "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9092",
+                    "KAFKA_TOPIC_PREFIX": "mine_1.",
+                }
+            ),
+            "Runs of more than one broker can't be compared: Apache Kafka and Kafka elsewhere.",
+        ),
     ],
 )
-def test_other_workloads_and_runtimes_are_refused(
+def test_other_workloads_runtimes_and_brokers_are_refused(
     logs: Path, tmp_path: Path, spec: RunSpec, says: str
 ) -> None:
     run(tmp_path / "other", spec)

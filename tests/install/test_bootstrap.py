@@ -60,9 +60,10 @@ def call(path: Path, script: str, **environ: str) -> subprocess.CompletedProcess
 
 
 def as_user(uid: int) -> str:
-    """Return a command that replaces EUID in a function by this user id, because bash can't set
+    """Return a command that replaces EUID in functions by this user id, because bash can't set
     EUID."""
-    return f'eval "$(declare -f install_packages | sed s/EUID/{uid}/)"; '
+    functions = "install_packages why_not_installed"
+    return f'eval "$(declare -f {functions} | sed s/EUID/{uid}/)"; '
 
 
 def test_without_apt_it_reports_what_to_install_and_that_docker_serves(path: Path) -> None:
@@ -82,6 +83,33 @@ def test_without_root_and_sudo_it_reports_what_root_must_run(path: Path, sudo: s
     assert done.returncode == 3
     assert "apt-get install --no-install-recommends pypy3 a" in done.stderr
     assert "apt-get was called" not in done.stdout + done.stderr
+
+
+CONTAINERS = {"RUNTIME": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("programs", "uid", "environ", "native"),
+    [
+        (("docker",), 0, CONTAINERS, False),
+        (("docker", "apt-get"), 1000, CONTAINERS, False),
+        (("docker", "apt-get"), 1000, {"RUNTIME": "compose"}, False),
+        (("docker", "apt-get"), 0, CONTAINERS, True),
+        (("docker",), 0, {"RUNTIME": "native"}, True),
+        ((), 0, CONTAINERS, True),
+    ],
+)
+def test_with_docker_packages_that_can_not_be_installed_may_be_missing(
+    path: Path, programs: tuple[str, ...], uid: int, environ: dict[str, str], native: bool
+) -> None:
+    for name in programs:
+        add(path, name, "exit 99")
+    wanted = path.parent / "wanted.txt"
+    wanted.write_text("pypy3  command:pypy3  to run\n")
+    script = f"APT_PACKAGES=({wanted}); SYSTEM_PYTHON=python3; install_what_is_missing; env"
+    done = call(path, as_user(uid) + script, **environ)
+    assert (done.returncode == 3) == native
+    assert ("RACETRACK_NOT_NATIVE=" in done.stdout) != native
 
 
 @pytest.mark.parametrize(("uid", "prefix"), [(0, ""), (1000, "sudo ")])

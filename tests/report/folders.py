@@ -278,6 +278,7 @@ class NamedEngine:
     absent: tuple[str, ...] = ()
     own_classes: Classes = SERVED
     summary_after_ms: int = 0
+    stamped_by: str = ""
     script_ending: str = ".sql"
 
     @property
@@ -293,6 +294,9 @@ class NamedEngine:
 
     def classes(self, settings: Settings) -> Classes:
         return self.own_classes
+
+    def observer_in(self, settings: Settings) -> "NamedEngine":
+        return self
 
     def absent_views(self, settings: Settings) -> tuple[str, ...]:
         return self.absent

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -110,8 +111,14 @@ def test_a_single_variant_is_compared_with_the_only_one_of_its_engine() -> None:
     assert failures([parse(f"{CPU}>+10%")], now, rows(100, variant="dh[CYCLE_MS=1000]"))
 
 
-def test_other_workloads_and_runtimes_are_not_comparable() -> None:
-    require_comparable([("shop", "native"), ("", "")], rows(1))
-    for place in (("ads", "native"), ("shop", "compose")):
+def test_other_workloads_runtimes_and_brokers_are_not_comparable() -> None:
+    require_comparable([("shop", "native", "Redpanda"), ("", "", "")], rows(1))
+    made = [replace(row, place=replace(PLACE, broker="Redpanda")) for row in rows(1)]
+    require_comparable([("shop", "native", "Redpanda")], made)
+    for place in (
+        ("ads", "native", "Redpanda"),
+        ("shop", "compose", "Redpanda"),
+        ("shop", "native", "Apache Kafka"),
+    ):
         with pytest.raises(UsageError):
-            require_comparable([place], rows(1))
+            require_comparable([place], made)

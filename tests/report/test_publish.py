@@ -16,8 +16,10 @@ from racetrack.analysis import table
 from racetrack.analysis.windows import values
 from racetrack.config import REPO
 from racetrack.errors import UsageError
+from racetrack.report.pages import results_page
 from racetrack.report.publish import EngineName, gather, publish
-from racetrack.report.ranking import ranking_page, read_results, results_page, standings
+from racetrack.report.ranking import ranking_page
+from racetrack.report.standings import read_results, standings
 from racetrack.results import folder as runfolder
 from racetrack.results.published import MOST_BYTES, schema
 from racetrack.results.run import WindowRecord
@@ -258,12 +260,12 @@ def test_verified_runs_with_other_settings_count_for_answers_only(tmp_path: Path
 def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs", {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"})
     for path in (tmp_path / "logs").glob("*_run"):
-        changed = {"kafka_heap": "8g", "connect_heap": "1g", "workload": "ads"}
+        changed = {"kafka_heap": "8g", "jvm_options": "-Xss1m", "workload": "ads"}
         edit(path, settings={**read_run(path)["settings"], **changed})
     publish([folder], tmp_path / "results", ENGINES)
     (result,) = published(tmp_path / "results")
     assert result["settings"] == changed
-    assert result["commands"] == [f"CONNECT_HEAP=1g {COMMAND}"]
+    assert result["commands"] == [f"JVM_OPTIONS=-Xss1m {COMMAND}"]
 
 
 def test_void_windows_do_not_count(tmp_path: Path) -> None:
@@ -299,9 +301,10 @@ def test_places_have_files_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, RunSpec(runtime="compose"))
     run(tmp_path, RunSpec(engine="swift"))
     edit(run(tmp_path, RunSpec()), data_in_memory=False)
+    edit(run(tmp_path, RunSpec()), broker="Kafka elsewhere")
     files = publish([tmp_path], tmp_path / "results", ENGINES, variant="big heap")
     places = {file.parent.name for file in files}
-    assert len(files) == 4 and len(places) == 3
+    assert len(files) == 5 and len(places) == 4
     assert {file.name.partition("@")[0] for file in files} == {"steady", "swift"}
     assert all(file.name.endswith("+big-heap.json") for file in files)
 

@@ -393,7 +393,7 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
         warnings_of(path) for path in (short, run(tmp_path, other), run(tmp_path, extended))
     )
     assert "Short window, 8 s" in " ".join(first[Grade.DOUBTFUL])
-    assert "Apache Kafka stands in for Redpanda" in " ".join(first[Grade.COMPARING])
+    assert "broker Apache Kafka" in " ".join(first[Grade.COMPARING])
     assert "more than 90 % of all cores' time was used" in " ".join(second[Grade.DOUBTFUL])
     assert "Only an image." in second[Grade.COMPARING]
     assert not any("Apache Kafka" in each for each in second[Grade.COMPARING])

@@ -26,10 +26,9 @@ FLAWED = calibration_engine().settings_of(InjectedDefect(delay_ms=7))
     ("engine", "runtime", "variables"),
     [
         (EXAMPLE, "native", {"REDPANDA_SMP": "2", "REDPANDA_MEMORY": "2G"}),
-        (EXAMPLE, "native", {"mysql_tmpfs": "2g"}),
+        (EXAMPLE, "native", {"redpanda_tmpfs": "2g"}),
         (CALIBRATION, "native", {"REDPANDA_TMPFS": "1g"}),
         (EXAMPLE, "compose", {"KAFKA_HEAP": "7g"}),
-        (EXAMPLE, "compose", {"SCHEMA_REGISTRY_HEAP": "7g"}),
         (EXAMPLE, "compose", {"REDPANDA_MEMORY": "7G", "AIRGAP": "true"}),
     ],
 )
@@ -116,9 +115,9 @@ def of_others(engine: str) -> dict[str, str]:
         (EXAMPLE, "native", {**PORTS, "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),
         (EXAMPLE, "compose", {**of_others(EXAMPLE), "KAFKA_CONTROLLER_PORT": "1"}),
         (EXAMPLE, "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
-        (CALIBRATION, "native", {"SCHEMA_REGISTRY_HEAP": "7g", **FLAWED}),
+        (CALIBRATION, "native", FLAWED),
         (CALIBRATION, "native", {"ENGINE_REPLICAS": "2", "PAGEVIEWS_PARTITIONS": "2"}),
-        (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "MYSQL_TMPFS": "7g"}),
+        (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "REDPANDA_TMPFS": "7g"}),
     ],
 )
 def test_one_that_does_something_or_is_for_others_is_not(

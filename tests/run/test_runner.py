@@ -4,6 +4,7 @@ windows and resumption."""
 import json
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 from racetrack.plan.model import find_plan, parse_plan
-from racetrack.plan.resolve import Options, resolve
+from racetrack.plan.resolve import Options, ResolvedPlan, recorded, resolve
 from racetrack.report.sheet import sheet
-from racetrack.results.experiment import ExperimentRecord
+from racetrack.results.experiment import ExperimentRecord, read_experiment
 from racetrack.results.figures import Throughput
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
@@ -25,13 +26,21 @@ from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
 from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
-from racetrack.run.runner import Runner, RunOnce, begin
+from racetrack.run.runner import (
+    Runner,
+    RunOnce,
+    begin,
+    keep_runtime,
+    require_possible,
+    with_runtime,
+)
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.run.fluid_session import FluidRuns, FluidSession
+from tests.service_facts import OUTSIDE
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
@@ -88,6 +97,79 @@ class Fakes(FluidRuns):
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     return Fakes(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Set RUNTIME=auto on a machine whose programs are in the returned folder: only `apt-get`."""
+    monkeypatch.setenv("RUNTIME", "auto")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "apt-get").touch(mode=0o755)
+    return tmp_path
+
+
+def runtimes(plan: ResolvedPlan) -> list[str]:
+    return [config.load(plan.settings_of(cell)).runtime for cell in plan.cells]
+
+
+@pytest.mark.usefixtures("debian")
+@pytest.mark.parametrize(
+    ("variants", "expected"),
+    [
+        (("dh", "kstreams"), "native"),
+        (("dh", "mz"), "compose"),  # mz has no native form
+        (("dh", "mz[MZ_URL=postgres://m@m.example/m]"), "native"),
+    ],
+)
+def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
+    variants: tuple[str, ...], expected: str
+) -> None:
+    lines: list[str] = []
+    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=variants), environment={})
+    chosen = with_runtime(plan, lines.append)
+    assert runtimes(chosen) == [expected] * 4
+    assert len(lines) == 1 and "RUNTIME=" in lines[0]
+    assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "environment", "is_read"),
+    [
+        ("dh[DEEPHAVEN_HEAP=2g]", {}, True),
+        ("dh[DEEPHAVEN_HEAP=2g]", {"DEEPHAVEN_URL": "http://d.example:1"}, False),
+        ("dh[DEEPHAVEN_PUBLISH=true]", {"DEEPHAVEN_URL": "http://d.example:1"}, True),
+        ("flink[FLINK_HEAP=2g]", {"FLINK_GATEWAY_URL": "http://f.example:1"}, False),
+        (
+            "flink[FLINK_PROPERTIES=pipeline.object-reuse=true]",
+            {"FLINK_GATEWAY_URL": "http://f.example:1"},
+            True,
+        ),
+        ("pg[POSTGRES_BATCH_MS=50]", {"POSTGRES_URL": "postgres://p@p.example/p"}, True),
+        ("pg[POSTGRES_SHARED_BUFFERS=64MB]", {"POSTGRES_URL": "postgres://p@p.example/p"}, False),
+        ("pg[KAFKA_HEAP=2g]", {}, True),
+        ("pg[KAFKA_HEAP=2g]", OUTSIDE, False),
+    ],
+)
+def test_a_setting_of_a_variant_that_no_started_service_reads_is_refused(
+    variant: str,
+    environment: dict[str, str],
+    is_read: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=(variant,)), environment={})
+    with nullcontext() if is_read else pytest.raises(UsageError, match="has no effect"):
+        assert require_possible(plan)[0] == "native"
+
+
+def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:
+    folder = fakes.begin()
+    record = fakes.carry_out(folder)
+    (debian / "apt-get").unlink()  # now auto would stand for containers
+    assert runtimes(with_runtime(recorded(record), print)) == ["compose"] * 4
+    keep_runtime(folder)
+    assert runtimes(recorded(read_experiment(folder))) == ["native"] * 4
 
 
 def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) -> None:

@@ -1,13 +1,14 @@
-"""Tests of the choice of a runtime, and of the messages about it."""
+"""Tests of the choice of a runtime."""
 
 import platform
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from racetrack.config import Settings, load
-from racetrack.errors import RacetrackError
+from racetrack.errors import SetupError, UsageError
 from racetrack.stack import runtime
 from racetrack.stack.compose.engine import NoDocker
 from racetrack.stack.compose.stack import ComposeStack
@@ -17,13 +18,14 @@ from tests.run.fakes import FakeStack
 IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
 
 
-class Containers(FakeStack):
-    """A stack of containers with every service except `swiftd`, the service of a made-up engine."""
+PROCESS_ONLY, CONTAINER_ONLY = "cal", "materialized"  # services
 
-    docker_version = "99.1"
+
+class Containers(FakeStack):
+    """A stack of containers with every service except one."""
 
     def missing(self, services: Sequence[str]) -> list[str]:
-        return [name for name in services if name == "swiftd"]
+        return [name for name in services if name == PROCESS_ONLY]
 
 
 class Machine:
@@ -39,11 +41,13 @@ class Machine:
         stack.unmeasurable = IN_A_MACHINE if self._virtual else None
         return cast(ComposeStack, stack)
 
-    def chosen(self, setting: str, *services: str, to_play: bool = False) -> tuple[str, list[str]]:
+    def chosen(
+        self, setting: str, *services: str, to_play: bool = False, **settings: str
+    ) -> tuple[str, list[str]]:
         """Return the runtime that is chosen with this value of RUNTIME, and the printed lines."""
         lines: list[str] = []
         stack = runtime.open_stack(
-            load({"RUNTIME": setting, "AIRGAP": "false"}),
+            load({"RUNTIME": setting, "AIRGAP": "false", **settings}),
             ["mysql", *services],
             lines.append,
             to_play=to_play,
@@ -61,36 +65,68 @@ class Machine:
 LINUX, WITHOUT_DOCKER, VIRTUAL = Machine(), Machine(docker=False), Machine(virtual=True)
 
 
-def test_auto_chooses_compose_if_docker_answers_and_prints_why() -> None:
-    answers = "Runtime compose: Docker 99.1 answers."
-    assert LINUX.chosen("auto") == ("compose", [answers])
-    missing = "Runtime native: no Docker engine answers."
-    assert WITHOUT_DOCKER.chosen("auto") == ("native", [missing])
-    no_service = "Runtime native: docker-compose.yml has no service swiftd."
-    assert LINUX.chosen("auto", "swiftd") == ("native", [no_service])
-    virtual = "Runtime native: It is in a machine of its own."
-    assert VIRTUAL.chosen("auto") == ("native", [virtual])
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that is the whole PATH of a Debian, with `apt-get`."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "apt-get").touch(mode=0o755)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("path")
+def test_auto_means_processes_on_debian_whether_or_not_docker_answers() -> None:
+    for machine in (LINUX, WITHOUT_DOCKER, VIRTUAL):
+        assert machine.chosen("auto")[0] == "native"
+        assert machine.chosen("auto", PROCESS_ONLY, to_play=True)[0] == "native"
+    _, (line,) = LINUX.chosen("auto")
+    assert "RUNTIME=compose" in line
+
+
+def test_auto_means_containers_where_processes_are_not_supported(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LINUX.chosen("auto", AIRGAP="true")[0] == "compose"
+    monkeypatch.setenv("RACETRACK_NOT_NATIVE", "only root can install packages")
+    runtime, (line,) = LINUX.chosen("auto")
+    assert runtime == "compose" and "only root" in line and "RUNTIME=native" in line
+    monkeypatch.delenv("RACETRACK_NOT_NATIVE")
+    (path / "apt-get").unlink()
+    assert LINUX.chosen("auto")[0] == "compose"
+    with pytest.raises(SetupError, match="RUNTIME=native"):
+        WITHOUT_DOCKER.chosen("auto")
+
+
+@pytest.mark.usefixtures("path")
+def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused() -> None:
+    runtime, (line,) = LINUX.chosen("auto", "deephaven", CONTAINER_ONLY)
+    assert runtime == "compose" and CONTAINER_ONLY in line and "RUNTIME=native" in line
+    for machine in (WITHOUT_DOCKER, VIRTUAL):
+        with pytest.raises(SetupError, match=CONTAINER_ONLY):
+            machine.chosen("auto", CONTAINER_ONLY)
+    with pytest.raises(SetupError, match=rf"{CONTAINER_ONLY} .* {PROCESS_ONLY}\."):
+        LINUX.chosen("auto", CONTAINER_ONLY, PROCESS_ONLY)
+
+
+def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
+    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "k.example:1", "KAFKA_TOPIC_PREFIX": "mine_1."}
+    runtime, (line,) = LINUX.chosen("auto", CONTAINER_ONLY, **kafka)
+    assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
 
 
 def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.chosen("native") == ("native", [])
     assert LINUX.chosen("compose") == ("compose", [])
-    with pytest.raises(RacetrackError, match=r"answers. Start it, or set RUNTIME="):
+    with pytest.raises(SetupError, match=r"answers. Start it, or set RUNTIME="):
         WITHOUT_DOCKER.chosen("compose")
-    with pytest.raises(RacetrackError, match=r"has no service swiftd. Set RUNTIME=native"):
-        LINUX.chosen("compose", "swiftd")
-    with pytest.raises(
-        RacetrackError,
-        match=r"machine of its own: CPU .* nothing has been started\. Go inside, or set RUNTIME="
-        r"native\. To try it .* `./race up ENGINE`",
-    ) as refusal:
+    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}. Set RUNTIME=native"):
+        LINUX.chosen("compose", PROCESS_ONLY)
+    with pytest.raises(SetupError, match=r"Go inside, or set RUNTIME=native.*`./race up ENGINE`"):
         VIRTUAL.chosen("compose")
-    assert refusal.value.exit_code == 3
 
 
-def test_a_stack_that_can_not_be_measured_is_accepted_to_play_if_compose_is_requested() -> None:
+def test_a_stack_that_can_not_be_measured_is_accepted_to_play() -> None:
     assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
-    assert VIRTUAL.chosen("auto", to_play=True)[0] == "native"
+    assert VIRTUAL.chosen("auto", CONTAINER_ONLY, to_play=True)[0] == "compose"
 
 
 def test_stacks_may_run_in_each_runtime_that_the_setting_allows() -> None:
@@ -103,16 +139,16 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    answers = "Runtime compose: Docker 99.1 answers."
-    assert VIRTUAL.chosen("auto", to_play=True) == ("compose", [answers])
+    runtime, (line,) = VIRTUAL.chosen("auto", to_play=True)
+    assert runtime == "compose" and "RUNTIME=" not in line
     assert VIRTUAL.possible("auto") == ["compose"]
-    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To try it"):
+    with pytest.raises(SetupError, match=r"nothing has been started\. Go inside\. To try it"):
         VIRTUAL.chosen("auto")
-    with pytest.raises(RacetrackError, match=r"no service swiftd\. Run it on Linux, or describe"):
-        VIRTUAL.chosen("auto", "swiftd")
-    with pytest.raises(RacetrackError, match=r"^No Docker engine answers\. Start it\.$"):
+    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}\. Run it on Linux"):
+        VIRTUAL.chosen("auto", PROCESS_ONLY)
+    with pytest.raises(SetupError, match=r"^No Docker engine answers\. Start it\.$"):
         WITHOUT_DOCKER.chosen("auto", to_play=True)
-    with pytest.raises(RacetrackError, match="No Docker engine answers"):
+    with pytest.raises(SetupError):
         WITHOUT_DOCKER.possible("auto")
-    with pytest.raises(RacetrackError, match=r"from Debian, and this is not Linux\. Use Docker"):
+    with pytest.raises(SetupError, match="RUNTIME=compose"):
         LINUX.chosen("native")

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pydeephaven import Session
 
 CONNECT_WITHIN_S = 5.0
+# A gRPC client changes its window as it probes the bandwidth. Under load the server may send by the
+# new window before it acknowledges it, and the client then ends the connection ("frame … overflows
+# local window"). So the window is fixed, and large enough for a table.
+_FIXED_WINDOW: list[tuple[str, int | str]] = [
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 4 << 20),
+]
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
 
 
@@ -60,6 +67,7 @@ def connect(settings: Settings) -> "Session":
             auth_token=key,
             use_tls=is_encrypted,
             tls_root_certs=authorities,
+            client_opts=_FIXED_WINDOW,
         )
     except DHError as error:
         raise _refusal(error, own) from error

@@ -1,5 +1,4 @@
-"""Settings of Deephaven. Their defaults are in the `.env` at the top of the repository, since
-Deephaven is one of the engines of the experiment of 2022."""
+"""Settings of Deephaven; the `.env` in this folder describes them."""
 
 from typing import Annotated
 
@@ -32,4 +31,5 @@ APPLICABILITY = Applicability(
     harness_only=(*ELSEWHERE, "DEEPHAVEN_PUBLISH"),
     ignored=(Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),),
     affects=dict.fromkeys(ELSEWHERE, "deephaven"),
+    elsewhere=("DEEPHAVEN_PSK",),
 )

@@ -77,5 +77,6 @@ APPLICABILITY = Applicability(
         ),
     ),
     affects={"FLINK_GATEWAY_URL": "flink"},
+    elsewhere=("FLINK_PROPERTIES",),
     image_versions=("FLINK_IMAGE_VERSION",),
 )

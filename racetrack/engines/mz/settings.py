@@ -1,5 +1,4 @@
-"""Settings of Materialize. Their defaults are in the `.env` at the top of the repository, since
-Materialize is one of the engines of the experiment of 2022."""
+"""Settings of Materialize; the `.env` in this folder describes them."""
 
 from typing import Annotated
 
@@ -31,6 +30,5 @@ APPLICABILITY = Applicability(
     harness_only=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
     ignored=(Ignored(("MATERIALIZE_PORT", *SIZE), NOT_COMPOSE, ELSEWHERE),),
     affects=dict.fromkeys(SIZE, "materialized"),
-    # The image of PostgreSQL contains psql.
-    image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),
+    image_versions=("MATERIALIZE_VERSION",),
 )

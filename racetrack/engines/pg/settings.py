@@ -43,7 +43,10 @@ APPLICABILITY = Applicability(
         Ignored(("POSTGRES_TMPFS",), ("kubernetes",), IN_MANIFESTS),
         Ignored(("POSTGRES_URL",), NOT_NATIVE, NATIVE_ONLY),
     ),
-    affects={"POSTGRES_TMPFS": "postgres", "POSTGRES_URL": "pgfeed"},
+    affects={
+        **dict.fromkeys(("POSTGRES_TMPFS", "POSTGRES_SHARED_BUFFERS"), "postgres"),
+        **dict.fromkeys(("POSTGRES_URL", "POSTGRES_BATCH_MS"), "pgfeed"),
+    },
     workloads={"POSTGRES_TRIGGERS": ("shop",)},  # ads.pg.sql has no triggers
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

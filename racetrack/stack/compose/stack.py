@@ -69,11 +69,6 @@ class ComposeStack(ContainerStack):
         self._provided = Provided(settings)
         self._started: _Started | None = None
 
-    @property
-    def docker_version(self) -> str:
-        """Version of the Docker engine."""
-        return self._docker.version
-
     def missing(self, services: Sequence[str]) -> list[str]:
         """Return the services that docker-compose.yml lacks."""
         described = self._project.services()

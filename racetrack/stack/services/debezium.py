@@ -228,7 +228,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     return Launch(
         argv=[
             str(jvm.java()),
-            *jvm.options(settings.connect_heap, context.work, settings),
+            *jvm.options(jvm.CONNECT_HEAP, context.work, settings),
             *jvm.for_a_small_part(),
             *options,
             f"-Dlog4j2.configurationFile={LOG4J}",

@@ -101,7 +101,7 @@ def _apicurio(context: Context, options: Sequence[str]) -> Launch:
     return Launch(
         argv=[
             str(jvm.java()),
-            *jvm.options(context.settings.schema_registry_heap, context.work, context.settings),
+            *jvm.options(jvm.REGISTRY_HEAP, context.work, context.settings),
             *jvm.for_a_small_part(),
             *options,
             f"-Dquarkus.http.host={BEHIND}",

@@ -1,4 +1,4 @@
-"""Settings of the workload `ads`; `.env` describes them."""
+"""Settings of the workload `ads`; the `.env` in this folder describes them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Settings of the workload `nexmark`; `.env` describes them."""
+"""Settings of the workload `nexmark`; the `.env` in this folder describes them."""
 
 from typing import Annotated
 

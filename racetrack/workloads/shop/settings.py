@@ -1,4 +1,4 @@
-"""Settings of the workload `shop`; `.env` describes them."""
+"""Settings of the workload `shop`; the `.env` in this folder describes them."""
 
 from typing import Annotated
 

@@ -10,6 +10,7 @@ import pytest
 
 from racetrack import plugins
 from racetrack.config import REPO, Settings, load
+from racetrack.stack import jvm
 from racetrack.stack.service import Context
 from racetrack.stack.services import debezium, mysql, redis
 from racetrack.workloads.contract import find_workload
@@ -72,6 +73,12 @@ def test_mysql_is_set_up_as_natively(context: Context) -> None:
     assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
     of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
+
+
+def test_connect_has_its_native_heap() -> None:
+    described = service("debezium")
+    assert f"-Xmx{jvm.CONNECT_HEAP}" in described["environment"]["HEAP_OPTS"].split()
+    assert described["labels"]["racetrack.memory"].split()[0] == jvm.CONNECT_HEAP
 
 
 def test_redis_is_set_up_as_natively(context: Context) -> None:

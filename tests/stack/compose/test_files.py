@@ -18,6 +18,7 @@ from tests.compose_files import (
     OF_THE_STACK,
     ON_REQUEST,
     PUBLISHED,
+    defaults_in,
     dockerfile_of,
     dockerfiles,
 )
@@ -62,7 +63,7 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
         if line.startswith("FROM")
     ]
     assert len(bases) >= 4
-    # The version of each image comes from an argument, which docker-compose.yml takes from .env.
+    # The version of each image is an argument: the file has its value, or a compose file gives it.
     assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
 
 
@@ -78,7 +79,8 @@ def test_every_image_that_is_built_here_is_labelled_with_its_versions(
         (label,) = re.findall(rf'^LABEL {re.escape(VERSIONS)}="(.*)"$', last, re.MULTILINE)
         # An argument is empty in a stage that does not declare it.
         known = re.findall(r"^ARG (\w+)$", last, re.MULTILINE)
-        args = {arg: value for arg, value in build["args"].items() if arg in known}
+        given = {**defaults_in(file.read_text()), **build.get("args", {})}
+        args = {arg: value for arg, value in given.items() if arg in known}
         record = json.loads(Template(label.replace("\\", "")).substitute(args))
         assert all(re.search(r"\d", version) for version in record.values()), name
 
@@ -158,17 +160,17 @@ def test_every_service_reports_how_much_memory_it_may_use(
 ) -> None:
     for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
         monkeypatch.setenv(name, value)
-    overrides = {"CONNECT_HEAP": "6g"}
+    overrides = {"DEEPHAVEN_HEAP": "6g"}
     overrides |= {"KAFKA_HEAP": "5g"} if airgap == "true" else {"REDPANDA_MEMORY": "5G"}
     services = Project(load({"AIRGAP": airgap, **overrides})).services()
     for service in services.values():
         assert re.fullmatch(r"\d+[mgMG]B?( \d+[mgMG]B?)*", service.memory), service
-    for name, size in (("debezium", "6g"), ("redpanda", "5")):
+    for name, size in (("deephaven", "6g"), ("redpanda", "5")):
         assert services[name].memory.startswith(size)
 
 
 def test_a_run_fills_in_its_own_settings(described: Describe) -> None:
-    settings = load({"STACK_NAME": "another", "KAFKA_PORT": "50592", "CONNECT_HEAP": "3g"})
+    settings = load({"STACK_NAME": "another", "KAFKA_PORT": "50592"})
     variables = described(*PUBLISHED, **environment(settings))
     assert variables["name"] == "another"
     assert variables["services"]["redpanda"]["ports"][0]["published"] == "50592"

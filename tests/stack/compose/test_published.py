@@ -16,6 +16,7 @@ from tests.compose_files import (
     OF_THE_STACK,
     PUBLISHED,
     Only,
+    defaults_in,
     dockerfile_of,
     dockerfiles,
     image_of,
@@ -38,8 +39,8 @@ SCRIPTS = {
 }
 # Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
-# Matches a line that names a published image, and the argument with its version.
-IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
+# Matches a line that names an image and its version, or the argument with its version.
+IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):(?:\$\{(\w+)\}|(\S+))", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -55,26 +56,37 @@ def only(tmp_path: Path) -> Only:
 
 def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
     for file in files_with_images():
-        for found in re.findall(r"^(?:FROM|    image:) (\S+?):\$\{", file.read_text(), re.M):
+        for found, _, _ in IMAGE.findall(file.read_text()):
             assert found in IMAGES or found.startswith("racetrack/"), (file, found)
     assert {image_of(service).name for service in services.values()} < IMAGES.keys()
 
 
-def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
+def test_the_table_is_of_the_pinned_versions() -> None:
     """After a version change, read the image's sources again and update the table."""
-    pinned = in_env_files()
+    known = set()
     texts = [file.read_text() for file in files_with_images()]
-    tags = dict(found for text in texts for found in IMAGE.findall(text))
-    for image in IMAGES.values():
-        # If engines share a Dockerfile, its argument has several settings.
-        argument = re.compile(rf"^ +{tags[image.name]}: \$\{{(\w+)\}}$", re.MULTILINE)
-        settings = {found for text in texts for found in argument.findall(text)}
-        for setting in settings or {tags[image.name]}:
-            assert pinned[setting].startswith(image.holds_for), (image.name, setting)
+    for text in texts:
+        for name, argument, version in IMAGE.findall(text):
+            if name in IMAGES:
+                known.add(name)
+                for tag in [version] if version else versions_of(argument, text, texts):
+                    assert tag.startswith(IMAGES[name].holds_for), (name, tag)
+    assert known == IMAGES.keys()
+
+
+def versions_of(argument: str, text: str, texts: list[str]) -> list[str]:
+    """Return the values of a version: the one in the same Dockerfile, or those of the settings that
+    compose files give it, several if engines share a Dockerfile."""
+    if found := defaults_in(text).get(argument):
+        return [found]
+    given = re.compile(rf"^ +{argument}: \$\{{(\w+)\}}$", re.MULTILINE)
+    settings = {setting for each in texts for setting in given.findall(each)} or {argument}
+    return [in_env_files()[setting] for setting in settings]
 
 
 def files_with_images() -> list[Path]:
-    return [REPO / "docker-compose.yml", *plugins.files("compose.yml"), *dockerfiles()]
+    composed = [REPO / "docker-compose.yml", REPO / "loadgen/compose.yml"]
+    return [*composed, *plugins.files("compose.yml"), *dockerfiles()]
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -204,7 +204,7 @@ def test_every_setting_stands_in_env() -> None:
     assert {name.upper() for name in required} <= IN_FILES.keys()
 
 
-def test_of_each_setting_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
+def test_of_each_setting_that_is_not_heeded_it_is_said_whose_results_depend_on_it() -> None:
     said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
     tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
-    assert tuning == applicability.affected_services().keys()
+    assert tuning <= applicability.affected_services().keys()

@@ -1,0 +1,139 @@
+"""The page docs/choosing.md: which engine for which job, by the published results.
+
+An engine is recommended only where a difference from the others is claimed. What engines are, other
+than fast, comes from their classes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+
+from racetrack.analysis.claims import Claim
+from racetrack.metrics import ACHIEVED, CPU_PER_MILLION, VIEW_LAG_P99
+from racetrack.report.render import markdown_table
+from racetrack.report.sheet import answers, format_estimate, format_factor
+from racetrack.report.standings import Standing, name_of
+from racetrack.results.classes import TITLES
+
+INTRODUCTION = """# Choosing an engine
+
+<!-- Generated from results/ by `./race publish`. Do not edit. -->
+
+Which engine for which job, by the [results](results.md). Each name links to its figures, versions
+and commands.
+
+1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
+   all events and follows changes; [ads](workloads.md#ads) counts in windows.
+2. **Look at the classes.** Results hold for those at the end of each table. Some are settings: what
+   a [killed engine does](faults.md), and where Deephaven's views live.
+3. **Compare at your rate**, scaled to your cores. A figure holds for the machine in its heading;
+   [measure on yours](../README.md#run-it) what decides.
+4. **Freshness is bought by settings**: Deephaven changes its views once a second
+   (`DEEPHAVEN_CYCLE_MS`), Flink and Kafka Streams every 100 ms (`FLINK_MINI_BATCH_MS`,
+   `KSTREAMS_COMMIT_MS`).
+
+An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
+decided” says why none is. View lag is the age of the oldest event that a client has not received in
+a view; p99: it is not above that in 99 % of the time. Capacity is the throughput with a constant
+backlog.
+"""
+LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
+
+
+def choosing_page(found: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
+    """Return docs/choosing.md. `root` is the path of `results/` relative to the page; `engines` are
+    the titles of all engines by their names."""
+    files = [one.file_name for of in found for one in of.results]
+    labels = {file: label for label, file in enumerate(files, 1)}
+    targets = "".join(f"[{label}]: {root}/{file}\n" for file, label in labels.items())
+    measured = {one.engine for of in found for one in of.results}
+    others = ", ".join(title for name, title in engines.items() if name not in measured)
+    missing = f"\nNot measured yet: {others}.\n" if others else ""
+    sections = "".join(_section(of, labels) for of in found)
+    return f"{INTRODUCTION}{missing}{sections}\n{targets}".rstrip()
+
+
+def _section(of: Standing, labels: Mapping[str, int]) -> str:
+    links = {name_of(one): f"[{name_of(one)}][{labels[one.file_name]}]" for one in of.results}
+    tables = (
+        (("which engine …", "answer"), [_answer(one, links) for one in of.claims]),
+        (("at a rate of", "figures"), list(_at_rates(of, links))),
+        (("view lag p99 stayed within", "up to"), list(_within(of, links))),
+        (("classes differ in", "engines"), list(_by_class(of, links))),
+    )
+    shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
+    remarks = "".join(f"- {line}\n" for line in answers(of.rows, ()))
+    return f"\n## {of.heading}\n{''.join(shown)}\n{remarks}"
+
+
+def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
+    """Return a question, and who answers it best."""
+    question = f"{claim.metric.best}{f' at {claim.load}' if claim.load else ''}"
+    best, *others = claim.order
+    values = {name: claim.metric.text(claim.estimates[name].mean) for name in claim.order}
+    if not claim.is_decided:
+        reasons = dict.fromkeys(pair.why_not for pair in claim.pairs.values() if pair.why_not)
+        figures = ", ".join(f"{links[name]} {values[name]}" for name in claim.order)
+        return question, f"not decided ({'; '.join(reasons)}): {figures}"
+    behind = next(name for name in others if name not in claim.leaders)
+    leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
+    ties = (claim.pairs[best, name].why_not for name in claim.leaders if name != best)
+    unclear = f", no difference claimed ({'; '.join(dict.fromkeys(ties))})"
+    unclear = unclear if len(claim.leaders) > 1 else ""
+    factor = format_factor(claim.pairs[best, behind].ratio)
+    return question, (
+        f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
+        f" {links[behind]} ({values[behind]})"
+    )
+
+
+def _at_rates(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield rates that several engines shared, with their view lag and cost there."""
+    for load in of.loads_of(CPU_PER_MILLION):
+        if load.share is not None:
+            continue
+        for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
+            figures = [
+                f"{links[name]} {format_estimate(metric, estimate)}"
+                for name in of.names
+                if (estimate := of.estimate(name, metric, load))
+            ]
+            if len(figures) > 1:
+                yield f"{load}: {metric.title}, {metric.unit}", ", ".join(figures)
+
+
+def _within(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield limits of the view lag, and the highest measured rate of each engine within them."""
+    for limit_ms in LIMITS_MS:
+        texts = []
+        for name in of.names:
+            lags = _lags(of, name)
+            rates = [rate for rate, lag_ms in lags if lag_ms <= limit_ms]
+            if not rates:
+                texts.append(f"{links[name]}: no measured rate")
+                continue
+            above = [f"{rate:,.0f}" for rate, lag in lags if lag > limit_ms and rate < max(rates)]
+            exception = f", but not at {' and '.join(above)}/s" if above else ""
+            texts.append(f"{links[name]} {max(rates):,.0f}/s{exception}")
+        if any(_lags(of, name) for name in of.names):
+            yield f"{limit_ms / 1000:g} s", "; ".join(texts)
+
+
+def _lags(of: Standing, name: str) -> list[tuple[float, float]]:
+    """Return the rates at which an engine was measured, with its view lag p99 there in ms:
+    infinite where it did not hold the load."""
+    return sorted(
+        (achieved.mean, lag.mean if of.has_held(name, load) else inf)
+        for load in of.loads_of(VIEW_LAG_P99)
+        if (lag := of.estimate(name, VIEW_LAG_P99, load))
+        and (achieved := of.estimate(name, ACHIEVED, load))
+    )
+
+
+def _by_class(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each class in which the engines differ, with those of that class."""
+    classes = {name_of(one): one.classes_of_run for one in of.results}
+    for key, title in TITLES.items():
+        values = dict.fromkeys(own[key] for own in classes.values() if key in own)
+        for value in values if len(values) > 1 else ():
+            names = (links[name] for name, own in classes.items() if own.get(key) == value)
+            yield f"{title}: {value}", ", ".join(names)

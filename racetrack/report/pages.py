@@ -1,0 +1,162 @@
+"""The page docs/results.md, and what writes all pages of results.
+
+Pages are generated from the files in `results/`. They do not contain the time of their generation,
+so the same results give the same pages.
+"""
+
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+
+from racetrack import metrics
+from racetrack.analysis.table import Load
+from racetrack.metrics import Metric
+from racetrack.report.choosing import choosing_page
+from racetrack.report.ranking import ranking_page
+from racetrack.report.render import markdown_table
+from racetrack.report.sheet import format_estimate
+from racetrack.report.standings import (
+    Standing,
+    answers_of,
+    caveats_of,
+    name_of,
+    read_results,
+    standings,
+)
+from racetrack.results.classes import TITLES, differing
+from racetrack.results.json_file import write_whole
+from racetrack.results.published import EngineResult
+
+INTRODUCTION = """# Results
+
+<!-- Generated from results/ by `./race publish`. Do not edit. -->
+
+What engines reached, and what it cost. [index.html](index.html) draws these figures;
+[results/](../results/README.md) has them as data, with versions, settings and noise.
+
+- **Compare figures within a section only**: each has its own workload and machine, which the
+  engine shares with broker, generator and database.
+- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures) of
+  one session, with its 95 % interval; without one it comes from a single run. “~” marks an interval
+  beyond ± 15 %, and “≥” what something other than the engine limited.
+- [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
+  client follows; [the way to it](measured.md#observation-paths) adds some. Capacity is the
+  throughput with a constant backlog.
+- Costs are the engine's alone, but for that in the broker. They include sending views to a client
+  if the engine serves them; if it publishes them, they do not include the client's reading. The
+  idle cost is extrapolated to rate 0, with reads and tracer events going on.
+- [choosing.md](choosing.md) says which differences are claimed. Engines of different
+  [classes](engines.md#classes) do different work; those that compute a view when it is read are not
+  ranked.
+- Answers are the views, compared row by row with their sources in runs with `--verify`.
+"""
+
+
+def write(root: Path, folder: Path, engines: Mapping[str, str]) -> list[Path]:
+    """Write the pages index.html, results.md and choosing.md into `folder` from all results below
+    `root`. Return their paths. `engines` are the titles of all engines by their names.
+
+    Raises:
+        UsageError: a file is not a result, or its path does not match its content.
+    """
+    pages = _pages(root, folder, engines)
+    folder.mkdir(parents=True, exist_ok=True)
+    for page, text in pages.items():
+        write_whole(page, text)
+    return list(pages)
+
+
+def outdated(root: Path, folder: Path, engines: Mapping[str, str]) -> list[Path]:
+    """Return the pages in `folder` that are missing, or not those of the results below `root`.
+
+    Raises:
+        UsageError: as in `write`.
+    """
+    pages = _pages(root, folder, engines).items()
+    return [
+        page
+        for page, text in pages
+        if not page.exists() or page.read_text().rstrip() != text.rstrip()
+    ]
+
+
+def _pages(root: Path, folder: Path, engines: Mapping[str, str]) -> dict[Path, str]:
+    found = standings(read_results(root))
+    return {
+        folder / "index.html": ranking_page(found),
+        folder / "results.md": results_page(found, relpath(root, folder)),
+        folder / "choosing.md": choosing_page(found, relpath(root, folder), engines),
+    }
+
+
+def results_page(found: Sequence[Standing], root: str) -> str:
+    """Return docs/results.md, with a section for each standing. `root` is the path of `results/`
+    relative to the page."""
+    return (INTRODUCTION + "".join(_section(one, root) for one in found)).rstrip()
+
+
+def _section(of: Standing, root: str) -> str:
+    days = {day for one in of.results for day in (one.measured_from, one.measured_until)}
+    when = " to ".join(dict.fromkeys((min(days), max(days))))
+    caveats = "".join(f"- {line}\n" for line in caveats_of(of.results))
+    commands = dict.fromkeys(command for result in of.results for command in result.commands)
+    parts = [
+        f"\n## {of.heading}\n\nMeasured {when}.\n",
+        f"\n{_matrix(of, root)}",
+        *(_by_load(of, metric) for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION)),
+        f"\n{caveats}" if caveats else "",
+        "\nTo repeat this:\n\n" + "".join(f"    {command}\n" for command in commands),
+    ]
+    return "".join(parts)
+
+
+def _matrix(of: Standing, root: str) -> str:
+    """Return the matrix as a table: a row for each engine, and a column for each figure."""
+    headings = ("engine", "version", *(column.heading for column in of.columns), "answers", "class")
+    rows = []
+    for result in sorted(of.results, key=lambda one: name_of(one) not in of.samples.ranked):
+        name = name_of(result)
+        unranked = "" if name in of.samples.ranked else " (not ranked)"
+        figures = (_figure(of, name, column.metric, column.load) for column in of.columns)
+        row = (
+            f"[{name}]({root}/{result.file_name}){unranked}",
+            result.version,
+            *figures,
+            answers_of(result),
+            _class(of, result),
+        )
+        rows.append(row)
+    return markdown_table(headings, rows)
+
+
+def _by_load(of: Standing, metric: Metric) -> str:
+    """Return a table of a figure: a row for each load, and a column for each engine."""
+    loads = of.loads_of(metric)
+    if not loads:
+        return ""
+    rows = [
+        (
+            f"{load}{_why_unranked(of, load)}",
+            *(_figure(of, name, metric, load) for name in of.names),
+        )
+        for load in loads
+    ]
+    title = metric.title[0].upper() + metric.title[1:]
+    return f"\n{title}, {metric.unit}:\n\n{markdown_table(('load', *of.names), rows)}"
+
+
+def _why_unranked(of: Standing, load: Load) -> str:
+    """Return why nothing is ranked at a load, in brackets; empty if something is."""
+    idle = of.samples.idle_at(load)
+    return f" (not ranked: below a tenth of the capacity of {', '.join(idle)})" if idle else ""
+
+
+def _figure(of: Standing, name: str, metric: Metric, load: Load | None) -> str:
+    text = format_estimate(metric, of.estimate(name, metric, load))
+    return text if of.has_held(name, load) or not text else f"{text}; not held"
+
+
+def _class(of: Standing, result: EngineResult) -> str:
+    """Return the classes of a result in which results differ; all if they do not."""
+    keys = differing(of.samples.classes.values()) or TITLES
+    return "; ".join(filter(None, map(result.classes_of_run.get, keys)))

@@ -1,0 +1,136 @@
+"""Checks of published results without their run folders, as for a pull request that adds one.
+
+Several figures of a window follow from others, so one that was changed by hand, or mixed up,
+contradicts them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from racetrack.errors import RacetrackError
+from racetrack.metrics import (
+    ACHIEVED,
+    CAPACITY,
+    CPU_MEAN,
+    CPU_PER_MILLION,
+    LAG_P50,
+    LAG_P99,
+    MEMORY,
+    PROCESSED,
+    READ_TIME_P50,
+    READ_TIME_P99,
+    RSS_MAX,
+    VIEW_LAG_P50,
+    VIEW_LAG_P99,
+    Metric,
+    is_registered,
+)
+from racetrack.report.standings import Standing, read_result, standings
+from racetrack.results.published import EngineResult, WindowResult
+
+RISING = (
+    (LAG_P50, LAG_P99),
+    (VIEW_LAG_P50, VIEW_LAG_P99),
+    (READ_TIME_P50, READ_TIME_P99),
+)
+# Figures are rounded to five digits, and rates to whole events.
+ROUNDING = 0.001
+# Results of one machine do not differ more in the speed of its fastest core.
+SPEEDS_WITHIN = 1.25
+LEAST_RATE = 0.99  # share of the offered rate; a run with less has failed
+
+
+def faults(root: Path) -> list[str]:
+    """Return what is wrong with the results below `root`, each with the file, and the window and
+    figure if it is in one."""
+    results, found = [], []
+    for file in sorted(root.rglob("*.json")):
+        try:
+            result = read_result(file, root)
+        except RacetrackError as error:
+            found.append(str(error))
+            continue
+        results.append(result)
+        found += [f"{result.file_name}: {why}" for why in contradictions(result)]
+    return [*found, *(why for of in standings(results) for why in _other_machines(of))]
+
+
+def _other_machines(of: Standing) -> Iterator[str]:
+    """Yield results whose cores were so much slower than others' that they must be another's."""
+    speeds = {one.file_name: speed for one in of.results if (speed := one.noise.core_max_mib_per_s)}
+    fastest = max(speeds, key=lambda file: speeds[file], default="")
+    for file, speed in speeds.items():
+        if speeds[fastest] > SPEEDS_WITHIN * speed:
+            yield (
+                f"{file}: core_max_mib_per_s {speed:g}, but {speeds[fastest]:g} in {fastest}: these"
+                " are two machines under one name"
+            )
+
+
+def contradictions(result: EngineResult) -> Iterator[str]:
+    """Yield what in a result can't be so, with the window and the figure."""
+    if result.measured_from > result.measured_until:
+        yield f"measured_until {result.measured_until} is before {result.measured_from}"
+    lists = (result.views.right, result.views.wrong, result.views.absent)
+    named = [view for names in lists for view in names]
+    if len(set(named)) < len(named):
+        yield "views: a view is in two of the lists right, wrong and absent"
+    if result.views.of_workload is not None and len(named) > result.views.of_workload:
+        yield f"views: {len(named)} are named, but the workload has {result.views.of_workload}"
+    capacities = {
+        (of.experiment, of.repeat): of.figures[CAPACITY.key]
+        for of in result.windows
+        if CAPACITY.key in of.figures
+    }
+    for number, window in enumerate(result.windows, 1):
+        load = "" if window.per_s is None else f", {window.per_s:,}/s"
+        capacity = capacities.get((window.experiment, window.repeat))
+        for why in _in_window(window, capacity, result.machine.memory_gib):
+            yield f"window {number} ({window.tag}{load}): {why}"
+
+
+def _in_window(
+    window: WindowResult, capacity: float | None, memory_gib: float | None
+) -> Iterator[str]:
+    figures = window.figures
+    for key in figures:
+        if not is_registered(key):
+            yield f"{key}: there is no such figure"
+    for lower, higher in RISING:
+        if figures.get(lower.key, 0.0) > figures.get(higher.key, float("inf")):
+            yield f"{_is(window, lower)} is above {_is(window, higher)}"
+    if memory_gib is not None:
+        for of in (MEMORY, RSS_MAX):
+            if figures.get(of.key, 0.0) > memory_gib:
+                yield f"{_is(window, of)}, but the machine has {memory_gib:g} GiB"
+    if not window.intervals:  # means of several runs need not fit
+        yield from _of_rates(window, capacity)
+
+
+def _of_rates(window: WindowResult, capacity: float | None) -> Iterator[str]:
+    figures = window.figures
+    if {CPU_PER_MILLION.key, CPU_MEAN.key, PROCESSED.key} <= figures.keys():
+        cost = figures[CPU_MEAN.key] * 1e4 / figures[PROCESSED.key]
+        if _differ(cost, figures[CPU_PER_MILLION.key]):
+            yield (
+                f"{_is(window, CPU_PER_MILLION)}, but {_is(window, CPU_MEAN)} and"
+                f" {_is(window, PROCESSED)} give {CPU_PER_MILLION.text(cost)}"
+            )
+    if window.per_s is None:
+        return
+    achieved = figures.get(ACHIEVED.key, window.per_s)
+    if achieved < LEAST_RATE * window.per_s:
+        yield f"{_is(window, ACHIEVED)}, less than 99 % of the offered {window.per_s:,}/s"
+    if window.share and capacity and _differ(window.share * capacity, window.per_s):
+        yield (
+            f"per_s is {window.per_s:,}, but {100 * window.share:g} % of the repeat's"
+            f" {CAPACITY.title} are {window.share * capacity:,.0f}/s"
+        )
+
+
+def _differ(one: float, other: float) -> bool:
+    return abs(one - other) > max(ROUNDING * other, 1 if other > 1 / ROUNDING else 0)
+
+
+def _is(window: WindowResult, of: Metric) -> str:
+    return f"{of.key} {of.text(window.figures.get(of.key))}"

@@ -1,0 +1,207 @@
+"""Published results by workload and machine, with estimates and claims, and the columns in which
+pages compare them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from racetrack import metrics
+from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates
+from racetrack.analysis.table import Load, Place, Row, rows_of_result
+from racetrack.errors import UsageError
+from racetrack.metrics import Metric
+from racetrack.results.folder import read_record
+from racetrack.results.published import EngineResult, slug_of_place
+
+_PLACE = Place("", "", "")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the matrix: a figure of whole runs, or at a share of the engine's capacity."""
+
+    metric: Metric
+    share: float | None = None
+    name: str = ""  # if it is not the figure's
+
+    @property
+    def title(self) -> str:
+        """Name without load and unit."""
+        return self.name or self.metric.title
+
+    @property
+    def load(self) -> Load | None:
+        """The load at which it is measured."""
+        return None if self.share is None else Load(0, self.share)
+
+    @property
+    def key(self) -> str:
+        """Name in the page's data."""
+        return self.metric.key if self.share is None else f"{self.metric.key}@{self.share:g}"
+
+    @property
+    def heading(self) -> str:
+        """Title, load and unit."""
+        at = f" at {self.load}" if self.load else ""
+        return f"{self.title}{at}, {self.metric.unit}"
+
+
+MATRIX = (
+    Column(metrics.VIEW_LAG_P99, 0.5, f"freshness: {metrics.VIEW_LAG_P99.title}"),
+    *(Column(metric, name=f"how far: {metric.title}") for metric in metrics.SUSTAINED),
+    Column(metrics.CAPACITY),
+    Column(metrics.CPU_PER_MILLION, 0.5),
+    Column(metrics.BROKER_FOR_ENGINE, 0.5, "cost in the broker"),
+    Column(metrics.BASE_CPU, name="idle cost"),
+    Column(metrics.NORMAL_AFTER, name="recovery from a kill"),
+    Column(metrics.MEMORY_FULL_AFTER, name="heap full after, at half of its capacity"),
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The results of one workload, machine and runtime, with their rows, estimates and claims.
+    Variants are the names of results."""
+
+    results: tuple[EngineResult, ...]
+    samples: Samples
+    estimates: Mapping[Key, Estimate]
+    claims: tuple[Claim, ...]
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Rows of all results."""
+        return self.samples.rows
+
+    @property
+    def place(self) -> str:
+        """Machine, runtime and broker for people."""
+        return f"{self.results[0].machine}, {_ran_in(self.results[0])}"
+
+    @property
+    def heading(self) -> str:
+        """Workload, machine and runtime, as the heading of a section."""
+        first, machine = self.results[0], self.results[0].machine
+        facts = (
+            machine.cpu_model + (f" ({machine.cpu_numbers})" if machine.cpu_numbers else ""),
+            f"{machine.cores} cores",
+            machine.quota,
+            "" if machine.memory_gib is None else f"{machine.memory_gib:.0f} GiB",
+            _ran_in(first),
+        )
+        return f"{first.workload}: {', '.join(filter(None, facts))}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the results."""
+        return tuple(map(name_of, self.results))
+
+    @property
+    def columns(self) -> list[Column]:
+        """Columns of the matrix for which any engine has a figure."""
+        return [
+            column
+            for column in MATRIX
+            if any(self.estimate(name, column.metric, column.load) for name in self.names)
+        ]
+
+    def loads_of(self, metric: Metric) -> list[Load]:
+        """Return the loads at which any engine has a figure: rates, then shares, rising."""
+        loads = {load for _, key, load in self.estimates if load and key == metric.key}
+        return sorted(loads, key=lambda load: (load.share or 0, load.per_s))
+
+    def estimate(self, name: str, metric: Metric, load: Load | None) -> Estimate | None:
+        """Return the estimate of a figure; None if it was not measured."""
+        return self.estimates.get((name, metric.key, load))
+
+    def has_held(self, name: str, load: Load | None) -> bool:
+        """Return whether a result held a load in all runs."""
+        return all(
+            row.held
+            for row in self.rows
+            if load and row.load and (row.variant, row.load.asked) == (name, load)
+        )
+
+    def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:
+        """Return the best of some results in a column, and all from which no difference is claimed
+        to it; empty if no difference is claimed at all."""
+        for claim in self.claims:
+            if (claim.metric, claim.load) == (column.metric, column.load):
+                some = claim.among(among)
+                return some.leaders if some.order and some.is_decided else ()
+        return ()
+
+
+def read_results(root: Path) -> list[EngineResult]:
+    """Return all results below `root`, sorted by path.
+
+    Raises:
+        UsageError: a file is not a result, or its path does not match its content.
+    """
+    return [read_result(file, root) for file in sorted(root.rglob("*.json"))]
+
+
+def read_result(file: Path, root: Path) -> EngineResult:
+    """Return the result in a file below `root`.
+
+    Raises:
+        UsageError: it is not a result, or its path does not match its content.
+    """
+    result = read_record(file, EngineResult)
+    if file.relative_to(root).as_posix() != result.file_name:
+        raise UsageError(
+            f"The content of {file} belongs into {result.file_name}: move the file, or publish the"
+            " result again."
+        )
+    return result
+
+
+def standings(results: Sequence[EngineResult]) -> list[Standing]:
+    """Return the results by workload, machine and runtime."""
+    found = []
+    for _, of_place in groupby(sorted(results, key=place_of), key=place_of):
+        mine = tuple(of_place)
+        rows = tuple(
+            replace(row, variant=name_of(result), place=_PLACE)
+            for result in mine
+            for row in rows_of_result(result)
+        )
+        samples = Samples(rows)
+        found.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
+    return found
+
+
+def place_of(result: EngineResult) -> tuple[str, str]:
+    """Return the workload of a result, and its machine with runtime and broker."""
+    return result.workload, slug_of_place(result.machine, result.runtime, result.broker)
+
+
+def _ran_in(result: EngineResult) -> str:
+    return ", ".join(filter(None, [result.runtime, result.broker]))
+
+
+def name_of(result: EngineResult) -> str:
+    """Return the name of a result for people: the engine's title, and the variant."""
+    return result.title + (f" ({result.variant})" if result.variant else "")
+
+
+def answers_of(result: EngineResult) -> str:
+    """Return how many of a result's views were right."""
+    views = result.views
+    if not views.runs:
+        return "not checked"
+    of = "" if views.of_workload is None else f" of {views.of_workload}"
+    wrong = f", wrong: {', '.join(views.wrong)}" if views.wrong else ""
+    return f"{len(views.right)}{of} views right{wrong}"
+
+
+def caveats_of(results: Sequence[EngineResult]) -> list[str]:
+    """Return the caveats and missing views of results, each with the names of those concerned."""
+    concerned: dict[str, list[str]] = {}
+    for result in results:
+        absent = ", ".join(result.views.absent)
+        missing = [f"The script does not create {absent}."] if absent else []
+        for text in (*result.caveats, *missing):
+            concerned.setdefault(text, []).append(name_of(result))
+    return [f"{', '.join(names)}: {text}" for text, names in concerned.items()]

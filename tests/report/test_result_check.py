@@ -1,0 +1,97 @@
+"""Tests of what a pull request with a result is checked for."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from racetrack.cli.report import publish
+from racetrack.config import REPO
+from racetrack.report.result_check import faults
+
+Record = dict[str, Any]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Copy the committed results."""
+    return Path(shutil.copytree(REPO / "results", tmp_path / "results"))
+
+
+def changed(root: Path, change: Callable[[Record], None]) -> str:
+    """Change the result of Flink on the shop, and return the name of its file."""
+    (file,) = root.glob("shop/*/flink@*.json")
+    record = json.loads(file.read_text())
+    change(record)
+    file.write_text(json.dumps(record))
+    return str(file.relative_to(root))
+
+
+def window_at(record: Record, share: float) -> Record:
+    windows: list[Record] = record["windows"]
+    return next(window for window in windows if window.get("share") == share)
+
+
+def set_figure(key: str, value: float) -> Callable[[Record], None]:
+    """Return a change of a figure at half of the capacity."""
+    return lambda record: window_at(record, 0.5)["figures"].update({key: value})
+
+
+def test_the_committed_results_and_pages_pass() -> None:
+    done = CliRunner().invoke(publish, ["--check"])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (set_figure("cpu_s_per_million", 40.0), "cpu_s_per_million 40.0"),
+        (set_figure("processed_pageviews_per_s", 20_000.0), "processed_pageviews_per_s"),
+        (set_figure("view_lag_p99_ms", 20.0), "view_lag_p99_ms 20 ms"),
+        (set_figure("achieved_pageviews_per_s", 7_000.0), "achieved_pageviews_per_s"),
+        (set_figure("memory_gib", 24.0), "memory_gib"),
+        (set_figure("shine", 1.0), "shine: there is no such figure"),
+        (lambda record: window_at(record, 0.5).update(per_s=12_000), "per_s is 12,000"),
+    ],
+)
+def test_a_figure_that_others_contradict_is_named(
+    change: Callable[[Record], None], names: str, root: Path
+) -> None:
+    file = changed(root, change)
+    (fault,) = [line for line in faults(root) if names in line]
+    assert fault.startswith(f"{file}: window ")
+    assert "_UTC_flink_planned" in fault
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (lambda record: record.update(schema_version=2), "2"),
+        (lambda record: record["machine"].update(cores=8), "8-cores"),
+        (lambda record: record["noise"].update(core_max_mib_per_s=400.0), "two machines"),
+        (lambda record: record["views"].update(wrong=record["views"]["right"][:1]), "views"),
+        (lambda record: record.update(measured_until="2020-01-01"), "measured_until"),
+    ],
+)
+def test_a_result_that_is_none_is_named(
+    change: Callable[[Record], None], names: str, root: Path
+) -> None:
+    file = changed(root, change)
+    assert any(Path(file).name in line and names in line for line in faults(root))
+
+
+def test_pages_of_other_results_are_named(root: Path, tmp_path: Path) -> None:
+    docs = Path(shutil.copytree(REPO / "docs", tmp_path / "docs"))
+    (root / "shop").rename(tmp_path / "elsewhere")
+    arguments = ["--check", "--results", str(root), "--pages", str(docs)]
+    done = CliRunner().invoke(publish, arguments)
+    assert done.exit_code == 1
+    assert {"index.html", "results.md", "choosing.md"} <= {*done.output.replace("/", " ").split()}
+
+
+def test_a_check_takes_no_folders() -> None:
+    assert CliRunner().invoke(publish, ["--check", str(REPO / "logs")]).exit_code == 2
