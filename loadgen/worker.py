@@ -74,7 +74,7 @@ class Worker:
             renderer=self._renderer,
             give_up_ms=config.give_up_ms,
             log=control.log,
-            on_derived=self._positions and self._positions.note,
+            on_derived=self._positions.note if self._positions else None,
         )
         self._states: dict[int, PartitionState] = {}
         # The schedules of derived events arrive with each partition.
