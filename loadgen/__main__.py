@@ -33,9 +33,10 @@ def start(config: settings.Config, workload: Workload) -> None:
     log(f"Load generator on Python {python}, librdkafka {library.version()}")
     deadline_s = time.monotonic() + config.start_timeout_s
     database = workload.database()
-    log(f"Initializing {database.name} database...")
-    wait_and_seed(database, config, deadline_s, log)
-    log(f"Initializing {database.name} database DONE")
+    if database:
+        log(f"Initializing {database.name} database...")
+        wait_and_seed(database, config, deadline_s, log)
+        log(f"Initializing {database.name} database DONE")
     workload.seed_beside(deadline_s, log)
     prepare(config, workload, library, deadline_s, log)
     Generator(config, workload, workload.events(library), database, log).run()

@@ -29,6 +29,8 @@ from loadgen.writer import Writer
 # A new rate takes effect this much later, so that every worker has received it by then.
 RATE_LEAD_NS = 10 * NS_PER_MS
 RATE_LEAD_TO_PODS_NS = 40 * NS_PER_MS  # the same if there are workers in other pods
+# Time in which the last events of a source are due (`Source.last_events`).
+LAST_EVENTS_NS = 10 * NS_PER_MS
 LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
@@ -59,7 +61,7 @@ class Generator(Load):
         config: Config,
         workload: Workload,
         events: Events,
-        database: Database,
+        database: Database | None,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._log = config, log
@@ -85,6 +87,7 @@ class Generator(Load):
         self._sources: dict[str, Source] = {source.key: source for source in sources}
         self._writer = Writer(config, self._clock, sources, database, log)
         self._milli = dict.fromkeys([PAGEVIEWS, *self._sources], 0)
+        self._changed_ns = dict.fromkeys(self._sources, 0)  # time of the last change of each rate
         self._windows = {key: stats.Window() for key in self._milli}
         self._stop_signal = 0
         self._flush_count = 0
@@ -220,16 +223,32 @@ class Generator(Load):
         self._milli[key] = milli
         at_ns = self._clock.now_ns() + self._lead_ns
         if key in self._sources:
-            self._sources[key].schedule.change(at_ns, milli)
-            if self._sources[key].name in self._derived_from:
-                kind = self._derived_from.index(self._sources[key].name)
-                self._derived[kind].schedule.change(at_ns, milli)
-                self._workers.change_derived_rate(kind, at_ns, milli)
+            self._change_source(key, at_ns, milli)
             return
         for schedule, weight in zip(self._schedules, self._weights):
             schedule.change(at_ns, milli * weight)
         self._workers.want(milli)
         self._workers.change_rate(at_ns, milli)
+        if not milli:
+            self._send_last_events(at_ns)
+
+    def _change_source(self, key: str, at_ns: int, milli: int) -> None:
+        """Change the rate of a source at `at_ns`, but not before an earlier change."""
+        self._changed_ns[key] = at_ns = max(at_ns, self._changed_ns[key])
+        source = self._sources[key]
+        source.schedule.change(at_ns, milli)
+        if source.name in self._derived_from:
+            kind = self._derived_from.index(source.name)
+            self._derived[kind].schedule.change(at_ns, milli)
+            self._workers.change_derived_rate(kind, at_ns, milli)
+
+    def _send_last_events(self, at_ns: int) -> None:
+        """Send the last events of each source that has some, after those of the main topic."""
+        for key, source in self._sources.items():
+            if source.last_events:
+                milli = source.last_events * 1000 * NS_PER_S // LAST_EVENTS_NS
+                self._change_source(key, at_ns, milli)
+                self._change_source(key, at_ns + LAST_EVENTS_NS, self._milli[key])
 
     def stats_line(self) -> str:
         # Read the counters before the clock, so that never more events are handed over than due.

@@ -68,6 +68,12 @@ class Database:
     create: Sequence[str]  # statements that create missing tables
 
     def __init__(self, config: Config) -> None:
+        """Prepare a connection. Raises ConfigError if there is no password."""
+        if not config.mysql_password:
+            raise ConfigError(
+                "MYSQL_PASSWORD is not set. It is the password of MYSQL_USER; set it in the"
+                " environment and start again."
+            )
         self._config = config
         self._connection: Any = None
         self._exists = False  # whether the database exists

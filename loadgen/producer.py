@@ -68,11 +68,14 @@ class Producer:
         renderer: Renderer,
         give_up_ms: int,
         log: Callable[[str], None],
+        on_derived: Callable[[DerivedEvent, int, int], None] | None = None,
     ) -> None:
+        """`on_derived` is called with each derived event that was handed over, its position (see
+        `loadgen.positions`), and its timestamp."""
         self._number, self._clock, self._counters = number, clock, counters
         self._client, self._topic, self._renderer = client, topic, renderer
         self._give_up_ns = give_up_ms * NS_PER_MS
-        self._log = log
+        self._log, self._on_derived = log, on_derived
         self._groups: list[Group] = []  # the current batch
 
     def turn(self, state: PartitionState, now_ns: int, until_ns: int) -> None:
@@ -143,6 +146,7 @@ class Producer:
     def _settle(self, state: PartitionState, used: int) -> None:
         """Mark the first `used` events of the batch as done, and record how late each was."""
         now_ns = self._clock.now_ns()
+        handed = self._counters.word[self._counters.partition(state.partition) + c.HANDED]
         for group in self._groups:
             if used <= 0:
                 return
@@ -151,7 +155,9 @@ class Producer:
             self._counters.late(self._number, (now_ns - group.due_ns) // 1000, count)
             state.stamp_ms = group.stamp_ms
             if group.is_derived:
-                state.derived.popleft()
+                event = state.derived.popleft()
+                if self._on_derived:
+                    self._on_derived(event, handed - used, group.stamp_ms)
             else:
                 state.position += count
 

@@ -172,9 +172,10 @@ class Client:
         """Drop all unsent messages; `poll` reports them as undeliverable."""
         self._lib.rd_kafka_purge(self._handle, _PURGE_QUEUED_AND_IN_FLIGHT)
 
-    def poll(self) -> tuple[list[int], list[str]]:
+    def poll(self, of: Any = None) -> tuple[list[int], list[str]]:
         """Return the partitions of accepted messages that were not delivered, and error texts,
-        since the last call."""
+        since the last call. `of` is the handle of the topic whose partitions are returned; None:
+        those of all topics."""
         failed: list[int] = []
         errors: list[str] = []
         while True:
@@ -184,16 +185,17 @@ class Client:
             if self._lib.rd_kafka_event_type(event) == _EVENT_ERROR:
                 errors.append(self._library.text(self._lib.rd_kafka_event_error_string(event)))
             else:
-                self._collect_failed(event, failed, errors)
+                self._collect_failed(event, of, failed, errors)
             self._lib.rd_kafka_event_destroy(event)
 
-    def _collect_failed(self, event: Any, failed: list[int], errors: list[str]) -> None:
+    def _collect_failed(self, event: Any, of: Any, failed: list[int], errors: list[str]) -> None:
         message = self._lib.rd_kafka_event_message_next(event)
         while message != self._ffi.NULL:
             if message.err:
                 if not failed:
                     errors.append(f"not delivered: {self._library.error(message.err)}")
-                failed.append(message.partition)
+                if of is None or message.rkt == of:
+                    failed.append(message.partition)
             message = self._lib.rd_kafka_event_message_next(event)
 
     def partition_count(self, topic: str, timeout_ms: int) -> int | None:

@@ -52,6 +52,13 @@ class Schedule:
                 return start_ns + -(-missing // numerator)
         return self.segments[0][0]
 
+    def numerator_of(self, number: int) -> int:
+        """Return the numerator of the rate at which event `number` is due."""
+        for _, whole, _, numerator in reversed(self.segments):
+            if number > whole:
+                return numerator
+        return self.segments[0][3]
+
     def due_at(self, number: int) -> int:
         """Return `when(number)`; raise ValueError if the event is never due."""
         at_ns = self.when(number)

@@ -28,6 +28,8 @@ class Source:
     help_text = ""  # for the control port's help
     # True if the rate is 0 by default. The log leaves out an optional source without events.
     optional = False
+    # Number of events to send after the last event of the main topic, when its rate becomes 0.
+    last_events = 0
 
     def __init__(self, schedule: Schedule, start_milli_per_s: int = 0) -> None:
         self.schedule = schedule

@@ -18,6 +18,7 @@ from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
 from loadgen.control_link import ControlLink
 from loadgen.derived import Feed, all_derived
+from loadgen.positions import Positions
 from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.schedule import Schedule
@@ -60,15 +61,20 @@ class Worker:
         self._events = workload.events(library)
         self._renderer = self._events.renderer(BATCH)
         self._client = Client(library, producer_settings(config), config.topic_prefix)
+        self._main = self._client.topic(self._topic)
+        self._positions = (
+            Positions(self._client, workload.positions, library.ffi) if workload.positions else None
+        )
         self._producer = Producer(
             number=number,
             clock=clock,
             counters=counters,
             client=self._client,
-            topic=self._client.topic(self._topic),
+            topic=self._main,
             renderer=self._renderer,
             give_up_ms=config.give_up_ms,
             log=control.log,
+            on_derived=self._positions.note if self._positions else None,
         )
         self._states: dict[int, PartitionState] = {}
         # The schedules of derived events arrive with each partition.
@@ -108,6 +114,8 @@ class Worker:
         for state in self._states.values():
             if not state.released:
                 self._producer.turn(state, now_ns, until_ns)
+        if self._positions:
+            self._positions.send()
 
     def _purge(self) -> None:
         """Drop unsent messages and count them as refused, so that HANDED counts sent ones only."""
@@ -152,7 +160,7 @@ class Worker:
 
     def _count_failed(self) -> None:
         """Count accepted messages that librdkafka could not deliver as refused."""
-        failed, errors = self._client.poll()
+        failed, errors = self._client.poll(self._main)
         for partition in failed:
             base = self._counters.partition(partition)
             self._counters.word[base + c.HANDED] -= 1
@@ -240,10 +248,12 @@ class Worker:
 
     def _do_assign(self, partition: int, events: Form, derived: list[Form]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
+        schedule, share = _schedule(events), self._renderer.share(partition)
+        self._renderer.follow(share, schedule)
         state = PartitionState(
             partition,
-            _schedule(events),
-            self._renderer.share(partition),
+            schedule,
+            share,
             position=word[base + c.POSITION],
             next_derived=[word[base + c.NEXT_DERIVED + kind] for kind in range(len(derived))],
         )

@@ -37,6 +37,10 @@ class Renderer:
         """Return a partition's share of the events, for use with `events`."""
         raise NotImplementedError
 
+    def follow(self, share: Any, schedule: Schedule) -> None:
+        """Let the events of a share depend on the schedule of its partition. By default, they do
+        not."""
+
     def clear(self) -> None:
         """Begin a new batch."""
         raise NotImplementedError
@@ -82,10 +86,15 @@ class Workload:
     topics: Sequence[Topic]
     # Sources whose events each cause a derived event in the main topic.
     derived_from: Sequence[str] = ()
+    # One of `topics`, which gets the position of each derived event (`loadgen.positions`); empty if
+    # no topic does.
+    positions: str = ""
 
-    def database(self) -> Database:
-        """Return the database, not yet connected."""
-        raise NotImplementedError
+    def database(self) -> Database | None:
+        """Return the database, not yet connected; None if the workload has no tables.
+
+        Raises ConfigError without a password."""
+        return None
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
         """Fill other stores that engines read, such as Redis, before any event is sent.

@@ -39,7 +39,7 @@ from racetrack.results.published import EngineResult
 from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord, broker_of
 from racetrack.results.verification import ViewStatus
 from racetrack.units import parse_cores
-from racetrack.workloads.contract import workload_of
+from racetrack.workloads.contract import work_of
 
 # A rate is held if the p99 of the lag stays within this.
 HELD_WITHIN_MS = 5_000.0
@@ -455,7 +455,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
 def place_of(run: RunRecord) -> Place:
     """Return the place of a run."""
     return Place(
-        workload=workload_of(run.settings),
+        workload=work_of(run.settings),
         runtime=run.runtime_label,
         machine=str(run.machine),
         broker=run.known_broker,

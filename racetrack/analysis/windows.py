@@ -14,9 +14,10 @@ from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Results
 from racetrack.results.run import RunRecord
 from racetrack.results.verification import Verified
+from racetrack.workloads.contract import TABLE_SERVICES
 
 # Services that every engine needs for its input, in addition to broker and generator.
-SUPPORT = ("mysql", "registry", "debezium")
+SUPPORT = TABLE_SERVICES
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
 # Percent of a core, divided by events per second, to CPU seconds per million events.

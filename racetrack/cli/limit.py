@@ -12,6 +12,7 @@ from racetrack.cli.job import MeasuringCommand
 from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     POSITIVE_S,
+    QUERIES_OPTION,
     WORKLOAD_OPTION,
     Duration,
     Rate,
@@ -66,6 +67,7 @@ PLAN = "limit"
     " later.",
 )
 @WORKLOAD_OPTION
+@QUERIES_OPTION
 @resume_option("runs of searches that were interrupted")
 @output_options
 @gate_options
@@ -77,6 +79,7 @@ def limit(
     bounds: tuple[float, ...],
     within: float | None,
     workload: str | None,
+    queries: str | None,
     resume: Path | None,
     output: Output,
     gate: Gate,
@@ -114,7 +117,7 @@ def limit(
         if not resume:
             plan = read_named(PLAN)
             changed = [_with(phase, start, warm_up, bounds, within) for phase in plan.phases]
-            options = Options(names, (), repeats, None, workload)
+            options = Options(names, (), repeats, None, workload, queries=queries)
             planned = resolve(plan.model_copy(update={"phases": tuple(changed)}), PLAN, options)
         load_settings()
         folder, record = (make_runs or carry_out)(planned, resume, output, gate, guard, wanted=PLAN)

@@ -12,6 +12,7 @@ from racetrack import plugins
 from racetrack.cli.parameters import (
     ENGINES,
     FOLDER,
+    QUERIES_OPTION,
     WORKLOAD_OPTION,
     Command,
     Load,
@@ -62,6 +63,7 @@ PORT_OPTION = click.option(
 @HOST_OPTION
 @PORT_OPTION
 @WORKLOAD_OPTION
+@QUERIES_OPTION
 def live(
     engines: tuple[str, ...],
     rate: int,
@@ -69,6 +71,7 @@ def live(
     host: str,
     port: int,
     workload: str | None,
+    queries: str | None,
 ) -> None:
     """Run engines side by side on one input, and change the load in a browser.
 
@@ -86,7 +89,7 @@ def live(
 
     if load:
         refuse_rate()
-    _run(plugins.JOIN.join(engines), LiveArguments(rate, load), host, port, workload)
+    _run(plugins.JOIN.join(engines), LiveArguments(rate, load), host, port, workload, queries)
 
 
 @click.command(cls=Command)
@@ -113,7 +116,12 @@ def replay(folder: Path, engines: tuple[str, ...], host: str, port: int) -> None
 
 
 def _run(
-    engine: str, arguments: "LiveArguments", host: str, port: int, workload: str | None
+    engine: str,
+    arguments: "LiveArguments",
+    host: str,
+    port: int,
+    workload: str | None,
+    queries: str | None = None,
 ) -> None:
     from racetrack.live.server import Server, listen
     from racetrack.run.live.session import open_live
@@ -121,7 +129,7 @@ def _run(
 
     screen = Screen()
     with guarded(screen) as guard:
-        settings = load_settings(workload)
+        settings = load_settings(workload, queries)
         with machine_lock(), listen(host, port) as listener:
             session = open_live(engine, arguments, settings, screen)
             server = Server(session, secrets.token_urlsafe(24), listener)

@@ -238,7 +238,14 @@ WORKLOAD_OPTION = click.option(
 )
 
 
-def load_settings(workload: str | None = None) -> "Settings":
+QUERIES_OPTION = click.option(
+    "--queries",
+    help="The queries of a workload that has several, such as nexmark: one, or a set such as"
+    " q0,q4 on one input.",
+)
+
+
+def load_settings(workload: str | None = None, queries: str | None = None) -> "Settings":
     """Load the settings. Print a warning for variables in the environment that look like a
     misspelled setting.
 
@@ -253,12 +260,14 @@ def load_settings(workload: str | None = None) -> "Settings":
             f"Warning: {name} in the environment is ignored: there is no such setting.{hint}",
             err=True,
         )
-    return settings.load(overrides_of(workload))
+    return settings.load(overrides_of(workload, queries))
 
 
-def overrides_of(workload: str | None) -> Mapping[str, str]:
-    """Return the setting that `--workload` overrides; empty without the option."""
-    return {"WORKLOAD": workload} if workload else {}
+def overrides_of(workload: str | None, queries: str | None = None) -> Mapping[str, str]:
+    """Return the settings that `--workload` and `--queries` override; empty without options."""
+    from racetrack.workloads.contract import overrides
+
+    return overrides(workload, queries)
 
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

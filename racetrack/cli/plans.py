@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from racetrack import plugins
 from racetrack.cli.parameters import (
+    QUERIES_OPTION,
     WORKLOAD_OPTION,
     Command,
     complete_engines,
@@ -52,6 +53,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         " that computes views only when they are read then has no work.",
     )
     @WORKLOAD_OPTION
+    @QUERIES_OPTION
     @click.option(
         "--seed",
         type=int,
@@ -64,13 +66,14 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         repeats: int | None,
         no_reads: bool,
         workload: str | None,
+        queries: str | None,
         seed: int | None,
         **given: Any,
     ) -> Any:
         from racetrack.plan.resolve import Options
 
         split = [part.strip() for text in loads for part in _loads_in(text)]
-        options = Options((), tuple(split), repeats, seed, workload, not no_reads)
+        options = Options((), tuple(split), repeats, seed, workload, not no_reads, queries)
         return command(*args, options=options, **given)
 
     return with_options

@@ -15,6 +15,7 @@ from racetrack.cli.parameters import (
     FAULT_OPTION,
     LOAD_OPTION,
     POSITIVE_S,
+    QUERIES_OPTION,
     VERIFY_OPTION,
     WORKLOAD_OPTION,
     Duration,
@@ -46,6 +47,7 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         gate_options,
         output_options,
+        QUERIES_OPTION,
         WORKLOAD_OPTION,
         DECIDE_OPTION,
         PRINT_SAMPLES_OPTION,
@@ -159,6 +161,7 @@ def _run(
     print_samples: bool,
     decide_within: float,
     workload: str | None,
+    queries: str | None,
     output: Output,
     gate: "Gate",
     make_run: MakeRun | None = None,
@@ -187,9 +190,9 @@ def _run(
         )
         phases: tuple[Phase, ...] = (window, Verify(verify=True)) if verify else (window,)
         plan = Plan(variant=(PlannedVariant(of=engine),), phase=phases, cores="shared")
-        planned = resolve(plan, engine, Options(workload=workload))
+        planned = resolve(plan, engine, Options(workload=workload, queries=queries))
     with guarded(screen) as guard:
-        load_settings(workload)
+        load_settings(workload, queries)
         planned = with_runtime(planned, screen.say)
         require_possible(planned)
         (cell,) = planned.cells

@@ -10,6 +10,7 @@ import click
 
 from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import (
+    QUERIES_OPTION,
     WORKLOAD_OPTION,
     Command,
     engine_argument,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @engine_argument
 @WORKLOAD_OPTION
-def up(engine: str, workload: str | None) -> None:
+@QUERIES_OPTION
+def up(engine: str, workload: str | None, queries: str | None) -> None:
     """Start the stack for ENGINE and leave it running, with the load at its initial rates.
 
     At its end the command prints how to load the engine's script, how to change the load, and where
@@ -49,7 +51,7 @@ def up(engine: str, workload: str | None) -> None:
 
     screen = Screen()
     with guarded(screen) as guard:
-        settings = load_settings(workload)
+        settings = load_settings(workload, queries)
         chosen = find_engine(engine)
         stack = open_stack(settings, services_of(chosen, settings), screen.say, to_play=True)
         bring_up(chosen, stack, screen, guard, check_writes)

@@ -4,7 +4,7 @@ A new engine needs a folder in `racetrack/engines/` and one script per workload.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from racetrack.results.defects import InjectedDefect
 from racetrack.stack import provided
 from racetrack.stack.contract import Endpoints, Stack
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload, workload_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,7 +34,7 @@ class NoSuchView(RacetrackError):
 
 @dataclass(frozen=True)
 class Summary:
-    """An update of the only row of the view `Workload.summary`.
+    """An update of the only row of the view `Workload.summary`, or of the sum of all partitions.
 
     The row changed at `timestamp_ms`. The newest pageview counted was due at `max_received_at_ms`.
     Both are epoch milliseconds. `dt_ms` is the freshness as defined in 2022: `timestamp_ms` minus
@@ -49,8 +49,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """An update of a row of the view `Workload.progress`: the engine's count for one partition. The
-    fields are those of `Summary`."""
+    """An update of a row of the view `Workload.progress`: the engine's count for one partition; or
+    of its position there. The fields are those of `Summary`."""
 
     timestamp_ms: int
     partition: int
@@ -159,7 +159,8 @@ class Engine(ABC):
             return {}
         names = plugins.workload_names()
         paths = {name: find_workload(name).script(self.script_ending) for name in names}
-        return {name: path.name for name, path in paths.items() if path.exists()}
+        existing = {name: path for name, path in paths.items() if path.exists()}
+        return {name: str(path.relative_to(plugins.SCRIPTS)) for name, path in existing.items()}
 
     def script(self, settings: Settings) -> Path:
         """Return the path of the engine's script for the workload of these settings.
@@ -171,18 +172,30 @@ class Engine(ABC):
         if not path.exists():
             raise UsageError(
                 f"{self.title} can't run the workload {settings.workload}: there is no"
-                f" scripts/{path.name}. It has scripts for {', '.join(self.scripts)}."
+                f" scripts/{path.relative_to(plugins.SCRIPTS)}. It has scripts for"
+                f" {', '.join(self.scripts)}."
             )
         return path
+
+    def programs(self, settings: Settings) -> list[Path]:
+        """Return the paths of the script and of the selected views' programs, in the order in which
+        they run.
+
+        Raises:
+            UsageError: the engine has no script for this workload.
+        """
+        workload = find_workload(settings.workload)
+        of_views = workload.scripts_of_views(self.script_ending, settings)
+        return [self.script(settings), *of_views.values()]
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Return the services for which the script itself waits. The harness runs the script as
         soon as all other services are ready."""
         return ()
 
-    def needs_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Return `needs` of a stack with these settings."""
-        return self.needs
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:
+        """Return `needs` of a stack with these settings, whose workload may have no tables."""
+        return find_workload(settings.workload).needed(self.needs)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services that a stack with these settings starts: all except
@@ -248,11 +261,18 @@ class Engine(ABC):
 
     @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield every update of the two progress views, until `stop` is set."""
+        """Yield every update of the two progress views, until `stop` is set. Not called for a
+        workload with `positions`, whose progress is computed from `seen`."""
+
+    def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
+        """Return a function that is called while there are no new results, and that raises
+        RacetrackError if the engine has failed. By default it never raises, which suits engines
+        whose process ends when they fail: the stack detects that."""
+        return lambda: None
 
     def traced_views(self, settings: Settings) -> Sequence[TracedView]:
         """Return the traced views that `seen` can follow, by default those of the workload."""
-        return find_workload(settings.workload).traced_views
+        return workload_in(settings).traced_views
 
     def seen(
         self,

@@ -38,7 +38,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
 from racetrack.stack import applicability, resources
 from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import find_workload, overrides, work_of
 
 READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
 PARTITIONS, RETENTION = "PAGEVIEWS_PARTITIONS", "KAFKA_RETENTION_BYTES"
@@ -74,12 +74,13 @@ class Options:
     seed: int | None = None
     workload: str | None = None
     reads: bool = True
+    queries: str | None = None
 
     @property
     def settings(self) -> dict[str, str]:
         """Settings that follow from the options."""
-        workload = {"WORKLOAD": self.workload} if self.workload else {}
-        return workload | ({} if self.reads else {READS: "0", TRACERS: "0"})
+        of_workload = overrides(self.workload, self.queries)
+        return of_workload | ({} if self.reads else {READS: "0", TRACERS: "0"})
 
 
 class Cell(PlanModel):
@@ -289,7 +290,7 @@ def resolve(
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,
         reference=_reference(plan.reference, name),
-        workload=config.load(variants[0].settings).workload,
+        workload=work_of(config.load(variants[0].settings).model_dump()),
         note=plan.note,
         remarks=tuple(remarks),
     )

@@ -28,7 +28,7 @@ from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import Query, find_workload
+from racetrack.workloads.contract import Query, workload_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -80,7 +80,7 @@ class Job:
                 }
             ),
             namespace=self.namespace,
-            queries=find_workload(settings.workload).queries,
+            queries=workload_in(settings).queries,
         )
 
 

@@ -3,13 +3,15 @@
 import csv
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, cast
 
 from racetrack import environment
 from racetrack.clock import AHEAD_MS, wait_until
 from racetrack.config import REPO
-from racetrack.engines.contract import Engine, Progress, Summary
+from racetrack.engines.contract import Engine, Progress, Seen, Summary
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.base import LOOK_EVERY_S, CurvesFile, HadOutage, Probe, no_outage
 from racetrack.probes.reader import COLUMNS, Job
@@ -17,10 +19,13 @@ from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 from racetrack.stack.processes import log_tail, mark_command
 
+Updates = Callable[[threading.Event], Iterator[Summary | Progress]]
+
 
 class DelayProbe(Probe):
-    """Follows the two views that show an engine's progress. Writes each update of the summary into
-    `<engine>_sample_dt.log`, and each partition's count into the `processed` curve."""
+    """Follows an engine's progress: the updates of its two progress views or, if given, `updates`.
+    Writes each update of the summary into `<engine>_sample_dt.log`, and each partition's count into
+    the `processed` curve."""
 
     failure_kind = EngineFailed
 
@@ -31,6 +36,7 @@ class DelayProbe(Probe):
         folder: RunFolder,
         curves: CurvesFile,
         had_outage: HadOutage = no_outage,
+        updates: Updates | None = None,
     ) -> None:
         super().__init__()
         self._had_outage = had_outage
@@ -39,7 +45,7 @@ class DelayProbe(Probe):
         self.name = f"The progress of {engine.title}"
         self.newest: Summary | None = None
         self.ahead: Summary | None = None  # the first update that counts an event of the future
-        self._engine, self._stack, self._curves = engine, stack, curves
+        self._updates, self._curves = updates or partial(engine.updates, stack), curves
         self._dt_log = folder.open_for_lines(f"{engine.name}_sample_dt.log")
 
     def wait_until(
@@ -71,7 +77,7 @@ class DelayProbe(Probe):
         self._lost_ms, self.newest = at_ms, None
 
     def _take_all(self) -> None:
-        for update in self._engine.updates(self._stack, self.stopping):
+        for update in self._updates(self.stopping):
             if self._lost_ms is not None and update.timestamp_ms >= self._lost_ms:
                 self._write_loss()
             if isinstance(update, Summary):
@@ -107,7 +113,8 @@ VIEWS_CSV, VIEWS_HEADER = "views.csv", "at_ms,view,partition,value\n"
 
 class ViewsProbe(Probe):
     """Follows the engine's traced views. Writes a row into `views.csv` for each change: epoch
-    milliseconds, view, partition, and the value of `racetrack.engines.contract.Seen`."""
+    milliseconds, view, partition, and the value of `racetrack.engines.contract.Seen`. `listener` is
+    called with each change."""
 
     failure_kind = EngineFailed
 
@@ -117,9 +124,10 @@ class ViewsProbe(Probe):
         stack: Stack,
         folder: RunFolder,
         had_outage: HadOutage = no_outage,
+        listener: Callable[[Seen], None] = lambda _seen: None,
     ) -> None:
         super().__init__()
-        self._had_outage = had_outage
+        self._had_outage, self._listener = had_outage, listener
         self.name = f"The views of {engine.title}"
         self._engine, self._stack = engine, stack
         self.traced = engine.traced_views(stack.settings)
@@ -137,6 +145,7 @@ class ViewsProbe(Probe):
             self.newest[seen.view, seen.partition] = seen.value
             row = seen.timestamp_ms, seen.view, seen.partition, seen.value
             self._csv.write(",".join(map(str, row)) + "\n")
+            self._listener(seen)
 
 
 READS_CSV = "reads.csv"

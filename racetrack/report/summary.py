@@ -49,7 +49,7 @@ from racetrack.results.verification import (
     ViewFinding,
     ViewStatus,
 )
-from racetrack.workloads.contract import run_label, workload_of
+from racetrack.workloads.contract import run_label, work_of
 
 SHOWN_OF_AN_ERROR = 120
 MORE = "more than"
@@ -67,7 +67,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     results, arguments = run.results, run.arguments
     if not (results and arguments):
         return []
-    on = run_label(run.runtime, workload_of(run.settings))
+    on = run_label(run.runtime, work_of(run.settings))
     shape = f" on average, {arguments.load}" if arguments.load else ""
     engine = " beside ".join((run.engine, *run.beside))
     lines = [

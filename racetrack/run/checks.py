@@ -25,7 +25,8 @@ ELSEWHERE = (
 )
 BLANK = " Its CPU and memory can't be measured from here, so they are blank."
 RELAY = " CPU and memory are those of a relay on this machine."
-# Services that every engine needs for its input. An engine declares further ones in `needs`.
+# Services that every engine needs for its input, MySQL if the workload has tables. An engine
+# declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
 # Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
@@ -33,7 +34,8 @@ OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per
 
 def needed_services(engine: Engine, settings: Settings) -> list[str]:
     """Return the services that an experiment with this engine needs."""
-    return [*ALWAYS, *engine.needs_in(settings), *engine.services]
+    of_all = find_workload(settings.workload).needed(ALWAYS)
+    return [*of_all, *engine.needs_in(settings), *engine.services]
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
@@ -91,12 +93,16 @@ def require_raced_on(
     events that the settings enable, and that the engine has a view to read if views are read.
 
     Raises:
-        UsageError: a script, an event or a view is missing, or there is no such workload.
+        UsageError: a script, an event or a view is missing, or there is no such workload; or the
+            engine's progress can't be measured.
     """
-    workload = find_workload(settings.workload)
+    workload = find_workload(settings.workload).narrowed(settings)
     for member in engine.members:
         if member.script_ending:
             member.script(settings)
+            require_scripts_of_views(member, settings, workload)
+        if workload.positions:
+            require_tracer_rows(member, settings, workload)
     for rate in OPTIONAL_RATES:
         if getattr(settings, rate) and rate not in workload.rates:
             raise UsageError(
@@ -106,6 +112,45 @@ def require_raced_on(
     for member in engine.members if settings.reads_per_second else ():
         if why := why_unreadable(member, settings, workload):
             raise UsageError(f"READS_PER_SECOND: {why} Set it to 0.")
+
+
+def require_scripts_of_views(engine: Engine, settings: Settings, workload: Workload) -> None:
+    """Check that the engine has a script for each selected view.
+
+    Raises:
+        UsageError: it lacks one.
+    """
+    scripts = workload.scripts_of_views(engine.script_ending, settings)
+    if missing := [name for name, path in scripts.items() if not path.exists()]:
+        every = workload.scripts_of_views(engine.script_ending, _with_all_views(settings, workload))
+        raise UsageError(
+            f"{workload.selected_by.upper()}: {engine.title} has no program for"
+            f" {', '.join(missing)} of {workload.name}. Choose among those that it has"
+            f" (--queries): {', '.join(name for name, path in every.items() if path.exists())}."
+        )
+
+
+def require_tracer_rows(engine: Engine, settings: Settings, workload: Workload) -> None:
+    """Check that the selected views of the engine have tracer rows, which show its progress.
+
+    Raises:
+        UsageError: no selected view has any.
+    """
+    if engine.traced_views(settings):
+        return
+    every = engine.traced_views(_with_all_views(settings, workload))
+    alone = [traced.view for traced in find_workload(workload.name).traced_views if traced.alone]
+    raise UsageError(
+        f"{workload.selected_by.upper()}={','.join(workload.selected(settings))}: the progress of"
+        f" {engine.title} can't be measured, since these views have no rows of tracer events."
+        f" Choose or add one of {', '.join(traced.view for traced in every)}"
+        f"{'; or only ' * bool(alone)}{', '.join(alone)} (--queries)."
+    )
+
+
+def _with_all_views(settings: Settings, workload: Workload) -> Settings:
+    """Return the settings with all views of the workload selected."""
+    return settings.model_copy(update={workload.selected_by: ",".join(workload.selectable)})
 
 
 def why_unreadable(engine: Engine, settings: Settings, workload: Workload) -> str:

@@ -18,6 +18,7 @@ from racetrack.probes.cdc import PurchasesProbe, SchemasProbe, Types, newest_typ
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.nodes import NodesProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter, ThrottledMeter
+from racetrack.probes.positions import TracedProgress
 from racetrack.probes.usage import CgroupProbe, Meter, UsageProbe
 from racetrack.probes.views import DelayProbe, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
@@ -59,7 +60,16 @@ class EngineRun:
     ) -> None:
         self.engine, self.folder, self._stack, self._logs = engine, folder, stack, logs
         self.services = engine.services_in(stack.settings)
-        self.delay = DelayProbe(engine, stack, folder, curves, had_outage)
+        # The probes that follow the engine's progress; `delay` is the last of them.
+        self.progress_probes: list[Probe] = []
+        updates = None
+        if find_workload(stack.settings.workload).positions:
+            traced = TracedProgress(engine, stack)
+            views = ViewsProbe(engine, stack, folder, had_outage, traced.take)
+            updates = traced.updates
+            self.progress_probes.append(views)
+        self.delay = DelayProbe(engine, stack, folder, curves, had_outage, updates)
+        self.progress_probes.append(self.delay)
         self.probes: list[Probe] = []  # the probes that have been started
         self._is_explained = False  # whether the message of `delay.ahead` was searched
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
@@ -229,10 +239,10 @@ def engine_probes(
     had_outage: HadOutage,
     first_types: Mapping[str, Types],
 ) -> Iterator[Probe]:
-    """Yield the probes of one engine that the settings enable. `first_types` are the types of the
-    tables' columns when its demo was loaded."""
+    """Yield the probes of one engine that the settings enable, without those of its progress.
+    `first_types` are the types of the tables' columns when its demo was loaded."""
     settings = stack.settings
-    if settings.tracer_events_per_second:
+    if settings.tracer_events_per_second and not find_workload(settings.workload).positions:
         yield ViewsProbe(engine, stack, folder, had_outage)
     if settings.reads_per_second:
         yield ReadsProbe(engine, stack, folder, settings.reads_per_second)
@@ -256,7 +266,7 @@ def changes_probe(
     workload = find_workload(settings.workload)
     if not (settings.tracer_events_per_second or has_faults):
         return None
-    if not (workload.watched_table and "debezium" in engine.needs):
+    if not (workload.watched_table and "debezium" in engine.needs_in(settings)):
         return None
     topic, kinds = workload.cdc_topic(workload.watched_table), workload.watched_kinds
     return PurchasesProbe(stack.endpoints.kafka, topic, kinds, arrivals, folder, had_outage)

@@ -21,7 +21,7 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads import load_profile
-from racetrack.workloads.contract import run_label
+from racetrack.workloads.contract import run_label, work_of
 
 STEPS = (
     "start the stack and the load generator",
@@ -118,7 +118,7 @@ class Experiment:
 
     def _announce(self) -> None:
         arguments = self._arguments
-        on = run_label(self._stack.runtime, self._stack.settings.workload)
+        on = run_label(self._stack.runtime, work_of(self._stack.settings.model_dump()))
         self._screen.heading(
             f"{self._engine.title} at {arguments.pageviews_per_s:,} pageviews/s{self._shape()}"
             f" ({on}), into {shown(self._folder.path)}"

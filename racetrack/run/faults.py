@@ -16,7 +16,7 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault, FaultLog
-from racetrack.run.checks import ALWAYS
+from racetrack.run.checks import needed_services
 from racetrack.run.engine_run import EngineRun
 from racetrack.stack import provided
 from racetrack.stack.contract import Cluster, Say, Stack
@@ -95,10 +95,10 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
         return _services_in_cluster(fault, engine, settings)
     member = member_hit(fault, engine)
     if not member:
-        if fault.target not in (*ALWAYS, *engine.needs_in(settings)):
+        if fault.target not in needed_services(engine, settings):
             raise UsageError(
-                f"{fault.text!r}: {engine.title} runs without {fault.target}. Choose another"
-                " service."
+                f"{fault.text!r}: {engine.title} runs without {fault.target} on the workload"
+                f" {settings.workload}. Choose another service."
             )
         if fault.target in {each.service for each in provided.configured(settings)}:
             raise UsageError(f"{fault.text!r}: the {fault.target} runs elsewhere, out of reach.")

@@ -26,7 +26,7 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Say, Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
-from racetrack.workloads.contract import Workload, find_workload
+from racetrack.workloads.contract import Workload, workload_in
 
 REPEATS = 3
 OpenSession = Callable[..., Session]
@@ -135,7 +135,7 @@ def describe_run(
     """Write the description of a run into `run.json`: settings, machine and views, and the
     arguments of a run with one window."""
     settings = stack.settings
-    workload = find_workload(settings.workload)
+    workload = workload_in(settings)
     with folder.recording() as run:
         run.runtime = stack.runtime
         run.data_in_memory = stack.data_in_memory
@@ -169,7 +169,7 @@ def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
     run.caveats = (*engine.caveats(settings), *caveats_of_elsewhere(engine, stack))
     run.summary_after_ms = engine.observer_in(settings).summary_after_ms
     if engine.script_ending:
-        run.workload_views = len(find_workload(settings.workload).views)
+        run.workload_views = len(workload_in(settings).views)
     run.absent_views = tuple(engine.absent_views(settings))
 
 

@@ -178,7 +178,7 @@ class Session:
                 with self._folder.recording_of(run.engine.name) as record:
                     caveat = FIRST_RUN.format(", ".join(unprepared))
                     record.caveats = (*record.caveats, caveat)
-        if "debezium" in self._engine.needs:
+        if "debezium" in self._engine.needs_in(self._stack.settings):
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect
             connector = self._stack.settings.workload
@@ -248,7 +248,8 @@ class Session:
             self._screen.remark(remark)
         with self._folder.recording() as record:
             record.versions |= run.engine.versions(self._stack)
-        self.begin(run.delay, run.probes)
+        for probe in run.progress_probes:
+            self.begin(probe, run.probes)
 
     def _wait_for_readers(self) -> None:
         """Wait until the view readers run their queries. Starting a client takes seconds and uses
@@ -640,8 +641,9 @@ class Session:
         probe.start()
 
     def _cdc_topics(self) -> list[str]:
-        tables = self._workload.tables if "debezium" in self._engine.needs else ()
-        return [self._workload.cdc_topic(table) for table in tables]
+        if "debezium" not in self._engine.needs_in(self._stack.settings):
+            return []
+        return [self._workload.cdc_topic(table) for table in self._workload.tables]
 
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)

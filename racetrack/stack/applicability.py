@@ -8,6 +8,7 @@ from racetrack import plugins
 from racetrack.config import IMAGE_VERSIONS, own_names
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files, names
+from racetrack.workloads.contract import find_workload
 
 KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
 REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
@@ -28,6 +29,8 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
+# End of the names of settings for the initial rate of a source; the main topic's source.
+START, MAIN = "_per_second_start", "pageviews"
 # Runtimes; `airgap` means containers from images built here.
 CONTAINERS = ("compose", "airgap")
 NOT_NATIVE = (*CONTAINERS, "kubernetes")
@@ -172,8 +175,15 @@ def workload_of(setting: str) -> str:
 
 def why_without_effect(setting: str, workload: str) -> str:
     """Return the reason why a setting has no effect with a workload; "" if it has an effect."""
-    if (of := workload_of(setting)) not in ("", workload):
-        return f"it is a setting of the workload {of}"
+    if (owner := workload_of(setting)) not in ("", workload):
+        return f"it is a setting of the workload {owner}"
+    of = find_workload(workload)
+    service = affected_services().get(setting, "")
+    if service and not of.needed((service,)):
+        return f"{service} is not started, since that workload has no tables"
+    kind = setting.lower().removesuffix(START)
+    if setting.lower().endswith(START) and kind not in (MAIN, *of.watched_kinds):
+        return f"that workload has no {kind}"
     limited = (each.workloads[setting] for each in _all() if setting in each.workloads)
     having = next(limited, (workload,))
     return "" if workload in having else f"it has an effect with {', '.join(having)} only"

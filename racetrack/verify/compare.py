@@ -61,13 +61,13 @@ def normalize_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, n
     """
     import duckdb
 
-    kinds = {column: kind for column, kind in view.columns.items() if column != view.window}
+    kinds = {column: kind for column, kind in view.columns.items() if column != view.bounded}
     if view.top_n:
         kinds["place"] = ColumnType.INTEGER
-    if view.window:
+    if view.bounded:
         kinds |= {
-            f"{view.window}_least": ColumnType.INTEGER,
-            f"{view.window}_most": ColumnType.INTEGER,
+            f"{view.bounded}_least": ColumnType.INTEGER,
+            f"{view.bounded}_most": ColumnType.INTEGER,
         }
     wanted = columns(view, kinds, _types(db, table))
     try:
@@ -305,7 +305,7 @@ def _expected(view: View) -> str:
         return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
     if not view.top_n:
         return "true"
-    groups = ["source.place", *([f'source."{view.top_n.per}"'] if view.top_n.per else [])]
+    groups = ["source.place", *(f'source."{name}"' for name in view.top_n.per)]
     order = ["engine IS NULL", *(f'source."{name}"' for name in view.key)]
     return (
         f"row_number() OVER (PARTITION BY {', '.join(groups)} ORDER BY {', '.join(order)})"
@@ -319,7 +319,7 @@ def _equal(view: View) -> str:
 
 def _equal_column(view: View, name: str, kind: ColumnType) -> str:
     source, engine = f'source."{name}"', f'engine."{name}"'
-    if name == view.window:
+    if name == view.bounded:
         least, most = f'source."{name}_least"', f'source."{name}_most"'
         return f"coalesce({engine} BETWEEN {least} AND {most}, false)"
     if kind is ColumnType.FLOAT:
@@ -351,7 +351,7 @@ def _row(view: View, side: str) -> str:
 
 def _value(view: View, name: str, kind: ColumnType, side: str) -> str:
     column = f'{side}."{name}"'
-    if name == view.window and side == "source":
+    if name == view.bounded and side == "source":
         return f'concat(source."{name}_least", \' to \', source."{name}_most")'
     if kind is ColumnType.TIME:
         shown = f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"

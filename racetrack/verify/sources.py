@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from racetrack import environment
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.kafka_client import is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -164,6 +165,12 @@ def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> Non
         ) from error
 
 
+def set_variables(db: duckdb.DuckDBPyConnection, workload: Workload, settings: Settings) -> None:
+    """Set the settings that the workload's SQL reads."""
+    for name in workload.variables:
+        db.execute(f"SET VARIABLE {name} = {getattr(settings, name)}")
+
+
 def between(db: duckdb.DuckDBPyConnection, from_ms: int, until_ms: int) -> None:
     """Set the bounds between which the end of the engine's moving window (epoch milliseconds) must
     lie, for the SQL of such views."""
@@ -272,15 +279,13 @@ def _take_usual(
 ) -> list[int]:
     """Insert the messages that match `SourceTopic.usual`; return the offsets of the others, unless
     these are to be ignored."""
-    columns = {name: type_ for name, type_ in _columns(db, topic).items() if name in topic.fields}
-    row = f"unnest(json_transform_strict(value, '{json.dumps(columns)}'))" if columns else "value"
-    before = f'partition, "offset", {row}' if columns else row
+    row = _row(db, topic)
     mark = secrets.token_hex(8)
     which = ["-t", where.topic(topic.name), "-p", str(partition), "-o", "beginning"]
     form = ["-c", str(end), "-f", _LINE.format(mark=mark)]
     with _kcat(where, [*which, *form], within_s) as pipe:
         db.execute(
-            f"""INSERT INTO source.{topic.table} SELECT {before} FROM {_LINES}
+            f"""INSERT INTO source.{topic.table} SELECT {row} FROM {_LINES}
                 WHERE mark = $mark AND strlen(value) = bytes AND bytes <= {TEXT_BYTES}
                 AND regexp_full_match(value, $usual)""",
             {"pipes": [f"/dev/fd/{pipe.fileno()}"], "usual": topic.usual, "mark": mark},
@@ -293,6 +298,18 @@ def _take_usual(
             USING (n) ORDER BY n"""
     ).fetchall()
     return [n for (n,) in rows]
+
+
+def _row(db: duckdb.DuckDBPyConnection, topic: SourceTopic) -> str:
+    """Return SQL that selects the columns of a topic's table from the columns `partition`, `offset`
+    and `value` of its valid messages."""
+    if not topic.fields:
+        return "value"
+    named = {*topic.fields, *(record.name for record in topic.records)}
+    columns = {name: type_ for name, type_ in _columns(db, topic).items() if name in named}
+    # With records, the strict function would refuse that all but one are missing.
+    transform = "json_transform" if topic.records else "json_transform_strict"
+    return f"""partition, "offset", unnest({transform}(value, '{json.dumps(columns)}'))"""
 
 
 def _columns(db: duckdb.DuckDBPyConnection, topic: SourceTopic) -> dict[str, str]:
@@ -310,19 +327,19 @@ def _take_others(
 ) -> None:
     """Insert messages that are valid, though they do not look as usual; add the others to
     `unfit`."""
-    columns = _columns(db, topic)
+    row = _row(db, topic)
     while batch := list(islice(values, TOGETHER)):
-        rows = []
+        valid = []
         for offset, value in batch:
             if fault := fault_of(value, topic):
                 what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
                 unfit.add(f"partition {partition}, offset {offset}", what)
             else:
-                rows.append({**json.loads(value or b""), "partition": partition, "offset": offset})
-        if rows:
-            taken = pa.table({name: [row[name] for row in rows] for name in columns})
-            db.register("taken", taken)
-            db.execute(f"INSERT INTO source.{topic.table} SELECT * FROM taken")
+                valid.append((partition, offset, (value or b"").decode()))
+        if valid:
+            names = ("partition", "offset", "value")
+            db.register("taken", pa.table(dict(zip(names, zip(*valid, strict=True), strict=True))))
+            db.execute(f"INSERT INTO source.{topic.table} SELECT {row} FROM taken")
             db.unregister("taken")
 
 

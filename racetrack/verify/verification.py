@@ -25,6 +25,7 @@ from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.loadgen import Settled
+from racetrack.probes.positions import followed
 from racetrack.results.verification import (
     CdcVerified,
     UnfitMessages,
@@ -44,7 +45,7 @@ from racetrack.verify.compare import (
     short,
 )
 from racetrack.verify.tables import CdcTopics, Rows, open_topics
-from racetrack.workloads.contract import SourceTopic, View, Workload, find_workload
+from racetrack.workloads.contract import SourceTopic, View, Workload, workload_in
 
 # Time limit for the engine to process everything published before the pause.
 DRAIN_WITHIN_S = 60.0
@@ -105,7 +106,7 @@ class Verification:
         self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say = folder, say
         self._inputs, self._limits = inputs or Inputs(), limits or Limits()
-        self._workload = find_workload(stack.settings.workload)
+        self._workload = workload_in(stack.settings)
         has_updates = stack.settings.updates_per_second > 0
         self._first_rows_of = engine.ignores_updates_of if has_updates else ()
         self._findings: dict[str, ViewFinding] = {}
@@ -132,6 +133,7 @@ class Verification:
         spill = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="racetrack-verify-"))
         database = sources.open_database(self._workload, Path(spill))
         self._db = self._closing.enter_context(database)
+        sources.set_variables(self._db, self._workload, self._stack.settings)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -186,7 +188,10 @@ class Verification:
 
         Afterwards `source` contains the rows of the topics, which are the engine's input. If the
         engine does not use CDC, `source` contains MySQL's rows, and the result is None. Of a table
-        whose updates the engine ignores, `source` then contains the rows that the engine read."""
+        whose updates the engine ignores, `source` then contains the rows that the engine read.
+        Without tables, there is nothing to do."""
+        if not self._workload.tables:
+            return None
         in_mysql = self._inputs.read_tables(self._stack, self._workload)
         table_views = self._workload.table_views()
         if "debezium" not in self._engine.needs:
@@ -275,16 +280,29 @@ class Verification:
             self._not_computed[view.name] = short(error)
 
     def _drain(self) -> float | None:
-        """Wait until the engine has processed all input, judged by its counts and by its views of
+        """Wait until the engine has processed all input, judged by its progress and by its views of
         the tables. Return the seconds since the pause, or None after DRAIN_WITHIN_S."""
         workload = self._workload
-        behind = [workload.view(workload.progress), *workload.table_views()]
-        while behind := [view for view in behind if not self._caught_up(view)]:
-            waited_s = time.monotonic() - self._settled.since_s
-            if waited_s > self._limits.drain_within_s:
-                return None
-            self._look_later(f"letting the engine drain, {waited_s:.0f} s")
-        return round(time.monotonic() - self._settled.since_s, 2)
+        views = [workload.view(workload.progress)] if workload.progress else []
+        behind: list[Callable[[], bool]] = [
+            partial(self._caught_up, view) for view in (*views, *workload.table_views())
+        ]
+        with ExitStack() as closing:
+            if workload.positions:
+                traced = closing.enter_context(followed(self._engine, self._stack))
+                behind.append(lambda: self._reaches_the_end(traced.counts()))
+            while behind := [has_caught_up for has_caught_up in behind if not has_caught_up()]:
+                waited_s = time.monotonic() - self._settled.since_s
+                if waited_s > self._limits.drain_within_s:
+                    return None
+                self._look_later(f"letting the engine drain, {waited_s:.0f} s")
+            return round(time.monotonic() - self._settled.since_s, 2)
+
+    def _reaches_the_end(self, counts: Sequence[int]) -> bool:
+        """Return whether the engine's counts reach the end offsets. An engine that counts messages
+        twice may exceed them."""
+        ends = self._settled.end_offsets
+        return all(count >= end for count, end in zip(counts, ends, strict=True))
 
     def _caught_up(self, view: View) -> bool:
         try:
@@ -301,8 +319,8 @@ class Verification:
         except (RacetrackError, *_NOT_DATA):
             return False  # try again; if the error persists, `_judge` reports it
         counted = dict(self._db.execute('SELECT "partition", total FROM engine_rows').fetchall())
-        # `>=`, because an engine that counts messages twice may exceed these numbers.
-        return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
+        partitions = range(len(self._settled.end_offsets))
+        return self._reaches_the_end([counted.get(n, 0) for n in partitions])
 
     def _take_topics(self) -> None:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")

@@ -9,13 +9,13 @@ information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 
 `columns` in `racetrack/verify/compare.py` lists the rules."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from racetrack import plugins
+from racetrack import config, plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Prefix of the names of Debezium's topics.
 CDC_PREFIX = "mysql"
+# Services that bring the tables of a workload to the engines.
+TABLE_SERVICES = ("mysql", "registry", "debezium")
 # Bytes of a stored record in addition to its value: key, lengths, and offset and time in the batch.
 RECORD_BYTES = 15
 
@@ -44,17 +46,21 @@ INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 @dataclass(frozen=True)
 class TopN:
     """Restriction of a view to the first `limit` rows in descending order of the column `by`, nulls
-    last. If `per` is set, the limit applies to each value of that column. If rows are tied for the
-    last place, any of them is accepted."""
+    last. If `per` is set, the limit applies to each combination of values of these columns. If rows
+    are tied for the last place, any of them is accepted."""
 
     limit: int
     by: str
-    per: str | None = None
+    per: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class View:
-    """A view: its columns, and its key, the columns that identify a row.
+    """A view: its columns, and its key, the columns that identify a row. If all columns are in the
+    key, rows may be equal, and are compared as a multiset (`without_key`).
+
+    `between` names a column with several right values, which the SQL of the view limits by
+    `<column>_least` and `<column>_most`.
 
     `window` names a column that counts events in a window that moves with the engine's clock. The
     harness can only determine two times between which that clock lies (see `verification.py`). So
@@ -70,6 +76,31 @@ class View:
     top_n: TopN | None = None
     window: str | None = None
     counts: str | None = None
+    between: str | None = None
+
+    @property
+    def bounded(self) -> str | None:
+        """The column whose right values lie between two bounds, if there is one."""
+        return self.window or self.between
+
+
+def without_key(
+    name: str,
+    columns: Mapping[str, ColumnType],
+    top_n: TopN | None = None,
+    between: str | None = None,
+) -> View:
+    """Return a view whose rows are compared as a multiset."""
+    key = tuple(column for column in columns if column != between)
+    return View(name, key, columns, top_n, between=between)
+
+
+@dataclass(frozen=True)
+class NestedRecord:
+    """An object in a message: its name, and its required fields as in `SourceTopic`."""
+
+    name: str
+    fields: Mapping[str, type[int] | type[str]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +112,9 @@ class SourceTopic:
       writes them. They are valid without further examination, which saves time.
     - `fields`: required fields of the JSON messages, with their types: `int`, `str`, or a pattern
       that the whole text must match. `fault_of` in `message.py` decides which messages are valid.
+    - `kind_field`, `records`: if there are records, each message contains exactly one, chosen by
+      the integer in `kind_field`. The table has a column of each record's name, a struct, which is
+      null if the message contains another one.
       The table has columns for the fields that views use, and the columns `partition` and `offset`.
       Without fields, the table has one column, which contains the messages that match `usual`; all
       others are ignored.
@@ -94,6 +128,8 @@ class SourceTopic:
     fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
     due_field: str = ""
     ahead_ms: int = 0
+    kind_field: str = ""
+    records: tuple[NestedRecord, ...] = ()
 
 
 NO_ROW = -1  # tracer value of a partition without a row
@@ -105,23 +141,28 @@ class TracedView:
 
     Each partition has its own tracer rows in the view. In these rows, the column `key` has the
     value of the setting `after`, plus 1, plus the partition's number; or, if `after` is a pattern
-    with braces, the text in which 1 plus the partition's number replaces them. The value of the
-    row's `column` is the number of the partition's tracer events in the view or, with `is_time`,
-    the due time of the newest of them. If there are several such rows, the largest value counts;
-    with `summed_over`, the column that tells them apart, their sum.
+    with braces, the text in which 1 plus the partition's number replaces them; or, if `after` is a
+    pair, its first number plus the partition's number times its second. The value of the row's
+    `column` (its remainder, with a `modulus`) is the number of the partition's tracer events in the
+    view or, with `is_time`, the due time of the newest of them. If there are several such rows, the
+    largest value counts; with `summed_over`, the column that tells them apart, their sum.
 
     Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
-    only tracer events with even n, 1 for odd n, and None for all."""
+    only tracer events with even n, 1 for odd n, and None for all.
+
+    If `alone` is true, the view has tracer rows only if no other view is selected."""
 
     view: str
     column: str
     key: str
-    after: str
+    after: str | tuple[int, int]
     # Where the view's tracer events come from: the main topic, or a table (through CDC).
     source: str
     parity: int | None = None
     is_time: bool = False
     summed_over: str = ""
+    modulus: int = 0
+    alone: bool = False
 
     @property
     def name(self) -> str:
@@ -132,10 +173,17 @@ class TracedView:
         """Return the key of each partition's tracer rows, an integer or a text, in the order of the
         partitions."""
         numbers = range(1, settings.pageviews_partitions + 1)
+        if not isinstance(self.after, str):
+            first, step = self.after
+            return [first + step * (number - 1) for number in numbers]
         if "{" in self.after:
             return [self.after.format(number) for number in numbers]
         last = int(getattr(settings, self.after))
         return [last + number for number in numbers]
+
+    def number(self, value: int) -> int:
+        """Return the number of tracer events, or the due time, for a value of the column."""
+        return value % self.modulus if self.modulus else value
 
     def values_in(self, rows: "pyarrow.Table", keys: Sequence[Any]) -> list[int]:
         """Return the value of each partition in rows of the view, without sums; NO_ROW if the
@@ -148,7 +196,7 @@ class TracedView:
         found = dict.fromkeys(keys, NO_ROW)
         for key, value in zip(rows.column(self.key).to_pylist(), values.to_pylist(), strict=True):
             if value is not None:
-                found[key] = max(found[key], int(value))
+                found[key] = max(found[key], self.number(int(value)))
         return [found[key] for key in keys]
 
 
@@ -172,7 +220,7 @@ class Workload:
 
     name: str
     # Main topic. The requested rate is the rate of this topic, and the engine's progress is the
-    # number of its messages that the engine has counted.
+    # number of its messages that the engine has processed.
     topic: SourceTopic
     # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
@@ -181,10 +229,11 @@ class Workload:
     # size); empty if there is none.
     stored_bytes: int
     size_setting: str
-    # Name of the MySQL database, and of its user.
+    # Name of the MySQL database, and of its user; empty if there are no tables.
     database: str
     # Tables of the database; each is also a view. Debezium takes its snapshot in this order. A
-    # large table delays the schemas of the tables after it, so put it last.
+    # large table delays the schemas of the tables after it, so put it last. Without tables, no
+    # stack starts MySQL, Debezium or the registry (`needed`).
     tables: tuple[str, ...]
     # Table whose inserts the harness counts in its CDC topic, if any, and the names of the
     # generator's sources that insert into this table.
@@ -201,8 +250,9 @@ class Workload:
     queries: tuple[Query, ...]
     # Name of the view that counts the main topic by `partition`. Its columns `total` and
     # `max_received_at` are the number of messages and the due time of the newest (epoch ms).
+    # Empty if there is none (`positions`).
     progress: str
-    # Name of the view with one row that summarizes `progress` over all partitions.
+    # Name of the view with one row that summarizes `progress` over all partitions; or empty.
     summary: str
     # Prefix of the names of the workload's scripts: `scripts/<prefix>.sql`.
     scripts: str
@@ -217,11 +267,47 @@ class Workload:
     sql: Path
     # DuckDB SQL that creates the tables for the topics in the schema `source`, and helper views.
     create: str
+    # Setting with the names of the views, separated by commas, that a run has of those in
+    # `selectable`; every run has the others. Runs with different selections are never compared.
+    # `scripts/<view>.*`, next to the workload's script, has the program of a selectable view.
+    selected_by: str = ""
+    selectable: tuple[str, ...] = ()
+    # Settings that the SQL reads, as variables.
+    variables: tuple[str, ...] = ()
+    # Setting for the delay of watermarks in milliseconds, beyond events of the same millisecond.
+    watermark_delay: str = ""
+    # Topic with the position of each tracer event, written by the generator. Then engines have no
+    # views `progress` and `summary`: the traced views show their progress, so there must be some.
+    positions: str = ""
 
     def stored_bytes_in(self, settings: Settings) -> int:
         """Return the bytes per message of the main topic in the broker's log."""
         size = getattr(settings, self.size_setting) if self.size_setting else 0
         return size + RECORD_BYTES if size else self.stored_bytes
+
+    def needed(self, services: Iterable[str]) -> tuple[str, ...]:
+        """Return those of `services` that a stack with this workload starts: without tables, none
+        that brings tables to the engines."""
+        return tuple(name for name in services if self.tables or name not in TABLE_SERVICES)
+
+    def selected(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the selected views, if there is a selection."""
+        return tuple(getattr(settings, self.selected_by).split(",")) if self.selected_by else ()
+
+    def narrowed(self, settings: Settings) -> "Workload":
+        """Return the workload with the selected views only."""
+        selected = self.selected(settings)
+        left_out = {*self.selectable} - {*selected}
+        return replace(
+            self,
+            views=tuple(view for view in self.views if view.name not in left_out),
+            traced_views=tuple(
+                traced
+                for traced in self.traced_views
+                if traced.view not in left_out and not (traced.alone and len(selected) > 1)
+            ),
+            queries=tuple(query for query in self.queries if query.view not in left_out),
+        )
 
     def view(self, name: str) -> View:
         """Return the view with this name."""
@@ -235,19 +321,57 @@ class Workload:
         """Return the path of the script with this suffix, such as `.sql`. It may not exist."""
         return plugins.SCRIPTS / f"{self.scripts}{ending}"
 
+    def scripts_of_views(self, ending: str, settings: Settings) -> dict[str, Path]:
+        """Return selected view → the path of its script with this suffix, which may not exist."""
+        folder = self.script(ending).parent
+        return {name: folder / f"{name}{ending}" for name in self.selected(settings)}
+
     def cdc_topic(self, table: str) -> str:
         """Return the name of the topic with a table's change events."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
 
 
-def run_label(runtime: str, workload: str) -> str:
-    """Return a label for runs: the runtime, and the workload if it is not the default workload."""
-    return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"
+def run_label(runtime: str, work: str) -> str:
+    """Return a label for runs: the runtime, and their work (`work_of`) if it is not the default
+    workload."""
+    return runtime if work == plugins.default_workload() else f"{runtime}, {work}"
 
 
 def workload_of(settings: Mapping[str, object]) -> str:
     """Return the workload of a run from its recorded settings."""
     return str(settings.get("workload", plugins.default_workload()))
+
+
+def work_of(settings: Mapping[str, object]) -> str:
+    """Return what runs must have in common to be compared, from recorded settings: the workload,
+    with its selected views if it has a selection."""
+    name = workload_of(settings)
+    by = find_workload(name).selected_by if name in plugins.workload_names() else ""
+    return f"{name} {settings[by]}" if by in settings else name
+
+
+def workload_in(settings: Settings) -> Workload:
+    """Return the workload of these settings, with the selected views only.
+
+    Raises:
+        UsageError: there is no such workload.
+    """
+    return find_workload(settings.workload).narrowed(settings)
+
+
+def overrides(workload: str | None, queries: str | None) -> dict[str, str]:
+    """Return the settings that the options `--workload` and `--queries` override.
+
+    Raises:
+        UsageError: the workload has no queries to choose from.
+    """
+    found = {"WORKLOAD": workload} if workload else {}
+    if queries is None:
+        return found
+    name = workload or config.load().workload
+    if not (setting := find_workload(name).selected_by):
+        raise UsageError(f"--queries has no effect with the workload {name}. Omit it.")
+    return {**found, setting.upper(): queries}
 
 
 def find_workload(name: str) -> Workload:

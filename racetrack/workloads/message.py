@@ -6,7 +6,7 @@ parser accepts something else in addition. So this rule is stricter than every e
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -93,18 +93,47 @@ def _parsed(value: bytes) -> dict[str, Any] | Fault:
 
 
 def _fault_in(message: dict[str, Any], topic: SourceTopic) -> Fault | None:
-    for name, wanted in topic.fields.items():
+    if fault := _missing(message, topic.fields):
+        return fault
+    if topic.due_field and not 0 < int(message[topic.due_field].text) <= LATEST_MS:
+        value = _shown(message[topic.due_field])
+        return Fault(topic.due_field, f"not a time from 1970 to 2262: {value}")
+    if topic.records:
+        return _fault_in_record(message, topic)
+    return _harmful(message, topic.fields)
+
+
+def _fault_in_record(message: dict[str, Any], topic: SourceTopic) -> Fault | None:
+    """Return the fault in a message that must contain exactly one of the topic's records."""
+    kind = int(message[topic.kind_field].text)
+    if not 0 <= kind < len(topic.records):
+        return Fault(topic.kind_field, f"not 0 to {len(topic.records) - 1}: {kind}")
+    record = topic.records[kind]
+    nested = message.get(record.name)
+    if not isinstance(nested, dict):
+        return Fault(record.name, "missing, or not an object")
+    if fault := _missing(nested, record.fields) or _harmful(nested, record.fields):
+        return Fault(f"{record.name}.{fault.field}", fault.reason)
+    if others := [each.name for each in topic.records if each != record and each.name in message]:
+        return Fault(others[0], f"not expected if {topic.kind_field} is {kind}")
+    return _harmful(message, (*topic.fields, record.name))
+
+
+def _missing(message: dict[str, Any], fields: Mapping[str, Any]) -> Fault | None:
+    """Return the first required field that is missing or does not match."""
+    for name, wanted in fields.items():
         if name not in message:
             return Fault(name, "missing")
-        value = message[name]
-        reason = _mismatch(value, wanted)
-        if not reason and name == topic.due_field and not 0 < int(value.text) <= LATEST_MS:
-            reason = "not a time from 1970 to 2262"
-        if reason:
-            return Fault(name, f"{reason}: {_shown(value)}")
-    folded = {name.casefold() for name in topic.fields}
+        if reason := _mismatch(message[name], wanted):
+            return Fault(name, f"{reason}: {_shown(message[name])}")
+    return None
+
+
+def _harmful(message: dict[str, Any], required: Collection[str]) -> Fault | None:
+    """Return the first field in addition to the required ones at which some parser may fail."""
+    folded = {name.casefold() for name in required}
     for name, value in message.items():
-        if name not in topic.fields and (reason := _harm(name, value, folded)):
+        if name not in required and (reason := _harm(name, value, folded)):
             return Fault(_shown(name).strip("'"), reason)
     return None
 

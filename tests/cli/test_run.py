@@ -78,6 +78,8 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
         ("--fail-if slow", "is not a condition"),
         ("--json - --csv -", "Only one of"),
         ("--json nowhere/run.json", "there is no folder nowhere"),
+        ("--workload ads --queries q0", "--queries has no effect with the workload ads"),
+        ("--workload nexmark --queries q6", "there is no query 'q6'"),
     ],
 )
 def test_an_option_that_can_not_be_used_is_named_before_anything_runs(

@@ -89,9 +89,7 @@ class Cal(CalibrationEngine):
 
     def traced_views(self, settings: Settings) -> Sequence[TracedView]:
         """Return the traced views that the engine writes."""
-        own = {(rows.view, rows.column) for rows in paths.views_of(settings).traced}
-        views = super().traced_views(settings)
-        return [view for view in views if (view.view, view.column) in own]
+        return paths.traced_views(settings)
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event

@@ -1,7 +1,7 @@
 """Observation paths that can be calibrated (CAL_PATH): where the calibration engine writes its
 views, and the engine whose code follows them there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from racetrack import plugins
 from racetrack.config import Settings
@@ -12,7 +12,7 @@ from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.errors import UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import TracedView, find_workload, workload_in
 
 TOPIC, POSTGRES, DEEPHAVEN = "topic", "postgres", "deephaven"
 NEEDS = {TOPIC: (), POSTGRES: ("postgres",), DEEPHAVEN: ("deephaven",)}
@@ -25,6 +25,10 @@ class ByTopics(UpsertEngine):
     name = "cal"
     title = "Calibration engine"
 
+    def traced_views(self, settings: Settings) -> Sequence[TracedView]:
+        """Return the traced views that the calibration engine writes."""
+        return traced_views(settings)
+
 
 BY_TOPICS = ByTopics()
 
@@ -34,10 +38,22 @@ def observer_of(path: str) -> Engine:
     return find_engine(_FOLLOWED_AS[path]) if path in _FOLLOWED_AS else BY_TOPICS
 
 
+def traced_views(settings: Settings) -> list[TracedView]:
+    """Return the traced views that the calibration engine writes: with tracer events, those of the
+    main topic that contain due times."""
+    workload = workload_in(settings)
+    if not settings.tracer_events_per_second:
+        return []
+    return [
+        view
+        for view in workload.traced_views
+        if view.is_time and view.source == workload.topic.name
+    ]
+
+
 def views_of(settings: Settings) -> Views:
-    """Return the views that the calibration engine has: the progress views and, with tracer events,
-    the traced views of the main topic that contain due times."""
-    workload = find_workload(settings.workload)
+    """Return the views that the calibration engine has: the progress views, and traced views."""
+    workload = workload_in(settings)
     traced = [
         TracedRows(
             view.view,
@@ -46,12 +62,9 @@ def views_of(settings: Settings) -> Views:
             view.key,
             [int(key) for key in view.keys(settings)],
         )
-        for view in workload.traced_views
-        if view.is_time and view.source == workload.topic.name
+        for view in traced_views(settings)
     ]
-    return Views(
-        workload.progress, workload.summary, traced if settings.tracer_events_per_second else ()
-    )
+    return Views(workload.progress, workload.summary, traced)
 
 
 def environment(settings: Settings, path: str) -> Mapping[str, str]:
@@ -70,13 +83,19 @@ def _postgres() -> SqlEngine:
 
 
 def require_own(settings: Settings, path: str) -> None:
-    """Check that the server on this path is the stack's own, and that views are followed there.
+    """Check that the server on this path is the stack's own, that views are followed there, and
+    that the workload has progress views, which are calibrated.
 
     Raises:
-        UsageError: the user provides it, or views are followed on another path.
+        UsageError: the user provides it, views are followed on another path, or there are none.
     """
     if path not in _FOLLOWED_AS:
         return
+    if not find_workload(settings.workload).progress:
+        raise UsageError(
+            f"CAL_PATH={path}: the workload {settings.workload} has no progress views to write"
+            " there. Set CAL_PATH=topic."
+        )
     engine = observer_of(path)
     if engine.runs_elsewhere(settings):
         raise UsageError(

@@ -48,7 +48,9 @@ class TopicSink:
         self._producer = Producer(kafka.librdkafka({"linger.ms": 0, "acks": 1}))
 
     def write_counts(self, total: Total | None, counts: Sequence[Count]) -> None:
-        """See `Sink`."""
+        """See `Sink`. Without progress views, nothing is written."""
+        if not self._views.progress:
+            return
         for partition, counted, newest_ms in counts:
             row = {"partition": partition, "total": counted, "max_received_at": newest_ms}
             self._send(self._views.progress, partition, row)

@@ -19,7 +19,8 @@ class TracedRows:
 
 @dataclass(frozen=True)
 class Views:
-    """The views of a workload that the engine has."""
+    """The views of a workload that the engine has. The names of the progress views are empty if the
+    workload has none."""
 
     progress: str
     summary: str
@@ -38,4 +39,5 @@ class Views:
     @property
     def names(self) -> list[str]:
         """Names of all views."""
-        return [self.progress, self.summary, *(rows.view for rows in self.traced)]
+        counts = [name for name in (self.progress, self.summary) if name]
+        return [*counts, *(rows.view for rows in self.traced)]

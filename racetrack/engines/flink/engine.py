@@ -19,6 +19,7 @@ from racetrack.engines.shared.upsert import new_topics, totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.results.classes import AfterAKill, Classes
 from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import find_workload
 
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
@@ -69,8 +70,9 @@ class Flink(UpsertEngine):
 
     def prepare_inputs(self, stack: Stack) -> None:
         """Create the topics to which the script writes, since Flink does not create topics."""
-        sql = self.script(stack.settings).read_text()
-        new_topics.make(stack.endpoints.kafka, script.own_topics(sql))
+        sql = _text_of(self.programs(stack.settings))
+        own, appended = script.own_topics(sql), script.appended_topics(sql)
+        new_topics.make(stack.endpoints.kafka, own, appended)
 
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script; return when Flink has written the first rows of a view."""
@@ -78,7 +80,7 @@ class Flink(UpsertEngine):
         job = self._job(stack)
         job.skip()  # ignore an earlier job, which may have failed because it lost a TaskManager
         with _session(stack.settings) as gateway, ELSEWHERE.submission():
-            gateway.run_all(statements_for(stack, self.script(stack.settings)))
+            gateway.run_all(statements_for(stack, *self.programs(stack.settings)))
         self._wait_until_written(stack, job)
 
     def remarks(self, stack: Stack) -> list[str]:
@@ -102,7 +104,7 @@ class Flink(UpsertEngine):
             if found:
                 log.skip()
                 gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
-                gateway.run_all(statements_for(stack, self.script(stack.settings)))
+                gateway.run_all(statements_for(stack, *self.programs(stack.settings)))
         if found:
             self._wait(log.has_started, "started no job from its checkpoint", log)
         else:
@@ -168,27 +170,27 @@ class Flink(UpsertEngine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of Flink's SQL client, and the lines to paste there."""
         settings = stack.settings
-        path = self.script(settings)
+        programs = self.programs(settings)
         elsewhere = self.runs_elsewhere(settings)
         client = "sql-client.sh" if elsewhere else stack.program("flink", "sql-client.sh")
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_url(settings)}",
             "In it, paste these lines, which contain the addresses of Kafka and the registry:",
             *(f"{each};" for each in _statements_before(settings)),
-            *address_tables(stack, path.read_text(), hidden=True).splitlines(),
-            f"then all of {path}",
+            *address_tables(stack, _text_of(programs), hidden=True).splitlines(),
+            *(f"then all of {path}" for path in programs),
         ]
 
     def _wait_until_written(self, stack: Stack, job: JobLog | JobElsewhere) -> None:
-        summary, _ = self.progress_topics(stack.settings)
+        first = self.first_topic(stack.settings)
 
         with self._open_topics(stack.endpoints.kafka) as source:
 
             def written() -> bool:
                 job.check()
-                return source.is_written(summary)
+                return source.is_written(first)
 
-            self._wait(written, f"wrote nothing to {summary}", job)
+            self._wait(written, f"wrote nothing to {first}", job)
 
     def _wait(self, until: Callable[[], bool], otherwise: str, job: JobLog | JobElsewhere) -> None:
         if not wait_until(until, RUNNING_WITHIN_S, LOOK_EVERY_S):
@@ -217,14 +219,21 @@ def _session(settings: Settings) -> Iterator[Gateway]:
         raise DemoError(f"Flink refused a request: {refused}") from refused
 
 
-def statements_for(stack: Stack, path: Path) -> list[str]:
-    """Return the script's statements, preceded by statements with this stack's addresses."""
-    sql = path.read_text()
+def _text_of(programs: Sequence[Path]) -> str:
+    return "\n".join(path.read_text() for path in programs)
+
+
+def statements_for(stack: Stack, *programs: Path) -> list[str]:
+    """Return the statements of the script and of further programs, preceded by statements with this
+    stack's addresses."""
+    sql = _text_of(programs)
+    if name := find_workload(stack.settings.workload).watermark_delay:
+        sql = script.with_watermark_delay(sql, getattr(stack.settings, name))
     prefix = stack.internal_endpoints.kafka.topic_prefix
     own = script.with_options(sql, prefix, partial(_of_sink, FlinkSettings.of(stack.settings)))
     return [
         *_statements_before(stack.settings),
-        *script.statements(address_tables(stack, sql) + own),
+        *script.in_one_job(script.statements(address_tables(stack, sql) + own)),
     ]
 
 

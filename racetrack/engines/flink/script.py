@@ -9,6 +9,7 @@ _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
 _OPENS_SET = re.compile(r"EXECUTE\s+STATEMENT\s+SET\s+BEGIN\b", re.IGNORECASE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _TOPIC = re.compile(r"'topic'\s*=\s*'([^']+)'")
+_WATERMARK = re.compile(r"(WATERMARK FOR \w+ AS \w+ - INTERVAL ')([\d.]+)(' SECOND)")
 _INTO = re.compile(r"^INSERT INTO (\w+)", re.MULTILINE)
 
 
@@ -35,9 +36,40 @@ def statements(sql: str) -> list[str]:
 def own_topics(sql: str) -> list[str]:
     """Return the topics to which the script writes, in the order of the script. Other topics are
     created by the load generator or Debezium."""
+    return [topic for topic, _ in _written_tables(sql)]
+
+
+def appended_topics(sql: str) -> list[str]:
+    """Return those of the script's own topics whose rows have no key."""
+    return [topic for topic, table in _written_tables(sql) if "'connector' = 'kafka'" in table]
+
+
+def _written_tables(sql: str) -> Iterator[tuple[str, str]]:
+    """Yield the topic of each table that the script writes, and the statement that creates it."""
     written = set(_INTO.findall(sql))
-    made = ((_TABLE.match(each), _TOPIC.search(each)) for each in statements(sql))
-    return [topic[1] for table, topic in made if table and topic and table[1] in written]
+    for statement in statements(sql):
+        table, topic = _TABLE.match(statement), _TOPIC.search(statement)
+        if table and topic and table[1] in written:
+            yield topic[1], statement
+
+
+def with_watermark_delay(sql: str, delay_ms: int) -> str:
+    """Return the script with this further delay of its watermarks."""
+
+    def delayed(watermark: re.Match[str]) -> str:
+        return f"{watermark[1]}{float(watermark[2]) + delay_ms / 1000:.3f}{watermark[3]}"
+
+    return _WATERMARK.sub(delayed, sql)
+
+
+def in_one_job(given: list[str]) -> list[str]:
+    """Return the statements with all insertions outside of a statement set in one at the end, so
+    that all selected queries are one job, which reads each topic once."""
+    inserts = [statement for statement in given if statement.startswith("INSERT ")]
+    if not inserts:
+        return given
+    others = [statement for statement in given if statement not in inserts]
+    return [*others, "EXECUTE STATEMENT SET\nBEGIN\n" + ";\n".join(inserts) + ";\nEND;"]
 
 
 def with_options(sql: str, prefix: str, of_sink: Callable[[str], Mapping[str, str]]) -> str:

@@ -30,6 +30,7 @@ class Tally:
         """Return the partition's tracer value after a row of the view has got a value: the value
         itself or, in a view with `summed_over`, the sum over all rows known so far. `row` is the
         value of that column."""
+        value = view.number(value)
         if not view.summed_over:
             return value
         rows = self._rows.setdefault((view.name, partition), {})
@@ -72,4 +73,6 @@ def tracer_rows_in_sql(
 def value_in_sql(view: TracedView, value: str) -> str:
     """Return an SQL expression (PostgreSQL's dialect) that converts `value`, an expression for the
     view's column, to a number as in `Seen`."""
+    if view.modulus:
+        return f"({value}) % {view.modulus}"
     return f"(1000 * extract(epoch FROM {value}))::bigint" if view.is_time else value

@@ -36,7 +36,7 @@ from racetrack.probes.views import ViewsProbe
 from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.run.engine_run import EngineRun
 from racetrack.run.session import Session
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView, workload_in
 
 Values = dict[str, float | None]
 BROWSERS = ("chrome", "chromium", "firefox", "Web Content", "Isolated Web", "WebKit")
@@ -79,7 +79,7 @@ class Figures:
 
     def __init__(self, session: Session, recent: RecentCurves, settings: Settings) -> None:
         self._session, self._recent = session, recent
-        self._traced = find_workload(settings.workload).traced_views
+        self._traced = workload_in(settings).traced_views
         self._partitions = settings.pageviews_partitions
         self._browsers = BrowserMeter()
         self._used: tuple[int, Mapping[str, Usage]] = (0, {})

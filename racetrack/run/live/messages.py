@@ -17,7 +17,7 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.units import BYTES_PER_GIB
 from racetrack.workloads import load_profile
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView, workload_in
 from racetrack.workloads.load_profile import PROFILES
 
 BUSY_PCT = 90.0
@@ -131,7 +131,7 @@ class Messages:
     def _traced_views(self) -> Sequence[TracedView]:
         settings = self._stack.settings
         traced = settings.tracer_events_per_second
-        return find_workload(settings.workload).traced_views if traced else ()
+        return workload_in(settings).traced_views if traced else ()
 
     def _engine_state(self, name: str, judged_s: float) -> Message:
         verdict = self._verdicts[name].now

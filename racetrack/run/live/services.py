@@ -13,7 +13,7 @@ from racetrack.run import faults
 from racetrack.run.checks import services_of, why_unreadable
 from racetrack.run.faults import Fault, ServiceControl
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import workload_in
 
 RUNNING, PAUSED, KILLED, FAILED = "running", "paused", "killed", "failed"
 BUSY = {"pause": "pausing", "resume": "resuming", "kill": "being killed", "restart": "restarting"}
@@ -65,7 +65,7 @@ class Services:
         for member in self._engine.members:
             if (status := self.status[member.name]) != RUNNING:
                 return f"{member.name} is {status}."
-            if why := why_unreadable(member, settings, find_workload(settings.workload)):
+            if why := why_unreadable(member, settings, workload_in(settings)):
                 return why
         return ""
 

@@ -36,7 +36,7 @@ from racetrack.run.live.services import FAILED, NEEDS, Services
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
-from racetrack.workloads.contract import find_workload, run_label
+from racetrack.workloads.contract import find_workload, run_label, work_of
 
 TICK_S = 1.0
 TRACER_RATE, TRACERS_PER_PARTITION_PER_S = "tracer_events_per_second", 4
@@ -182,7 +182,7 @@ class Live:
             run.live = LiveLog(from_ms=self._began_ms, replay_of=self._arguments.replay_of)
 
     def _start(self) -> None:
-        on = run_label(self._stack.runtime, self._stack.settings.workload)
+        on = run_label(self._stack.runtime, work_of(self._stack.settings.model_dump()))
         path = shown(self._folder.path)
         self._screen.heading(f"{self._engine.title}, live ({on}), into {path}")
         self._log.add("start", f"starting {self._engine.title}")

@@ -1,6 +1,6 @@
 """Manifests of the services of a stack, with the settings of this run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,14 +42,18 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
     reached from outside the cluster."""
     size = "small" if settings.kubernetes_small else "full"
     found: dict[tuple[str, str], Object] = {}  # engines share some objects
+    known: set[str] = set()
     # Each engine's manifests contain the objects that all engines share. If no engine starts here,
     # use those of any engine.
     for folder in _engine_folders(services) or [*sorted(ENGINES.glob(FULL))[:1]]:
         for each in kubectl.render(folder.parent / size):
-            if each["metadata"]["labels"].get(SERVICE) in services:
+            service = each["metadata"]["labels"].get(SERVICE, "")
+            known.add(service)
+            if service in services:
                 found[each["kind"], each["metadata"]["name"]] = each
     kafka = kafka_endpoint.elsewhere(settings)
     scaled = [object_ for each in found.values() for object_ in _scaled(each, settings)]
+    absent = known - {*services}
     for each in scaled:
         if kafka:
             _use(kafka, each)
@@ -60,7 +64,15 @@ def of_services(kubectl: Kubectl, settings: Settings, services: Sequence[str]) -
             each["spec"]["type"] = "NodePort"
         for container in _containers(each):
             container["image"] = settings.kubernetes_registry + container["image"]
+            if "command" in container:  # do not wait for services that are not started
+                command = container["command"]
+                container["command"] = [w for w in command if not _is_address(w, absent)]
     return scaled
+
+
+def _is_address(word: str, services: Collection[str]) -> bool:
+    host, _, port = word.partition(":")
+    return host in services and port.isdigit()
 
 
 def namespace(name: str) -> Object:

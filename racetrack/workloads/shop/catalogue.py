@@ -105,13 +105,13 @@ VIEWS = (
         "profile_views",
         ("partition", "offset"),
         _PROFILE_VIEW,
-        TopN(10, "received_at", per="owner_id"),
+        TopN(10, "received_at", per=("owner_id",)),
     ),
     View(
         "profile_views_enriched",
         ("partition", "offset"),
         {**_PROFILE_VIEW, "owner_email": TEXT, "viewer_email": TEXT},
-        TopN(10, "received_at", per="owner_id"),
+        TopN(10, "received_at", per=("owner_id",)),
     ),
     View("dd_flagged_profiles", ("user_id",), {"user_id": INTEGER}),
     View(

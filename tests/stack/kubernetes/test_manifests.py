@@ -81,6 +81,27 @@ def test_pods_that_scale_get_the_replicas_of_the_settings() -> None:
     assert second.pods == ["flink-workers-0", "flink-workers-1", "flink-workers-2"]
 
 
+@pytest.mark.parametrize(
+    ("services", "waits_for"),
+    [
+        (["mysql", "redpanda", "loadgen"], ["mysql:3306", "redpanda:9092"]),
+        (["redpanda", "loadgen"], ["redpanda:9092"]),
+    ],
+)
+def test_pods_wait_only_for_services_that_are_started(
+    services: list[str], waits_for: list[str]
+) -> None:
+    loadgen = pods_of("loadgen", "loadgen")
+    script = ["bash", "-c", "for at; do until reached $at; do sleep 1; done; done", "wait"]
+    loadgen["spec"]["template"]["spec"]["initContainers"] = [
+        {"image": "any", "command": [*script, "mysql:3306", "redpanda:9092"]}
+    ]
+    kubectl = Rendered(pods_of("mysql", "mysql"), pods_of("redpanda", "redpanda"), loadgen)
+    *_, found = manifests.of_services(kubectl, load(), services)
+    (container,) = found["spec"]["template"]["spec"]["initContainers"]
+    assert container["command"] == [*script, *waits_for]
+
+
 def service_of(name: str, service: str) -> manifests.Object:
     return {
         "kind": "Service",

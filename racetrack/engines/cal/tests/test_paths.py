@@ -90,6 +90,16 @@ def test_views_reach_the_consumer_whole() -> None:
     assert not views_in(load()).traced
 
 
+def test_a_workload_without_progress_views_has_a_traced_one_in_topics_only() -> None:
+    nexmark = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q1"}
+    views = views_in(load(nexmark))
+    assert views.names == ["q1"]
+    assert [view.view for view in ENGINE.traced_views(load(nexmark))] == ["q1"]
+    ENGINE.check(fakes.stack(**nexmark))
+    with pytest.raises(UsageError, match="CAL_PATH=topic"):
+        ENGINE.check(fakes.stack(**nexmark, CAL_PATH="postgres"))
+
+
 def test_what_is_written_to_postgresql_is_followed_there(server: Postgres) -> None:
     stack = fakes.stack(
         CAL_PATH="postgres",

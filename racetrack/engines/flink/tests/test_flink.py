@@ -109,6 +109,18 @@ SELECT 3;
     ]
 
 
+def test_selected_queries_are_one_job() -> None:
+    own = stack(WORKLOAD="nexmark", NEXMARK_QUERIES="q0,q4")
+    *others, job = statements_for(own, *FLINK.programs(own.settings))
+    assert job.startswith("EXECUTE STATEMENT SET\nBEGIN\nINSERT INTO q0\n")
+    assert job.endswith("GROUP BY Q.category;\nEND;")
+    assert job.count("INSERT INTO") == 2
+    assert not [each for each in others if "INSERT" in each]
+    created = {each.split()[2] for each in others}
+    assert {"at_kafka", "nexmark", "bid", "q0", "q4"} <= created
+    assert not {"q1", "q2"} & created
+
+
 @pytest.mark.parametrize(
     "sql", ["SELECT 1; SELECT 2", "EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;"]
 )

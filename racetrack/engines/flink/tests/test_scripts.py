@@ -4,16 +4,27 @@ import re
 
 import pytest
 
-from racetrack.config import REPO
+from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.flink import script
 from racetrack.workloads.contract import View, find_workload
 
+FLINK = find_engine("flink")
+
+
+def settings_of(workload: str) -> Settings:
+    """Return settings with all views of a workload selected."""
+    harness = find_workload(workload)
+    selected = {harness.selected_by.upper(): ",".join(harness.selectable)}
+    return load({"WORKLOAD": workload, **(selected if harness.selected_by else {})})
+
+
+# All programs of each workload.
 SQL = {
-    workload: (REPO / "scripts" / name).read_text()
-    for workload, name in find_engine("flink").scripts.items()
+    workload: "\n".join(path.read_text() for path in FLINK.programs(settings_of(workload)))
+    for workload in FLINK.scripts
 }
-STATEMENTS = {workload: script.statements(sql) for workload, sql in SQL.items()}
+STATEMENTS = {workload: script.in_one_job(script.statements(sql)) for workload, sql in SQL.items()}
 TABLES = {
     (workload, found[1]): statement
     for workload, statements in STATEMENTS.items()
@@ -49,7 +60,8 @@ def test_every_view_is_written_to_the_topic_of_its_name(workload: str, view: Vie
 @EVERY_VIEW
 def test_every_view_is_keyed_as_the_workload_tells_its_rows(workload: str, view: View) -> None:
     text = TABLES[workload, view.name]
-    if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and view.key:
+    has_key = view.key and set(view.key) != {*view.columns} - {view.between}
+    if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and has_key:
         assert tuple(key[1].replace("`", "").split(", ")) == view.key
 
 
@@ -65,7 +77,8 @@ def test_no_two_tables_write_to_one_topic(workload: str) -> None:
 @EVERY_SCRIPT
 def test_addresses_stand_in_the_templates_only(workload: str) -> None:
     holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
-    assert {"at_kafka", "at_kafka_and_registry"} <= holding.keys()
+    has_tables = bool(find_workload(workload).tables)
+    assert {"at_kafka", *(["at_kafka_and_registry"] * has_tables)} <= holding.keys()
     for name, text in holding.items():
         assert name.startswith("at_kafka")
         assert "IF NOT EXISTS" in text
@@ -80,3 +93,17 @@ def test_it_sets_nothing_that_belongs_to_the_settings(workload: str) -> None:
 def test_its_lines_end_no_statement_within_a_comment(workload: str) -> None:
     """To Flink's client, a semicolon at a line's end ends a statement, even in a comment."""
     assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []
+
+
+def test_the_rows_of_a_view_are_only_appended_if_its_table_has_no_key() -> None:
+    sql = SQL["nexmark"]
+    appended = {topic.removeprefix("flink.") for topic in script.appended_topics(sql)}
+    assert appended == {"q0", "q1", "q2", "q3", "q5", "q7", "q8", "q20", "q22"}
+    assert not any("PRIMARY KEY" in TABLES["nexmark", name] for name in appended)
+    assert not script.appended_topics(SQL["shop"]) + script.appended_topics(SQL["ads"])
+
+
+def test_watermarks_get_a_further_delay() -> None:
+    delayed = script.with_watermark_delay(SQL["nexmark"], 4_000)
+    assert "rowtime - INTERVAL '4.001' SECOND" in delayed
+    assert script.with_watermark_delay(SQL["nexmark"], 0) == SQL["nexmark"]

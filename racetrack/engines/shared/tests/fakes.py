@@ -1,6 +1,6 @@
 """A fake stack, and topics of upserts in memory, for tests of engines without Kafka."""
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -29,6 +29,9 @@ class FakeTopics(Topics):
 
     def offsets(self, names: Collection[str]) -> dict[str, Span]:
         return {name: (0, len(self._messages[name])) for name in names}
+
+    def rows(self, name: str, span: Span) -> Iterator[Written]:
+        yield from self.rows_between({name: span})[name]
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
         return {name: self._messages[name][begin:end] for name, (begin, end) in spans.items()}

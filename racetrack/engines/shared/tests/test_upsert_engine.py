@@ -6,8 +6,10 @@ from decimal import Decimal
 import pytest
 
 from racetrack.engines.contract import NoSuchView, Progress, Summary
-from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
+from racetrack.engines.shared.tests.fakes import AT_MS, FakeTopics, stack, topics
 from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.engines.shared.upsert.topics import Written
+from racetrack.kafka_endpoint import KafkaEndpoint
 
 PROGRESS, SUMMARY = "upsert.pageviews_progress", "upsert.pageviews_summary"
 ITEMS = "upsert.item_summary"
@@ -54,6 +56,18 @@ def test_a_view_comes_back_without_loss() -> None:
     assert [row["revenue"] for row in rows] == [Decimal("12345678901234567890.10"), Decimal(0)]
     assert [row["conversion_rate"] for row in rows] == [2 / 7, None]
     assert [row["category"] for row in rows] == [None, "c"]
+
+
+def test_rows_without_a_key_are_all_kept_with_all_their_digits() -> None:
+    bid = b'{"auction":1,"bidder":2,"price":0.908,"dateTime":1700000000040,"extra":""}'
+    written = [Written("upsert.q1", n, AT_MS, b"", bid) for n in range(3)]
+
+    def open_topics(_kafka: KafkaEndpoint) -> FakeTopics:
+        return FakeTopics({"upsert.q1": written})
+
+    nexmark = stack(WORKLOAD="nexmark", NEXMARK_QUERIES="q1")
+    rows = Upsert(open_topics).read_view(nexmark, "q1")
+    assert rows["price"].to_pylist() == [Decimal("0.908")] * 3
 
 
 def test_a_view_that_it_does_not_make_is_not_an_empty_one() -> None:

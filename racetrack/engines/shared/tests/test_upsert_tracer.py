@@ -35,6 +35,11 @@ def test_the_row_of_a_profile_shows_when_its_newest_tracer_event_was_due() -> No
     assert list(rows.seen(row, AT_MS)) == [Seen(AT_MS, name, 0, 1_794_999_999_123)]
 
 
+def test_a_row_that_is_a_tracer_row_of_another_topic_only_is_left_out() -> None:
+    """Keys of different views may look alike, such as ids of auctions and of categories."""
+    assert not [*ROWS["engine.profile_views_enriched"].seen(ITEM % 1_003, AT_MS)]
+
+
 def test_the_windows_of_a_partition_s_campaign_are_summed_up() -> None:
     rows = tracer.by_topic(find_workload("ads").traced_views, SETTINGS, "engine.{}".format)
     of_topic = rows["engine.campaign_windows"]

@@ -56,12 +56,6 @@ class UpsertEngine(Engine):
         by this machine's clock. By default this is the same time."""
         return at_ms
 
-    def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
-        """Return a function that is called while there are no new messages, and that raises
-        RacetrackError if the engine has failed. By default it never raises, which suits engines
-        whose process ends when they fail: the stack detects that."""
-        return lambda: None
-
     def load_demo(self, stack: Stack) -> None:
         """Do nothing: the engine's service creates the views when it starts."""
 
@@ -107,22 +101,22 @@ class UpsertEngine(Engine):
         }
 
     def _read_once(self, access: Access, view: str) -> "pyarrow.Table":
-        """Return the last message of each key of the view's topic."""
+        """Return the last message of each key of the view's topic, and all messages without
+        one."""
         columns, topic = self.columns(access.settings, view), self.topic_of(view)
-        summary, _ = self.progress_topics(access.settings)
+        first = self.first_topic(access.settings)
         with self._open_topics(access.endpoints.kafka) as source:
             if topic not in source.names():
                 raise NoSuchView(f"{self.title}'s demo does not create the view {view!r}.")
-            if not source.is_written(summary):
-                raise NoSuchView(f"{self.title} has written no view yet: {summary} is empty.")
+            if not source.is_written(first):
+                raise NoSuchView(f"{self.title} has written no view yet: {first} is empty.")
             return views.table(columns, source.latest(topic))
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return how to read a view, and where the program's source is."""
-        where = stack.endpoints.kafka
-        summary, _ = self.progress_topics(stack.settings)
+        where, first = stack.endpoints.kafka, self.first_topic(stack.settings)
         return [
-            f"Its views are topics: kcat -b {where} -C -e -q -t {summary}",
+            f"Its views are topics: kcat -b {where} -C -e -q -t {first}",
             f"Source of the views: {self.script(stack.settings)}; it is compiled at every start",
         ]
 
@@ -130,6 +124,12 @@ class UpsertEngine(Engine):
         """Return the names of two topics: of the summary view and of the progress view."""
         workload = find_workload(settings.workload)
         return self.topic_of(workload.summary), self.topic_of(workload.progress)
+
+    def first_topic(self, settings: Settings) -> str:
+        """Return the name of the topic that tells whether the engine has written results: that of
+        the summary view or, in a workload without one, of the first traced view."""
+        workload = find_workload(settings.workload)
+        return self.topic_of(workload.summary or self.traced_views(settings)[0].view)
 
     def columns(self, settings: Settings, view: str) -> views.Columns:
         """Return a view's columns.

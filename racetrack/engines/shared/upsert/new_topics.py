@@ -1,6 +1,6 @@
 """Creates upsert topics for engines that do not create them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -19,11 +19,19 @@ CONFIG = {
     "delete.retention.ms": "60000",
     "message.timestamp.type": "LogAppendTime",
 }
+# Rows of these topics have no key, which a compacted topic requires. They are kept as long as the
+# main topic.
+APPENDED = {
+    "cleanup.policy": "delete",
+    "segment.bytes": CONFIG["segment.bytes"],
+    "message.timestamp.type": CONFIG["message.timestamp.type"],
+}
 
 
-def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
+def make(kafka: KafkaEndpoint, names: Sequence[str], appended: Collection[str] = ()) -> None:
     """Create these topics with one partition each, and empty those that exist. Otherwise, rows of
-    an earlier start would stay in the views: a restarted engine does not delete them.
+    an earlier start would stay in the views: a restarted engine does not delete them. Rows of those
+    in `appended` are never replaced.
 
     Raises:
         RacetrackError: the broker refused.
@@ -35,10 +43,13 @@ def make(kafka: KafkaEndpoint, names: Sequence[str]) -> None:
     admin = AdminClient(kafka.librdkafka({"log_level": 0}))
     try:
         there = admin.list_topics(timeout=ANSWER_S).topics
-        topics, replicas = [kafka.topic(name) for name in names], kafka.replication_factor
+        topics = {kafka.topic(name): APPENDED if name in appended else CONFIG for name in names}
+        replicas = kafka.replication_factor
         old = [TopicPartition(topic, 0, OFFSET_END) for topic in topics if topic in there]
         new = [
-            NewTopic(topic, 1, replicas, config=CONFIG) for topic in topics if topic not in there
+            NewTopic(topic, 1, replicas, config=config)
+            for topic, config in topics.items()
+            if topic not in there
         ]
         futures = [
             *(admin.create_topics(new, operation_timeout=ANSWER_S).values() if new else ()),

@@ -3,7 +3,7 @@ the current rows."""
 
 import json
 import time
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,14 +91,23 @@ class Topics:
         return end > begin
 
     def latest(self, name: str) -> list[bytes]:
-        """Return the current rows of a topic: the last value of each key."""
-        rows: dict[bytes, bytes] = {}
-        for row in self.rows_between(self.offsets([name]))[name]:
+        """Return the current rows of a topic: the last value of each key, and all values without a
+        key, which an engine has appended."""
+        rows: dict[bytes | int, bytes] = {}
+        for row in self.rows(name, self.offsets([name])[name]):
             if row.value is None:
                 rows.pop(row.key, None)
             else:
-                rows[row.key] = row.value
+                rows[row.key or row.offset] = row.value
         return list(rows.values())
+
+    def rows(self, name: str, span: Span) -> Iterator[Written]:
+        """Yield all rows of a topic in a span, which need not fit into memory together.
+
+        Raises:
+            RacetrackError: as in `rows_between`.
+        """
+        return (_written(message, name) for _, message in self._in_spans({name: span}))
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
         """Return all rows of each topic in its span. All topics are read together, because the CPU
@@ -132,12 +141,18 @@ class Topics:
             ) from why
 
     def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
+        found: dict[str, list[Message]] = {name: [] for name in spans}
+        for name, message in self._in_spans(spans):
+            found[name].append(message)
+        return found
+
+    def _in_spans(self, spans: Mapping[str, Span]) -> Iterator[tuple[str, "Message"]]:
+        """Yield all messages of the topics in their spans, with the name of their topic."""
         from confluent_kafka import TopicPartition
 
-        found: dict[str, list[Message]] = {name: [] for name in spans}
         positions = {name: begin for name, (begin, end) in spans.items() if begin < end}
         if not positions:
-            return found
+            return
         give_up = time.monotonic() + READ_WITHIN_S
         self._consumer.assign(
             [TopicPartition(self._kafka.topic(name), 0, at) for name, at in positions.items()]
@@ -151,19 +166,18 @@ class Topics:
                         if name in positions:  # other errors concern the connection
                             positions[name] = max(positions[name], end)
                     else:
-                        found[name].append(message)
-                        positions[name] = int(message.offset() or 0) + 1
+                        offset = int(message.offset() or 0)
+                        positions[name] = offset + 1
+                        give_up = time.monotonic() + READ_WITHIN_S
+                        if spans[name][0] <= offset < spans[name][1]:
+                            yield name, message
                 if time.monotonic() > give_up:
                     raise RacetrackError(
-                        f"Kafka at {self._kafka} did not send {dict(spans)} within"
+                        f"Kafka at {self._kafka} sent nothing of {dict(spans)} for"
                         f" {READ_WITHIN_S:.0f} s: it is at {positions}."
                     )
         finally:
             self._consumer.unassign()
-        return {
-            name: [each for each in of if spans[name][0] <= (each.offset() or 0) < spans[name][1]]
-            for name, of in found.items()
-        }
 
     def _end_offset(self, message: "Message", error: "KafkaError") -> int:
         """Return the end offset if the error reports that the end of the partition was reached, and

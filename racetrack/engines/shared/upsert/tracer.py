@@ -42,9 +42,11 @@ class Rows:
         return tuple(self.keys)
 
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
-        """Yield the tracer values in a tracer row."""
+        """Yield the tracer values in a tracer row; nothing if it is one of another topic only."""
+        partition = self.keys.get(topics.beginning_of(value))
+        if partition is None:
+            return
         row = json.loads(value)
-        partition = self.keys[topics.beginning_of(value)]
         for view in self.views:
             seen = int(row[view.column])
             total = self.tally.value(view, partition, seen, row.get(view.summed_over))

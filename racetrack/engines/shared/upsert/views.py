@@ -23,6 +23,7 @@ LOOK_EVERY_S = 0.1
 MESSAGES_AT_ONCE = 10_000
 ANSWER_S = 30.0
 JOIN_WITHIN_S = 5.0
+LEAST_SCALE = 2  # digits after the point of decimal columns, unless a value has more
 Columns = Mapping[str, ColumnType]
 ReadOnce = Callable[[str], "pyarrow.Table"]
 
@@ -39,8 +40,12 @@ def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
     """Convert the values of messages to an Arrow table."""
     import pyarrow as pa
 
-    rows = [_row(value) for value in values]
-    return pa.table({name: _array([row[name] for row in rows], of[name]) for name in of})
+    columns: dict[str, list[Any]] = {name: [] for name in of}
+    for value in values:
+        row = json.loads(value, parse_float=Decimal)
+        for name, column in columns.items():
+            column.append(row[name])
+    return pa.table({name: _array(column, of[name]) for name, column in columns.items()})
 
 
 class Table:
@@ -136,8 +141,10 @@ class Tables:
                         self._failure = str(error)
                     continue
                 name = self._kafka.name_of(message.topic())
-                self._tables[name].take(message.key() or b"", message.value())
-                if int(message.offset() or 0) + 1 >= self._ahead.get(name, 0):
+                offset = int(message.offset() or 0)
+                # A row without a key is appended.
+                self._tables[name].take(message.key() or b"%d" % offset, message.value())
+                if offset + 1 >= self._ahead.get(name, 0):
                     self._ahead.pop(name, None)
         if self._failure or not any(self._ahead.values()):
             self._caught_up.set()
@@ -188,17 +195,13 @@ def open_reader(
         yield TopicReader(kept, tables, read_once)
 
 
-def _row(value: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(value, parse_float=Decimal)
-    return found
-
-
 def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
     import pyarrow as pa
 
     if kind is ColumnType.DECIMAL:
         exact = [None if value is None else Decimal(value) for value in values]
-        return pa.array(exact, pa.decimal128(38, 2))
+        scales = (-int(value.as_tuple().exponent) for value in exact if value is not None)
+        return pa.array(exact, pa.decimal128(38, max([LEAST_SCALE, *scales])))
     if kind is ColumnType.FLOAT:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if kind is ColumnType.TEXT:

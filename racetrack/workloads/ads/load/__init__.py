@@ -9,13 +9,13 @@ from loadgen.config import Config, Reader
 from loadgen.rdkafka import Library
 from loadgen.schedule import Schedule
 from loadgen.source import Source
+from loadgen.tracers import TracerEvents
 from loadgen.workload import Workload
 
 from racetrack.workloads.ads.load import redis, settings
 from racetrack.workloads.ads.load.database import AdsDatabase
 from racetrack.workloads.ads.load.events import AdEvents
 from racetrack.workloads.ads.load.moves import Moves
-from racetrack.workloads.ads.load.tracers import TracerEvents
 
 
 class AdsLoad(Workload):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from loadgen.popularity import zipf
+from loadgen.tracers import partition_of
 from loadgen.workload import Events
 
 from racetrack.workloads.ads.load.render import PaddedRenderer, Renderer
 from racetrack.workloads.ads.load.sequence import Ids
 from racetrack.workloads.ads.load.settings import AdsSettings
-from racetrack.workloads.ads.load.tracers import partition_of
 
 
 class AdEvents(Events):

@@ -5,11 +5,12 @@ from collections import Counter
 
 from loadgen.clock import NS_PER_S
 from loadgen.schedule import Schedule
+from loadgen.tracers import TracerEvents
 from racetrack.config import load as load_all
 from racetrack.workloads.ads.load.database import seeded
 from racetrack.workloads.ads.load.events import AdEvents
 from racetrack.workloads.ads.load.sequence import Ids
-from racetrack.workloads.ads.load.tracers import Reserved, TracerEvents
+from racetrack.workloads.ads.load.tracers import Reserved
 from racetrack.workloads.ads.tests.load.ads_settings import load
 from racetrack.workloads.contract import find_workload
 from tests.loadgen.messages import message_ffi, rendered

@@ -1,0 +1,192 @@
+"""Tests of Nexmark's messages, tracer rows, and the selection of queries."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from racetrack import plugins
+from racetrack.config import load
+from racetrack.engines import find_engine
+from racetrack.errors import UsageError
+from racetrack.run import checks
+from racetrack.workloads.contract import overrides, run_label, work_of, workload_in
+from racetrack.workloads.message import fault_of
+from racetrack.workloads.nexmark.harness import EVENTS
+from racetrack.workloads.nexmark.load.render import message
+from racetrack.workloads.nexmark.load.sequence import Auction, Bid, Share, event
+from racetrack.workloads.nexmark.load.texts import prepare
+from racetrack.workloads.nexmark.load.tracers import Reserved, tracer
+
+DUE_MS, PARTITIONS = 1_774_155_868_000, 6
+BID = {"auction": 1, "bidder": 2, "price": 3, "channel": "c", "url": "u", "extra": ""}
+PERSON = dict.fromkeys(("name", "emailAddress", "creditCard", "city", "state", "extra"), "x")
+
+
+def text(**changes: Any) -> bytes:
+    """Return a bid, changed. A field with the value None is left out."""
+    fields = {"event_type": 2, "bid": BID, "dateTime": DUE_MS, **changes}
+    return json.dumps({name: v for name, v in fields.items() if v is not None}).encode()
+
+
+def test_generated_messages_look_as_usual() -> None:
+    share, texts = Share(42, 1, PARTITIONS), prepare(42)
+    events = [event(share, n, texts, DUE_MS) for n in range(3, 300)]
+    reserved = [Reserved.of(1).event(n) for n in range(3)]
+    tracers = [tracer(n, PARTITIONS, is_auction=kind)[1] for kind in (True, False) for n in (0, 1)]
+    for each in (*events, *reserved, *tracers):
+        assert re.fullmatch(EVENTS.usual, message(each, DUE_MS).decode())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        text(),
+        text(bid=None, event_type=0, person={"id": 7, **PERSON}),
+        text(bid={**BID, "extra": "é", "more": 1}),
+        text(more="text"),
+    ],
+)
+def test_a_message_with_exactly_its_record_is_valid(value: bytes) -> None:
+    assert fault_of(value, EVENTS) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (text(event_type=7), "event_type"),
+        (text(event_type=-1), "event_type"),
+        (text(event_type="2"), "event_type"),
+        (text(bid=None), "bid"),
+        (text(bid="text"), "bid"),
+        (text(bid={**BID, "price": 1.5}), "bid.price"),
+        (text(bid={name: v for name, v in BID.items() if name != "auction"}), "bid.auction"),
+        (text(event_type=0), "person"),
+        (text(person={"id": 7, **PERSON}), "person"),
+        (text(dateTime=None), "dateTime"),
+        (text(dateTime=0), "dateTime"),
+        (text(Bid=1), "Bid"),
+        (b'{"event_type": 2, "bid": {', ""),
+    ],
+)
+def test_any_other_message_is_invalid(value: bytes, field: str) -> None:
+    found = fault_of(value, EVENTS)
+    assert found
+    assert found.field == field
+
+
+def rows_of(query: str, tracers: list[Auction | Bid]) -> pa.Table:
+    """Return the rows that tracer events cause in a query that has one row for each."""
+    own = Reserved.of(0)
+    rows = {
+        "q3": [{"name": own.name, "id": each.id} for each in tracers if isinstance(each, Auction)],
+        "q2": [each._asdict() for each in tracers if isinstance(each, Bid)],
+    }
+    return pa.Table.from_pylist(rows[query])
+
+
+@pytest.mark.parametrize(("query", "count", "shown"), [("q2", 10, 5), ("q3", 10, 10)])
+def test_tracer_rows_count_the_tracer_events(query: str, count: int, shown: int) -> None:
+    """Half of the bids are on the auction that q2 is traced by."""
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query})
+    (view,) = workload_in(settings).traced_views
+    numbers = [n for n in range(100) if n // 2 % PARTITIONS == 0][:count]
+    tracers = [tracer(n, PARTITIONS, is_auction=query == "q3")[1] for n in numbers]
+    keys = view.keys(settings)
+    rows = rows_of(query, tracers)
+    of_tracers = rows.filter(pc.is_in(rows[view.key], pa.array(keys)))
+    assert view.values_in(of_tracers, keys) == [shown, *[-1] * (PARTITIONS - 1)]
+
+
+def test_the_reserved_rows_of_q3_are_no_tracer_events() -> None:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q3"})
+    (view,) = workload_in(settings).traced_views
+    own = Reserved.of(0)
+    rows = pa.Table.from_pylist([{"name": own.name, "id": own.auctions[0]}])
+    assert view.values_in(rows, view.keys(settings))[0] == 0
+
+
+def test_the_harness_looks_for_the_reserved_ids() -> None:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q4,q16"})
+    keys = {view.view: view.keys(settings) for view in workload_in(settings).traced_views}
+    reserved = [Reserved.of(partition) for partition in range(PARTITIONS)]
+    assert keys["q0"] == [each.auctions[0] for each in reserved]
+    assert keys["q4"] == [each.event(2).category for each in reserved]  # type: ignore[union-attr]
+    assert keys["q16"] == [each.name for each in reserved]
+
+
+def test_only_selected_queries_are_views() -> None:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4, q0,q4"})
+    assert settings.model_dump()["nexmark_queries"] == "q0,q4"
+    assert [view.name for view in workload_in(settings).views] == ["q0", "q4"]
+
+
+def test_there_are_always_tracer_events_since_they_show_the_progress() -> None:
+    of = {"WORKLOAD": "nexmark"}
+    assert load(of).tracer_events_per_second > 0
+    assert load({**of, "TRACER_EVENTS_PER_SECOND": "7"}).tracer_events_per_second == 7
+    assert load().tracer_events_per_second == 0
+
+
+def test_q3_has_tracer_rows_only_alone() -> None:
+    def traced(queries: str) -> list[str]:
+        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
+        return [view.view for view in workload_in(settings).traced_views]
+
+    assert traced("q3") == ["q3"]
+    assert traced("q0,q3") == ["q0"]
+
+
+def test_an_unknown_query_is_refused() -> None:
+    with pytest.raises(UsageError, match="q6"):
+        load({"NEXMARK_QUERIES": "q0,q6"})
+
+
+def test_a_query_that_an_engine_lacks_is_refused() -> None:
+    """Materialize has no program for Nexmark."""
+    with pytest.raises(UsageError, match="nexmark"):
+        checks.require_raced_on(find_engine("mz"), load({"WORKLOAD": "nexmark"}))
+
+
+def test_queries_without_tracer_rows_are_refused_alone() -> None:
+    flink, cal = find_engine("flink"), find_engine("cal")
+    for queries in ("q15", "q5,q8", "q3,q15"):
+        with pytest.raises(UsageError, match="q0"):
+            checks.require_raced_on(
+                flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
+            )
+    checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4,q15"}))
+    checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q1"}))
+    with pytest.raises(UsageError, match="q1"):
+        checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0"}))
+
+
+def test_a_program_that_is_missing_is_named_with_those_that_exist(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nexmark").mkdir()
+    for name in ("nexmark", "q2"):
+        (tmp_path / "nexmark" / f"{name}.flink.sql").touch()
+    monkeypatch.setattr(plugins, "SCRIPTS", tmp_path)
+    with pytest.raises(UsageError, match=r"no program for q4 .* q2"):
+        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q2,q4"})
+        checks.require_raced_on(find_engine("flink"), settings)
+
+
+def test_runs_of_different_queries_are_different_work() -> None:
+    runs = [load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query}) for query in ("q0", "q4")]
+    works = [work_of(each.model_dump()) for each in runs]
+    assert works == ["nexmark q0", "nexmark q4"]
+    assert run_label("native", works[1]) == "native, nexmark q4"
+    assert work_of(load().model_dump()) == work_of({}) == "shop"
+
+
+def test_queries_are_chosen_for_the_workload_that_has_them() -> None:
+    chosen = overrides("nexmark", "q4")
+    assert chosen == {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4"}
+    with pytest.raises(UsageError, match="--queries"):
+        overrides("ads", "q4")

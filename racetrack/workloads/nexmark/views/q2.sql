@@ -1,0 +1,2 @@
+-- Bids on auctions with certain ids.
+SELECT auction, price FROM source.nexmark_bid WHERE auction % 123 = 0
