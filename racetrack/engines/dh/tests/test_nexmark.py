@@ -1,0 +1,132 @@
+"""Tests of Nexmark's programs: a real server, and a real Kafka with generated events."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.cimpl import NewTopic
+
+from racetrack import plugins
+from racetrack.config import load
+from racetrack.engines.dh.elsewhere import ELSEWHERE
+from racetrack.engines.dh.engine import ENGINE
+from racetrack.engines.dh.tests.brought import brought
+from racetrack.stack.contract import Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.native.stack import NativeStack
+from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
+from racetrack.workloads.nexmark.tests.test_views import (
+    DELAY_MS,
+    PARTITIONS,
+    QUERIES,
+    START_MS,
+    db,
+    messages,
+)
+from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from tests.waiting import wait_until
+
+__all__ = ["db"]  # a fixture: the rows that the views should have
+
+pytestmark = pytest.mark.slow
+
+FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
+INVALID = [
+    {"event_type": 7, "dateTime": START_MS},
+    {"event_type": 2, "bid": {"bidder": 1}, "dateTime": START_MS},
+    {"event_type": 2, "dateTime": START_MS},
+]
+TRACERS = 6  # of each partition
+LOSE_EVENTS = """
+bid = bid.where("bidder % 2 = 0")
+auction = auction.where("seller % 2 = 0")
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Return a stack whose Kafka and Deephaven run elsewhere."""
+    with secured_kafka(tmp_path_factory.mktemp("kafka")) as kafka, brought() as server:
+        write(kafka)
+        settings = {
+            **server.settings(),
+            "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+            "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+            "WORKLOAD": "nexmark",
+            "NEXMARK_QUERIES": ",".join(QUERIES),
+            "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
+        }
+        yield NativeStack(load(settings))
+
+
+def write(kafka: SecuredKafka) -> None:
+    """Write all events into the topic, and before them invalid messages."""
+    topic = f"{PREFIX}{EVENTS.name}"
+    kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
+    for message in INVALID:
+        producer.produce(topic, json.dumps(message), partition=0)
+    for row in messages():
+        message = {name: row[name] for name in FIELDS if row[name] is not None}
+        producer.produce(topic, json.dumps(message), partition=row["partition"])
+    assert producer.flush(10) == 0
+
+
+@contextmanager
+def loaded(stack: Stack) -> Iterator[None]:
+    ENGINE.load_demo(stack)
+    try:
+        yield
+    finally:
+        ELSEWHERE.remove(stack.settings, RUN_NAME)
+
+
+def judged(db: duckdb.DuckDBPyConnection, stack: Stack, query: str) -> Compared:
+    return compare(db, WORKLOAD.view(query), ENGINE.read_view(stack, query), 3)
+
+
+def has_all_events(stack: Stack) -> bool:
+    bids = sum(message["bid"] is not None for message in messages())
+    return ENGINE.read_view(stack, "bid").num_rows == bids
+
+
+def test_all_queries_are_right_and_show_tracer_rows(
+    stack: Stack, db: duckdb.DuckDBPyConnection
+) -> None:
+    with loaded(stack):
+        for query in QUERIES:
+            wait_until(lambda q=query: judged(db, stack, q).right, f"right rows of {query}", 20)
+        traced, stop = ENGINE.traced_views(stack.settings), threading.Event()
+        seen: dict[tuple[str, int], int] = {}
+        for row in ENGINE.seen(stack, traced, stop):
+            seen[row.view, row.partition] = row.value
+            if len(seen) == len(traced) * PARTITIONS:
+                stop.set()
+    newest_ms = max(message["dateTime"] for message in messages())
+    for (view, _), value in seen.items():
+        of_all = {"q1.dateTime": newest_ms, "q16.total_bids": TRACERS}
+        assert value == of_all.get(view, TRACERS // 2), view
+
+
+def test_a_program_that_loses_events_is_wrong(
+    stack: Stack,
+    db: duckdb.DuckDBPyConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(plugins.SCRIPTS, tmp_path / "scripts")
+    monkeypatch.setattr(plugins, "SCRIPTS", tmp_path / "scripts")
+    with (plugins.SCRIPTS / "nexmark/nexmark.py").open("a") as file:
+        file.write(LOSE_EVENTS)
+    with loaded(stack):
+        wait_until(lambda: not judged(db, stack, "q0").right, "rows of q0", 20)
+        right = [query for query in QUERIES if judged(db, stack, query).right]
+    assert right == []
