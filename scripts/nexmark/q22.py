@@ -5,6 +5,6 @@ q22 = bid.view(
         "bidder",
         "price",
         "channel",
-        *(f"dir{n} = (url + `//////`).split(`/`, 7)[{n + 2}]" for n in (1, 2, 3)),
+        *(f"dir{n} = url.concat(`//////`).split(`/`, 7)[{n + 2}]" for n in (1, 2, 3)),
     ]
 )

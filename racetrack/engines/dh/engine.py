@@ -23,7 +23,7 @@ from racetrack.engines.dh.columns import with_names
 from racetrack.engines.dh.connection import opened, reading
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
-from racetrack.engines.dh.inputs import addresses, given_to_scripts, name_of, variables
+from racetrack.engines.dh.inputs import addresses, given_to_scripts, name_of, names_there, variables
 from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
 from racetrack.engines.dh.published import PUBLISHED, PublishedViews, publishes
 from racetrack.engines.dh.settings import DeephavenSettings
@@ -165,8 +165,7 @@ class Deephaven(Engine):
         Raises:
             DemoError: the server refused one of them.
         """
-        for program in self.programs(settings):
-            name = name_of(program)
+        for name in names_there(self.programs(settings), settings.runtime):
             code = _RUN_FILE.format(name=name, variables=variables(settings))
             self._run(settings, code, f"scripts/{name}")
 
@@ -272,7 +271,10 @@ class Deephaven(Engine):
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
             *([f"In its console: import os; os.environ.update({given})"] if given else []),
-            *(f"In its console: exec(open('{scripts}/{name_of(p)}').read())" for p in programs),
+            *(
+                f"In its console: exec(open('{scripts}/{name}').read())"
+                for name in names_there(programs, stack.runtime)
+            ),
             *publish,
         ]
 

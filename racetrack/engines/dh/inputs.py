@@ -54,3 +54,10 @@ def given_to_scripts(
 def name_of(program: Path) -> str:
     """Return the path of a program within the folder of all scripts."""
     return program.relative_to(plugins.SCRIPTS).as_posix()
+
+
+def names_there(programs: Sequence[Path], runtime: str) -> list[str]:
+    """Return the paths of programs within the folder of scripts that the stack's server has. On
+    Kubernetes it is a ConfigMap, which has no folders."""
+    names = [name_of(path) for path in programs]
+    return [name.replace("/", ".") for name in names] if runtime == "kubernetes" else names
