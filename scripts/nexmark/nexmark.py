@@ -139,3 +139,11 @@ def distinct_counts(column: str) -> Aggregation:
     """Return the numbers of distinct values of a column: in all bids, and in those of each rank."""
     of_ranks = [f"{rank}_{column}s = {rank}_{column}" for rank in RANKS]
     return agg.count_distinct([f"total_{column}s = {column}", *of_ranks])
+
+
+# Deephaven counts no distinct values as null.
+ZEROS = [
+    f"{rank}_{counted} = isNull({rank}_{counted}) ? 0L : {rank}_{counted}"
+    for rank in RANKS
+    for counted in ("bidders", "auctions")
+]

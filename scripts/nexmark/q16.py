@@ -13,7 +13,11 @@ q16 = (
         ["channel", "day_ms"],
     )
     .update_view(
-        [DAY, "minute = java.time.Instant.ofEpochMilli(dateTime).toString().substring(11, 16)"]
+        [
+            DAY,
+            "minute = java.time.Instant.ofEpochMilli(dateTime).toString().substring(11, 16)",
+            *ZEROS,
+        ]
     )
     .drop_columns(["day_ms", "dateTime"])
 )
