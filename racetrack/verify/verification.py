@@ -284,7 +284,9 @@ class Verification:
         the tables. Return the seconds since the pause, or None after DRAIN_WITHIN_S."""
         workload = self._workload
         views = [workload.view(workload.progress)] if workload.progress else []
-        behind = [partial(self._caught_up, view) for view in (*views, *workload.table_views())]
+        behind: list[Callable[[], bool]] = [
+            partial(self._caught_up, view) for view in (*views, *workload.table_views())
+        ]
         with ExitStack() as closing:
             if workload.positions:
                 traced = closing.enter_context(followed(self._engine, self._stack))

@@ -41,7 +41,7 @@ def own_topics(sql: str) -> list[str]:
 
 def appended_topics(sql: str) -> list[str]:
     """Return those of the script's own topics whose rows have no key."""
-    return [topic for topic, table in _written_tables(sql) if "'upsert-kafka'" not in table]
+    return [topic for topic, table in _written_tables(sql) if "'connector' = 'kafka'" in table]
 
 
 def _written_tables(sql: str) -> Iterator[tuple[str, str]]:

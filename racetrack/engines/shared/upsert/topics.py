@@ -107,7 +107,7 @@ class Topics:
         Raises:
             RacetrackError: as in `rows_between`.
         """
-        return (_written(message, name) for _, message in self._messages({name: span}))
+        return (_written(message, name) for _, message in self._in_spans({name: span}))
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
         """Return all rows of each topic in its span. All topics are read together, because the CPU
@@ -142,11 +142,11 @@ class Topics:
 
     def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
         found: dict[str, list[Message]] = {name: [] for name in spans}
-        for name, message in self._messages(spans):
+        for name, message in self._in_spans(spans):
             found[name].append(message)
         return found
 
-    def _messages(self, spans: Mapping[str, Span]) -> Iterator[tuple[str, "Message"]]:
+    def _in_spans(self, spans: Mapping[str, Span]) -> Iterator[tuple[str, "Message"]]:
         """Yield all messages of the topics in their spans, with the name of their topic."""
         from confluent_kafka import TopicPartition
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cffi import FFI
+from cffi import FFI  # type: ignore[import-untyped]
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, NS_PER_S
