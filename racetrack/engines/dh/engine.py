@@ -19,10 +19,11 @@ from racetrack.engines.contract import (
     Summary,
 )
 from racetrack.engines.dh import published
+from racetrack.engines.dh.columns import with_names
 from racetrack.engines.dh.connection import opened, reading
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.elsewhere import ELSEWHERE
-from racetrack.engines.dh.inputs import addresses, given_to_scripts
+from racetrack.engines.dh.inputs import addresses, given_to_scripts, name_of, names_there, variables
 from racetrack.engines.dh.observation import CLIENT, Subscribers, can_subscribe, with_cause
 from racetrack.engines.dh.published import PUBLISHED, PublishedViews, publishes
 from racetrack.engines.dh.settings import DeephavenSettings
@@ -32,7 +33,7 @@ from racetrack.engines.shared.upsert import new_topics
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import TracedView
+from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 # contain file and line, and the script's text does not appear in the server's log.
 _RUN_FILE = """
 import os
+os.environ.update({variables!r})
 path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
 exec(compile(open(path).read(), path, "exec"))
 """
@@ -86,8 +88,15 @@ class Deephaven(Engine):
         return self._published if publishes(settings) else self
 
     def check(self, stack: Stack) -> None:
-        """Check the prefix of topics, which is also the namespace of Deephaven's Avro records."""
-        prefix = stack.settings.kafka_topic_prefix
+        """Check the prefix of topics, which is also the namespace of Deephaven's Avro records, and
+        that views which are to be published have keys."""
+        settings = stack.settings
+        if publishes(settings) and not find_workload(settings.workload).progress:
+            raise UsageError(
+                f"DEEPHAVEN_PUBLISH=true: the workload {settings.workload} has no progress view,"
+                " and views whose rows have no key can't be published. Set it to false."
+            )
+        prefix = settings.kafka_topic_prefix
         if not re.fullmatch(r"([A-Za-z_]\w*\.)*([A-Za-z_]\w*)?", prefix, re.ASCII):
             raise UsageError(
                 f"KAFKA_TOPIC_PREFIX={prefix}: Deephaven uses it as an Avro namespace: names of"
@@ -107,8 +116,9 @@ class Deephaven(Engine):
         )
 
     def bytes_per_event(self, settings: Settings) -> float:
-        """Return what the shop's table of all pageviews needs: 66 million filled 10 GiB."""
-        return 163.0 if settings.workload == "shop" else 0.0
+        """Return what tables of all events need. The shop: 66 million pageviews filled 10 GiB.
+        Nexmark: 250,000 more events of q4 took 94 MiB more of the live heap."""
+        return {"shop": 163.0, "nexmark": 390.0}.get(settings.workload, 0.0)
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
         """Return Debezium if the script itself waits for the schemas of Debezium's topics;
@@ -138,24 +148,27 @@ class Deephaven(Engine):
         from pydeephaven import DHError
 
         settings = stack.settings
-        script = self.script(settings)
-        given = given_to_scripts(stack.internal_endpoints, script)
+        programs = self.programs(settings)
+        given = given_to_scripts(stack.internal_endpoints, programs, variables(settings))
         if publishes(settings):
             given["scripts"][published.PUBLISH.name] = published.code(published.keys_of(settings))
         try:
             with opened(settings) as session:
                 ELSEWHERE.load(session, given)
         except DHError as error:
-            raise DemoError(f"Deephaven refused scripts/{script.name}:\n{error}") from error
+            names = " and ".join(f"scripts/{name_of(path)}" for path in programs)
+            raise DemoError(f"Deephaven refused {names}:\n{error}") from error
 
     def run_script(self, settings: Settings) -> None:
-        """Run the workload's script in the server of these settings.
+        """Run the workload's script, and the selected views' programs, in the server of these
+        settings.
 
         Raises:
-            DemoError: the server refused the script.
+            DemoError: the server refused one of them.
         """
-        name = self.script(settings).name
-        self._run(settings, _RUN_FILE.format(name=name), f"scripts/{name}")
+        for name in names_there(self.programs(settings), settings.runtime):
+            code = _RUN_FILE.format(name=name, variables=variables(settings))
+            self._run(settings, code, f"scripts/{name}")
 
     def _run(self, settings: Settings, code: str, what: str) -> None:
         from pydeephaven import DHError
@@ -240,24 +253,29 @@ class Deephaven(Engine):
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the IDE's address, and what to paste there."""
-        settings = DeephavenSettings.of(stack.settings)
+        settings, programs = DeephavenSettings.of(stack.settings), self.programs(stack.settings)
         publish: list[str] = []
         if publishes(settings):
             call = published.call(published.keys_of(settings))
             publish = [f"To publish its views, paste {published.PUBLISH}, then: {call}"]
         if self.runs_elsewhere(settings):
+            environment = {**addresses(stack.internal_endpoints), **variables(settings)}
             return [
                 f"IDE: {settings.deephaven_url.rstrip('/')}/ide/",
-                f"In its console: ENVIRONMENT = {addresses(stack.internal_endpoints)}",
-                f"Then paste there: {self.script(settings)}",
+                f"In its console: ENVIRONMENT = {environment}",
+                *(f"Then paste there: {path}" for path in programs),
                 *publish,
             ]
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
-        script = f"{stack.internal_endpoints.scripts}/{self.script(settings).name}"
+        scripts, given = stack.internal_endpoints.scripts, variables(settings)
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
-            f"In its console: exec(open('{script}').read())",
+            *([f"In its console: import os; os.environ.update({given})"] if given else []),
+            *(
+                f"In its console: exec(open('{scripts}/{name}').read())"
+                for name in names_there(programs, stack.runtime)
+            ),
             *publish,
         ]
 
@@ -293,10 +311,10 @@ class TableReader:
                 self._opened[view] = self._session.open_table(self._prefix + view)
             table = self._opened[view]
             if not key:
-                return with_decimals(table.to_arrow())
+                return with_names(with_decimals(table.to_arrow()))
             filtered = table.where(f"{key} in {', '.join(map(str, among))}")
             try:
-                return with_decimals(filtered.to_arrow())
+                return with_names(with_decimals(filtered.to_arrow()))
             finally:
                 filtered.close()
         except DHError as error:

@@ -2,12 +2,17 @@
 variables."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from racetrack.config import REPO
+from racetrack import plugins
+from racetrack.config import Settings
 from racetrack.kafka_endpoint import BOOTSTRAP, JAVA, PREFIX, REPLICATION
 from racetrack.stack.contract import InternalEndpoints
+from racetrack.workloads.contract import find_workload
+
+REGISTRY = "SCHEMA_REGISTRY_URL"
 
 # Deephaven's update cycle waits for the messages that it sends. When a run ends, its broker ends
 # too; with Kafka's default timeouts, no table of the server would then be updated for two minutes.
@@ -17,20 +22,42 @@ PATIENCE = {"request.timeout.ms": "5000", "delivery.timeout.ms": "10000", "max.b
 def addresses(of: InternalEndpoints) -> dict[str, str]:
     """Return the environment variables with the addresses that the scripts use. They contain no
     secrets."""
-    found = {BOOTSTRAP: of.kafka.servers, "SCHEMA_REGISTRY_URL": of.registry}
+    found = {BOOTSTRAP: of.kafka.servers, REGISTRY: of.registry}
     if of.kafka.is_elsewhere:
         found[PREFIX] = of.kafka.topic_prefix
         found[REPLICATION] = str(of.kafka.replication_factor)
     return found
 
 
-def given_to_scripts(of: InternalEndpoints, script: Path) -> dict[str, Any]:
+def variables(settings: Settings) -> dict[str, str]:
+    """Return the environment variables with the workload's settings that its scripts read."""
+    name = find_workload(settings.workload).watermark_delay
+    return {name.upper(): str(getattr(settings, name))} if name else {}
+
+
+def given_to_scripts(
+    of: InternalEndpoints, programs: Sequence[Path], variables: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the input of `in_server.load`. It contains secrets."""
-    environment = addresses(of)
-    reached = [*of.kafka.servers.split(","), of.registry.removeprefix("http://")]
-    environment[JAVA] = json.dumps({**PATIENCE, **of.kafka.java_properties})
+    scripts = {f"scripts/{name_of(path)}": path.read_text() for path in programs}
+    reached = of.kafka.servers.split(",")
+    if any(REGISTRY in text for text in scripts.values()):
+        reached.append(of.registry.removeprefix("http://"))
+    java = json.dumps({**PATIENCE, **of.kafka.java_properties})
     return {
         "addresses": reached,
-        "environment": environment,
-        "scripts": {str(script.relative_to(REPO)): script.read_text()},
+        "environment": {**addresses(of), **variables, JAVA: java},
+        "scripts": scripts,
     }
+
+
+def name_of(program: Path) -> str:
+    """Return the path of a program within the folder of all scripts."""
+    return program.relative_to(plugins.SCRIPTS).as_posix()
+
+
+def names_there(programs: Sequence[Path], runtime: str) -> list[str]:
+    """Return the paths of programs within the folder of scripts that the stack's server has. On
+    Kubernetes it is a ConfigMap, which has no folders."""
+    names = [name_of(path) for path in programs]
+    return [name.replace("/", ".") for name in names] if runtime == "kubernetes" else names

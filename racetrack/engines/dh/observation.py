@@ -89,12 +89,14 @@ class Subscribers:
     def __init__(self, can_subscribe: Callable[[], bool] = can_subscribe) -> None:
         """Create it. If the clients can't subscribe, they read tables repeatedly."""
         self._can_subscribe = can_subscribe
-        self._clients: dict[bool, _Client] = {}  # by whether it follows traced views
+        self._clients: list[_Client] = []
+        # Clients without a job, by whether they followed traced views.
+        self._waiting: dict[bool, _Client] = {}
 
     @property
     def pids(self) -> list[int]:
         """Ids of the live processes."""
-        return [each.process.pid for each in (*self._clients.values(),) if each.is_alive]
+        return [client.process.pid for client in (*self._clients,) if client.is_alive]
 
     def follow(
         self, settings: Settings, namespace: str, stop: threading.Event, traced: Sequence[str] = ()
@@ -118,12 +120,12 @@ class Subscribers:
             if not stop.is_set():
                 raise RacetrackError(client.why_ended())
         finally:
-            if not is_kept:
+            if not is_kept or self._waiting.setdefault(bool(traced), client) is not client:
                 client.end()
 
     def _client(self, stack_name: str, *, is_traced: bool) -> _Client:
         """Return the client that waits for a job, or a new one."""
-        waiting = self._clients.get(is_traced)
+        waiting = self._waiting.pop(is_traced, None)
         if waiting and waiting.is_alive:
             return waiting
         errors = tempfile.TemporaryFile()  # noqa: SIM115  # `_Client.end` closes it
@@ -137,8 +139,9 @@ class Subscribers:
             env=environment.of_program(mark_command(stack_name, CLIENT)),
             start_new_session=True,  # Ctrl-C reaches only the harness, which ends the client
         )
-        self._clients[is_traced] = _Client(process, errors)
-        return self._clients[is_traced]
+        client = _Client(process, errors)
+        self._clients = [*(other for other in self._clients if other.is_alive), client]
+        return client
 
 
 def _lines(process: "subprocess.Popen[bytes]", stop: threading.Event) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from racetrack.clock import now_ms
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Progress, Seen, Summary
+from racetrack.engines.dh.columns import name_there, with_names
 from racetrack.engines.dh.connection import cause_of, reading
 from racetrack.engines.dh.decimals import is_decimal
 from racetrack.engines.shared.tracer import Tally
@@ -145,7 +146,9 @@ class Subscription:
     """A subscription to all columns and rows of a table. Its updates are written by a thread."""
 
     def __init__(self, table: "Table", followed: Followed) -> None:
+        names = [field.name for field in table.schema or ()]
         self._table, self._followed = _receivable(table), followed
+        self._columns = [name_there(column, names) for column in followed.columns]
         self._tries, self._has_begun = 0, False
         self._failure: Exception | None = None
         self._handle: TableListenerHandle | None = None
@@ -184,12 +187,12 @@ class Subscription:
     def _on_update(self, update: "TableUpdate") -> None:
         import pyarrow as pa
 
-        at_ms, columns = now_ms(), self._followed.columns
+        at_ms, columns = now_ms(), self._columns
         self._has_begun = True
         # One table, so that a sum over its rows is that of one update cycle.
         changed = filter(None, (update.added(columns), update.modified(columns)))
         if rows := [pa.table(each) for each in changed]:
-            write(self._followed.updates_in(at_ms, pa.concat_tables(rows)))
+            write(self._followed.updates_in(at_ms, with_names(pa.concat_tables(rows))))
 
     def _on_error(self, error: Exception) -> None:
         self._failure = error
@@ -232,7 +235,7 @@ def _poll(session: "Session", followed: Sequence[Followed], prefix: str) -> None
         _wait(max(0.0, due_s - time.monotonic()))
         due_s = time.monotonic() + POLL_EVERY_S
         for table, each in zip(tables, followed, strict=True):
-            rows = table.to_arrow().select(each.columns)
+            rows = with_names(table.to_arrow()).select(each.columns)
             if each.view not in before or not rows.equals(before[each.view]):
                 before[each.view] = rows
                 write(each.updates_in(now_ms(), rows))

@@ -115,7 +115,10 @@ def configuration(settings: Settings, kafka_outside: str) -> list[Object]:
         given |= own_files.as_in_pods(kafka).environment() | own_files.environment(settings)
     inside = (REPO / "racetrack" / "engines" / "inside.env").read_text()
     lines = [line for line in inside.splitlines() if line and not line.startswith("#")]
-    scripts = {file.name: file.read_text() for file in (REPO / "scripts").glob("*.*")}
+    folder = REPO / "scripts"
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*")}
+    # Names in a ConfigMap have no folders.
+    scripts = {name.replace("/", "."): file.read_text() for name, file in files.items()}
     return [
         own_files.secret("settings", given),
         *own_files.secrets(settings),

@@ -48,7 +48,7 @@ def test_pods_get_the_settings_of_containers_and_the_address_for_clients_outside
     secret, inside, scripts = manifests.configuration(load(), "10.0.0.1:30000")
     assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
     assert inside["data"]["PEER_MYSQL"] == "mysql"
-    assert "demo.py" in scripts["data"]
+    assert {"demo.py", "nexmark.q4.flink.sql"} <= scripts["data"].keys()
 
 
 class Rendered(Kubectl):

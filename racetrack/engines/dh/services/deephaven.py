@@ -12,7 +12,7 @@ from racetrack.stack import jvm, net, prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import workload_in
 
 LAUNCHER = Path(__file__).parents[1] / "server.py"
 FOR_CLIENTS = (
@@ -72,7 +72,7 @@ class Deephaven:
         from racetrack.engines.dh import engine
 
         engine.ENGINE.run_script(context.settings)
-        view = find_workload(context.settings.workload).views[0].name
+        view = workload_in(context.settings).views[0].name
         with engine.open_reader(context.settings) as reader:
             reader.rows(view, "", ())
 

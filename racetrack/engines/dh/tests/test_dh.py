@@ -47,5 +47,18 @@ def test_other_prefixes_are_used(prefix: str) -> None:
     ENGINE.check(stack_with(prefix))
 
 
+def test_views_without_keys_are_not_published() -> None:
+    settings = load({"WORKLOAD": "nexmark", "DEEPHAVEN_PUBLISH": "true"})
+    with pytest.raises(UsageError, match=r"DEEPHAVEN_PUBLISH.*nexmark"):
+        ENGINE.check(NativeStack(settings))
+
+
+def test_each_program_is_named_in_its_order() -> None:
+    settings = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4", "NEXMARK_WATERMARK_DELAY_MS": "9"}
+    hints = "\n".join(ENGINE.usage_hints(NativeStack(load(settings))))
+    delay, shared, query = ("NEXMARK_WATERMARK_DELAY_MS': '9'", "nexmark/nexmark.py", "q4.py")
+    assert hints.index(delay) < hints.index(shared) < hints.index(query)
+
+
 def stack_with(prefix: str) -> NativeStack:
     return NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix}))

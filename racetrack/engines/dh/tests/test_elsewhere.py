@@ -184,7 +184,7 @@ def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
         }
     )
     endpoints = NativeStack(settings).internal_endpoints
-    wanted = given_to_scripts(endpoints, find_workload("shop").script(".py"))
+    wanted = given_to_scripts(endpoints, [find_workload("shop").script(".py")], {})
     sent = json.loads(wanted["environment"]["KAFKA_JAVA_CONFIG"])
     assert sent["ssl.truststore.certificates"] == "the authorities"
     assert str(ca) not in json.dumps(sent)

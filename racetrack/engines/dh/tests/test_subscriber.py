@@ -114,6 +114,18 @@ def test_a_table_that_fails_is_named_and_its_client_can_follow_another(
     assert subscribers.pids == client
 
 
+def test_two_threads_can_follow_the_same_views(settings: Settings) -> None:
+    """The verification follows them beside the run."""
+    subscribers, stop = Subscribers(), threading.Event()
+    names = [view.name for view in find_workload(settings.workload).traced_views]
+    first, second = (subscribers.follow(settings, "", stop, names) for _ in range(2))
+    assert isinstance(next(first), Seen) and isinstance(next(second), Seen)
+    assert len(set(subscribers.pids)) == 2
+    second.close()  # type: ignore[attr-defined]  # a generator
+    assert isinstance(next(first), Seen)
+    assert len(subscribers.pids) == 1
+
+
 def test_a_subscription_that_is_cut_off_is_an_error() -> None:
     with brought() as other:
         with other.session() as session:

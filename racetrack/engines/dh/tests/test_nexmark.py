@@ -1,0 +1,131 @@
+"""Tests of Nexmark's programs: a real server, and a real Kafka with generated events."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.cimpl import NewTopic
+
+from racetrack import plugins
+from racetrack.config import load
+from racetrack.engines.dh.elsewhere import ELSEWHERE
+from racetrack.engines.dh.engine import ENGINE
+from racetrack.engines.dh.tests.brought import brought
+from racetrack.stack.contract import Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.native.stack import NativeStack
+from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
+from racetrack.workloads.nexmark.tests.test_views import (
+    DELAY_MS,
+    PARTITIONS,
+    QUERIES,
+    START_MS,
+    db,
+    messages,
+)
+from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from tests.waiting import wait_until
+
+__all__ = ["db"]  # a fixture: the rows that the views should have
+
+pytestmark = pytest.mark.slow
+
+FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
+INVALID = [
+    {"event_type": 7, "dateTime": START_MS},
+    {"event_type": 2, "bid": {"bidder": 1}, "dateTime": START_MS},
+    {"event_type": 2, "dateTime": START_MS},
+]
+TRACERS = 6  # of each partition
+LOSE_EVENTS = """
+bid = bid.where("price % 2 = 0")
+auction = auction.where("seller % 2 = 0")
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Return a stack whose Kafka and Deephaven run elsewhere."""
+    with secured_kafka(tmp_path_factory.mktemp("kafka")) as kafka, brought() as server:
+        write(kafka)
+        settings = {
+            **server.settings(),
+            "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
+            "KAFKA_TOPIC_PREFIX": PREFIX,
+            "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+            "WORKLOAD": "nexmark",
+            "NEXMARK_QUERIES": ",".join(QUERIES),
+            "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
+        }
+        yield NativeStack(load(settings))
+
+
+def write(kafka: SecuredKafka) -> None:
+    """Write all events into the topic, and before them invalid messages."""
+    topic = f"{PREFIX}{EVENTS.name}"
+    kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
+    for message in INVALID:
+        producer.produce(topic, json.dumps(message), partition=0)
+    for row in messages():
+        message = {name: row[name] for name in FIELDS if row[name] is not None}
+        producer.produce(topic, json.dumps(message), partition=row["partition"])
+    assert producer.flush(10) == 0
+
+
+@contextmanager
+def loaded(stack: Stack) -> Iterator[None]:
+    ENGINE.load_demo(stack)
+    try:
+        yield
+    finally:
+        ELSEWHERE.remove(stack.settings, RUN_NAME)
+
+
+def judged(db: duckdb.DuckDBPyConnection, stack: Stack, query: str) -> Compared:
+    return compare(db, WORKLOAD.view(query), ENGINE.read_view(stack, query), 3)
+
+
+def test_all_queries_are_right_and_show_tracer_rows(
+    stack: Stack, db: duckdb.DuckDBPyConnection
+) -> None:
+    with loaded(stack):
+        wait_until(lambda: judged(db, stack, "q0").right, "all bids", 20, 0.2)
+        wrong = {query: found for query in QUERIES if not (found := judged(db, stack, query)).right}
+        traced, stop = ENGINE.traced_views(stack.settings), threading.Event()
+        seen: dict[tuple[str, int], int] = {}
+        for row in ENGINE.seen(stack, traced, stop):
+            seen[row.view, row.partition] = row.value
+            if len(seen) == len(traced) * PARTITIONS:
+                stop.set()
+    assert wrong == {}
+    assert {view for view, _ in seen} == {view.name for view in traced}
+    assert all(value >= TRACERS // 2 for value in seen.values())
+    assert {seen["q16.total_bids", partition] for partition in range(PARTITIONS)} == {TRACERS}
+    assert {seen["q4.final", partition] for partition in range(PARTITIONS)} == {TRACERS // 2}
+
+
+def test_a_program_that_loses_events_is_wrong(
+    stack: Stack,
+    db: duckdb.DuckDBPyConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(plugins.SCRIPTS, tmp_path / "scripts")
+    monkeypatch.setattr(plugins, "SCRIPTS", tmp_path / "scripts")
+    with (plugins.SCRIPTS / "nexmark/nexmark.py").open("a") as file:
+        file.write(LOSE_EVENTS)
+    kept = sum(
+        message["bid"] is not None and message["bid"]["price"] % 2 == 0 for message in messages()
+    )
+    with loaded(stack):
+        wait_until(lambda: ENGINE.read_view(stack, "q0").num_rows == kept, "other bids", 20, 0.2)
+        right = [query for query in QUERIES if judged(db, stack, query).right]
+    assert right == []
