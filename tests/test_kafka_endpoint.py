@@ -135,7 +135,7 @@ def test_a_password_that_all_users_can_read_is_refused(tmp_path: Path) -> None:
     assert endpoint(with_file(tmp_path, "client.id=mine", 0o644))
 
 
-def test_no_secret_is_shown_or_recorded(tmp_path: Path) -> None:
+def test_no_password_is_shown_or_recorded(tmp_path: Path) -> None:
     settings = with_file(tmp_path)
     kafka = endpoint(settings)
     assert str(kafka) == "a.example:9092"

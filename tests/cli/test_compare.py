@@ -66,7 +66,6 @@ def test_two_sets_of_runs_of_an_engine_are_compared(logs: Path) -> None:
     result = compare(logs / "before", logs / "after")
     assert result.exit_code == 0, result.output
     assert "`steady (A)` uses the least CPU time at 4,000/s" in result.output
-    assert "Memory: not decided" in result.output
 
 
 def test_the_other_side_is_all_that_follows_against(logs: Path) -> None:

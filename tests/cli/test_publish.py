@@ -12,6 +12,8 @@ from tests.some_engines import EXAMPLE
 
 OF_EXAMPLE = engines.find_engine(EXAMPLE)
 
+PAGES = ("index.html", "results.md", "choosing.md")
+
 
 def publish(tmp_path: Path, *folders: Path) -> Result:
     where = ("--results", str(tmp_path / "results"), "--pages", str(tmp_path))
@@ -32,7 +34,7 @@ def test_it_writes_the_result_and_the_pages(tmp_path: Path, a_run: Path) -> None
     assert result.exit_code == 0, result.output
     (file,) = (tmp_path / "results").rglob("*.json")
     assert file.name == f"{EXAMPLE}@1.2.json"
-    pages = [str(tmp_path / "index.html"), str(tmp_path / "results.md")]
+    pages = [str(tmp_path / page) for page in PAGES]
     assert result.output.splitlines() == [str(file), *pages]
     assert f'"title": "{OF_EXAMPLE.title}"' in file.read_text()
     assert all(OF_EXAMPLE.title in Path(page).read_text() for page in pages)
@@ -43,7 +45,7 @@ def test_without_folders_it_makes_the_pages_only(tmp_path: Path, a_run: Path) ->
     before = (tmp_path / "index.html").read_text()
     (tmp_path / "index.html").unlink()
     result = publish(tmp_path)
-    assert result.output == f"{tmp_path / 'index.html'}\n{tmp_path / 'results.md'}\n"
+    assert result.output.splitlines() == [str(tmp_path / page) for page in PAGES]
     assert (tmp_path / "index.html").read_text() == before
 
 

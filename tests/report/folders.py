@@ -301,6 +301,9 @@ class NamedEngine:
     def absent_views(self, settings: Settings) -> tuple[str, ...]:
         return self.absent
 
+    def needs_in(self, settings: Settings) -> tuple[str, ...]:
+        return ()
+
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         return (SERVICE.get(self.name, self.name),)
 

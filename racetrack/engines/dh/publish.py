@@ -13,7 +13,8 @@ from deephaven import dtypes as dht  # type: ignore[import-not-found]
 from deephaven.stream.kafka import producer as kp  # type: ignore[import-not-found]
 from deephaven.table import Table  # type: ignore[import-not-found]
 
-# Constant column that is the key of a view with one row.
+# Constant column that is the key of a view with one row. It is also added to views that have only
+# key columns: Deephaven finds the last row of a key by its other columns.
 ONE_ROW = "summary_of"
 
 
@@ -35,11 +36,13 @@ def publish(script: dict[str, Any], keys: Mapping[str, Sequence[str]]) -> None:
 
 
 def rows_of(table: Table, key: Sequence[str]) -> Table:
-    """Return a table with times as epoch milliseconds and, if it has no key, the column ONE_ROW."""
+    """Return a table with times as epoch milliseconds, and with the column ONE_ROW if it has no
+    key or no other columns."""
     columns = [
         f"{column.name} = epochMillis({column.name})"
         if column.data_type == dht.Instant
         else column.name
         for column in table.columns
     ]
-    return table.view(columns if key else [*columns, f"{ONE_ROW} = `all`"])
+    is_enough = key and len(key) < len(columns)
+    return table.view(columns if is_enough else [*columns, f"{ONE_ROW} = `all`"])
