@@ -117,11 +117,27 @@ def require_possible(plan: ResolvedPlan) -> tuple[str, str]:
     Raises:
         UsageError, SetupError: a variant can't run.
     """
+    _require_containers(plan)
     places = [
         _require_possible(cell, plan.settings_of(cell))
         for cell in {(cell.variant, *cell.loads[:1]): cell for cell in plan.cells}.values()
     ]
     return places[0]
+
+
+def _require_containers(plan: ResolvedPlan) -> None:
+    """Check that containers can run the services of all runs that are to be in containers. One that
+    can't run as a process may be why all are in containers; the error then names it.
+
+    Raises:
+        UsageError, SetupError: they can't.
+    """
+    settings = {cell.engine: load(plan.settings_of(cell)) for cell in plan.cells}
+    contained = {name: of for name, of in settings.items() if of.runtime == "compose"}
+    services = (services_of(engines.find_engine(name), of) for name, of in contained.items())
+    if contained:
+        needed = [*dict.fromkeys(chain.from_iterable(services))]
+        open_stack(next(iter(contained.values())), needed, lambda _: None)
 
 
 def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> tuple[str, str]:

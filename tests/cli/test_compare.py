@@ -104,18 +104,9 @@ def test_a_result_file_can_be_the_other_side(logs: Path, tmp_path: Path) -> None
             RunSpec(runtime="compose"),
             "Runs of more than one runtime can't be compared: native and compose.",
         ),
-        (
-            RunSpec(
-                settings={
-                    "KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9092",
-                    "KAFKA_TOPIC_PREFIX": "mine_1.",
-                }
-            ),
-            "Runs of more than one broker can't be compared: Apache Kafka and Kafka elsewhere.",
-        ),
     ],
 )
-def test_other_workloads_runtimes_and_brokers_are_refused(
+def test_other_workloads_and_runtimes_are_refused(
     logs: Path, tmp_path: Path, spec: RunSpec, says: str
 ) -> None:
     run(tmp_path / "other", spec)
@@ -127,6 +118,13 @@ def test_other_workloads_runtimes_and_brokers_are_refused(
         assert result.exit_code == 2, result.output
         assert says in result.output and "Name runs of one" in result.output
         assert "uses the least CPU" not in result.output
+
+
+def test_runs_with_another_broker_are_refused(logs: Path, tmp_path: Path) -> None:
+    edit(run(tmp_path / "other", RunSpec()), broker="Kafka elsewhere")
+    result = compare(logs / "before", tmp_path / "other")
+    assert result.exit_code == 2, result.output
+    assert "Apache Kafka and Kafka elsewhere" in result.output
 
 
 def test_a_baseline_of_another_workload_is_refused_before_anything_is_measured(

@@ -290,7 +290,7 @@ def test_a_lower_bound_wins_only_clearly_and_never_loses_for_certain(
 def test_a_machine_has_the_same_memory_in_both_pages(tmp_path: Path) -> None:
     found = standings([result(STEADY)])
     assert "M, 2 cores, 23.54 GiB, native" in seen(ranking_page(found), tmp_path)["facts"]
-    assert ": M, 2 cores, 24 GiB\n" in results_page(found, "results")
+    assert ": M, 2 cores, 24 GiB, native\n" in results_page(found, "results")
 
 
 def test_who_fell_behind_is_below_who_did_not(tmp_path: Path) -> None:

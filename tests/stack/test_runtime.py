@@ -108,8 +108,12 @@ def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused()
 
 
 def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
-    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "k.example:1", "KAFKA_TOPIC_PREFIX": "mine_1."}
-    runtime, (line,) = LINUX.chosen("auto", CONTAINER_ONLY, **kafka)
+    runtime, (line,) = LINUX.chosen(
+        "auto",
+        CONTAINER_ONLY,
+        KAFKA_BOOTSTRAP_SERVERS="k.example:1",
+        KAFKA_TOPIC_PREFIX="mine_1.",
+    )
     assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
 
 

@@ -21,6 +21,7 @@ FEED = (
     "racetrack/clock.py",
     "racetrack/environment.py",
     "racetrack/errors.py",
+    "racetrack/client_properties.py",
     "racetrack/kafka_endpoint.py",
     "racetrack/mysql_endpoint.py",
     "racetrack/plugins.py",
