@@ -310,11 +310,11 @@ class Samples:
         """Return how large a figure can be that something other than the engine limited."""
         variant, metric, _ = key
         cost = self.by_key.get((variant, SATURATED_COST.key, None))
-        cores = [row.facts.get(ENGINE_CORES) for row in self.rows if row.variant == variant]
-        if metric != CAPACITY.key or not cost or not all(cores):
+        mine = (row.facts.get(ENGINE_CORES) for row in self.rows if row.variant == variant)
+        cores = max((float(count) for count in mine if count), default=0.0)
+        if metric != CAPACITY.key or not cost or not cores:
             return math.inf
-        least_s = min(cost.values)
-        return HEADROOM * max(map(float, filter(None, cores))) * 1e6 / least_s
+        return HEADROOM * cores * 1e6 / min(cost.values)
 
     def _capacity(self, variant: str) -> float:
         """Return the mean capacity of a variant; 0 if it was not measured."""

@@ -82,10 +82,11 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
     """Return the two figures of the line through pairs of a rate and the CPU use at it; one that
-    is not positive is left out. A line that begins above a measured use is none: then the cost of
-    an event falls with the rate."""
+    is not positive is left out. A line that begins clearly above a measured use is none: then the
+    cost of an event falls with the rate."""
     line = cost_line(points)
-    if not line or line.base_pct > min(used_pct for _, used_pct in points):
+    least_pct = min((used_pct for _, used_pct in points), default=0.0)
+    if not line or line.base_pct > least_pct + metrics.BASE_CPU.within_abs:
         return {}
     parts = {
         metrics.BASE_CPU.key: line.base_pct,
