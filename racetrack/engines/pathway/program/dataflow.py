@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
@@ -75,20 +74,24 @@ class Dataflow:
         schema = pw.schema_from_types(**columns)
         messages = self.messages(topic, format="json", schema=schema, with_metadata=True)
         return messages.select(
-            *(messages[name] for name in columns), partition=_place("partition"), offset=_place()
+            *(messages[name] for name in columns),
+            partition=_place("partition"),
+            offset=_place("offset"),
         )
 
     def table(self, topic: str, **columns: Any) -> pw.Table:
         """Return the current rows of a table of MySQL with these columns, of which the first is the
         key. Pathway's own reader of Debezium's messages takes JSON only, so Python decodes Avro."""
-        names = [name.rstrip("_") for name in columns]
-        decode = pw.udf(
-            partial(_row_of, self._avro, names),
-            return_type=GenericAlias(tuple, (bool, *columns.values())),
-            deterministic=True,
-        )
+        names, types = [name.rstrip("_") for name in columns], (bool, *columns.values())
+
+        def decode(message: bytes) -> Any:
+            change = self._avro.decode(message)
+            row = change["after"] or change["before"]
+            return (change["after"] is None, *(_plain(row[name]) for name in names))
+
+        decoded = pw.udf(decode, return_type=GenericAlias(tuple, types), deterministic=True)
         messages = self.messages(topic, format="raw", autogenerate_key=True, with_metadata=True)
-        changes = messages.select(offset=_place(), change=decode(pw.this.data))
+        changes = messages.select(offset=_place("offset"), change=decoded(pw.this.data))
         versions = changes.select(
             pw.this.offset,
             is_deleted=pw.this.change[0],
@@ -172,8 +175,6 @@ class Clock(pw.io.python.ConnectorSubject):  # type: ignore[misc]  # it has no t
     """Source of the steps of a clock. Unlike the rows of `pw.temporal.utc_now`, no step is left out
     if the process is late."""
 
-    deletions_enabled = False
-
     def __init__(self, step_ms: int) -> None:
         super().__init__()
         self._step_ms = step_ms
@@ -196,15 +197,9 @@ def function(of: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def _place(field: str = "offset") -> pw.ColumnExpression:
-    return pw.this._metadata[field].as_int(unwrap=True)
-
-
-def _row_of(avro: Avro, names: list[str], message: bytes) -> tuple[Any, ...]:
-    """Return whether a change deleted its row, and the row's columns."""
-    change = avro.decode(message)
-    row = change["after"] or change["before"]
-    return (change["after"] is None, *(_plain(row[name]) for name in names))
+def _place(field: str) -> pw.ColumnExpression:
+    """Return a message's partition or offset."""
+    return pw.this["_metadata"][field].as_int(unwrap=True)
 
 
 def _plain(value: Any) -> Any:

@@ -185,9 +185,8 @@ def show_recent_views(flow: Dataflow, profiles: pw.Table) -> None:
         last_step=(pw.this.received_at + WINDOW_MS + flow.clock_ms - 1) // flow.clock_ms,
     ).filter(pw.this.last_step > begin)
     counted = ("user_id", "received_at_minute")
-    gone = recent.join(clock, recent.last_step == clock.step).select(
-        *(recent[name] for name in counted), count=-1
-    )
+    met = recent.join(clock, recent.last_step == clock.step, left_exactly_once=True)
+    gone = met.select(*(recent[name] for name in counted), count=-1)
     changes = recent.select(*(recent[name] for name in counted), count=1).concat_reindex(gone)
     counts = changes.groupby(pw.this.user_id, pw.this.received_at_minute).reduce(
         pw.this.user_id, pw.this.received_at_minute, pageviews=pw.reducers.sum(pw.this["count"])
@@ -220,10 +219,9 @@ def show_last_views(flow: Dataflow, profiles: pw.Table, users: pw.Table) -> None
     with_owner = last.join_left(emails, last.owner_id == emails.id_, id=last.id).select(
         *pw.left, owner_email=emails.email
     )
-    viewers = emails.copy()
     enriched = with_owner.join_left(
-        viewers, with_owner.viewer_id == viewers.id_, id=with_owner.id
-    ).select(*pw.left, viewer_email=viewers.email)
+        emails, with_owner.viewer_id == emails.id_, id=with_owner.id
+    ).select(*pw.left, viewer_email=emails.email)
     flow.write("profile_views_enriched", enriched, "partition", "offset")
 
 
@@ -317,7 +315,7 @@ def read_back(flow: Dataflow) -> pw.Table:
         SINK,
         format="json",
         schema=pw.schema_from_types(
-            user_id=int, email=TEXT, lifetime_value=str, purchases=int, diff=int
+            user_id=INTEGER, email=TEXT, lifetime_value=str, purchases=int, diff=int
         ),
     )
     row = (pw.this.user_id, pw.this.email, pw.this.lifetime_value, pw.this.purchases)
