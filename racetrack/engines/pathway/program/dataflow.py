@@ -100,7 +100,7 @@ class Dataflow:
         latest = versions.deduplicate(
             value=pw.this.offset, instance=versions[next(iter(columns))], acceptor=operator.gt
         )
-        return latest.filter(~pw.this.is_deleted).select(*(latest[name] for name in columns))
+        return latest.filter(~pw.this.is_deleted).select(*(pw.this[name] for name in columns))
 
     def clock(self) -> tuple[int, pw.Table]:
         """Return the current step of the clock, and a table of all later steps that have come. Step
