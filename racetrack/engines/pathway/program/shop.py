@@ -226,8 +226,8 @@ def show_last_views(flow: Dataflow, profiles: pw.Table, users: pw.Table) -> None
 
 
 def add_views(
-    last: tuple[Sequence[int], ...] | None, rows: Iterable[tuple[Sequence[int], int]]
-) -> tuple[Sequence[int], ...]:
+    last: tuple[tuple[int, ...], ...] | None, rows: Iterable[tuple[Sequence[int], int]]
+) -> tuple[tuple[int, ...], ...]:
     """Return the last views after new rows. A pageview is never deleted, so each count is 1."""
     return tuple(sorted([*(last or ()), *(tuple(row) for row, _ in rows)])[-LAST:])
 
