@@ -66,7 +66,7 @@ class Dataflow:
             self._kafka.librdkafka(client),
             topic=self._kafka.topic(topic),
             autocommit_duration_ms=self._autocommit_ms,
-            # With several readers (PATHWAY_THREADS), some messages get the same key, and joins fail.
+            # Two readers (PATHWAY_THREADS) give some messages the same key, and joins fail.
             parallel_readers=1,
             **settings,
         )
