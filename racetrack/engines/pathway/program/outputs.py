@@ -54,7 +54,8 @@ class Changes:
     def on_time_end(self, time: int) -> None:  # noqa: ARG002
         """Send the changes of the minibatch."""
         rows, self._rows = self._rows, {}
-        for key, row in rows.items():
+        # Deletions first, so that nobody reads a list of the best with more rows than it has.
+        for key, row in sorted(rows.items(), key=lambda change: change[1] is not None):
             self._send(key, None if row is None else self._value(row))
         if rows:
             self._after()

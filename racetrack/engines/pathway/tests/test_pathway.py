@@ -44,6 +44,14 @@ def test_a_deleted_row_is_a_message_without_a_value(
     ]
 
 
+def test_rows_go_before_others_come(sent: list[tuple[bytes, bytes | None]]) -> None:
+    changes = Changes(lambda *message: sent.append(message), ["item_id"])
+    changes.on_change(key=None, row={"item_id": 1, "pageviews": 5}, time=1, is_addition=True)
+    changes.on_change(key=None, row={"item_id": 2, "pageviews": 4}, time=1, is_addition=False)
+    changes.on_time_end(1)
+    assert sent == [(b"[2]", None), (b"[1]", b'{"item_id":1,"pageviews":5}')]
+
+
 @pytest.mark.parametrize(
     ("cents", "shown"),
     [
