@@ -1,0 +1,1 @@
+"""The program that maintains the views. It runs in Pathway's Python environment."""

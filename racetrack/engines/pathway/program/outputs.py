@@ -1,0 +1,106 @@
+"""Writes views to upsert topics: the last message of a key is its row, and a message without a
+value deletes it."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from racetrack.kafka_endpoint import KafkaEndpoint
+
+WAIT_S = 0.1
+FLUSH_WITHIN_S = 10.0
+Send = Callable[[bytes, bytes | None], None]  # a key, and its new value or None
+Row = Mapping[str, Any]
+
+
+def text(value: object) -> str:
+    """Return JSON without blanks, as the harness expects it."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def decimal(cents: int) -> str:
+    """Return an amount of cents as decimal text."""
+    return f"{'-' * (cents < 0)}{abs(cents) // 100}.{abs(cents) % 100:02}"
+
+
+class Changes:
+    """Changes of a view in one minibatch. Pathway reports a changed row as a deletion and an
+    insertion, in any order, so only at the end of the minibatch it is known which keys are gone."""
+
+    def __init__(
+        self,
+        send: Send,
+        key: Sequence[str],
+        money: Collection[str] = (),
+        after: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Collect changes of a view with these key columns. The columns `money` are in cents.
+        `after` is called after changes were sent."""
+        self._send, self._key, self._money, self._after = send, key, money, after
+        self._rows: dict[bytes, Row | None] = {}
+
+    # The names of the arguments are Pathway's.
+    def on_change(self, key: object, row: Row, time: int, is_addition: bool) -> None:  # noqa: ARG002
+        """Record an inserted or deleted row."""
+        name = text([row[column] for column in self._key]).encode()
+        if is_addition:
+            self._rows[name] = row
+        else:
+            self._rows.setdefault(name, None)
+
+    def on_time_end(self, time: int) -> None:  # noqa: ARG002
+        """Send the changes of the minibatch."""
+        rows, self._rows = self._rows, {}
+        # Deletions first, so that nobody reads a list of the best with more rows than it has.
+        for key, row in sorted(rows.items(), key=lambda change: change[1] is not None):
+            self._send(key, None if row is None else self._value(row))
+        if rows:
+            self._after()
+
+    def _value(self, row: Row) -> bytes:
+        named = {column.rstrip("_"): value for column, value in row.items()}
+        for column in self._money:
+            if named[column] is not None:
+                named[column] = decimal(named[column])
+        return text(named).encode()
+
+
+class Topics:
+    """Producer of the views' topics."""
+
+    def __init__(self, kafka: KafkaEndpoint, ready: Path) -> None:
+        """`ready` is a file that `report_ready` creates."""
+        self._kafka, self._ready = kafka, ready
+        self._producer = Producer(kafka.librdkafka())
+
+    def sender(self, name: str) -> Send:
+        """Return a function that sends messages to a topic."""
+        topic, produce = self._kafka.topic(name), self._producer.produce
+
+        def send(key: bytes, value: bytes | None) -> None:
+            while True:
+                try:
+                    return produce(topic, value, key, on_delivery=_require_delivered)
+                except BufferError:  # the producer's queue is full
+                    self._producer.poll(WAIT_S)
+
+        return send
+
+    def poll(self) -> None:
+        """Raise an error if a message was not delivered."""
+        self._producer.poll(0)
+
+    def report_ready(self) -> None:
+        """Create the file `ready` as soon as what was sent is in Kafka."""
+        self.poll()
+        if not self._ready.exists():
+            self._producer.flush(FLUSH_WITHIN_S)
+            self._ready.touch()
+
+
+def _require_delivered(error: KafkaError | None, message: Message) -> None:
+    if error:
+        raise RuntimeError(f"{message.topic()}: {error}")

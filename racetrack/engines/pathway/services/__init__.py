@@ -1,0 +1,1 @@
+"""Service of Pathway as a native process."""

@@ -1,0 +1,79 @@
+"""Tests of Pathway's module, and of what its program writes, without Kafka and without Pathway."""
+
+import json
+
+import pytest
+
+from racetrack import config
+from racetrack.engines import find_engine
+from racetrack.engines.pathway.program.outputs import Changes, decimal
+
+PATHWAY = find_engine("pathway")
+BEFORE, AFTER = {"id_": 7, "price": 1_999, "name": "a"}, {"id_": 7, "price": -5, "name": None}
+
+
+@pytest.fixture
+def sent() -> list[tuple[bytes, bytes | None]]:
+    return []
+
+
+def test_a_changed_row_is_one_message_whichever_change_comes_first(
+    sent: list[tuple[bytes, bytes | None]],
+) -> None:
+    changes = Changes(lambda *message: sent.append(message), ["id_"], ["price"])
+    for order in ((BEFORE, AFTER), (AFTER, BEFORE)):
+        for row in order:
+            changes.on_change(key=None, row=row, time=1, is_addition=row is AFTER)
+        changes.on_time_end(1)
+    # The key comes first, without blanks: readers find rows by it.
+    assert sent == [(b"[7]", b'{"id":7,"price":"-0.05","name":null}')] * 2
+
+
+def test_a_deleted_row_is_a_message_without_a_value(
+    sent: list[tuple[bytes, bytes | None]],
+) -> None:
+    changes = Changes(lambda *message: sent.append(message), ["id_"])
+    changes.on_change(key=None, row=BEFORE, time=1, is_addition=True)
+    changes.on_time_end(1)
+    changes.on_change(key=None, row=BEFORE, time=2, is_addition=False)
+    changes.on_time_end(2)
+    changes.on_time_end(3)
+    assert [(key, value and json.loads(value)["id"]) for key, value in sent] == [
+        (b"[7]", 7),
+        (b"[7]", None),
+    ]
+
+
+def test_rows_go_before_others_come(sent: list[tuple[bytes, bytes | None]]) -> None:
+    changes = Changes(lambda *message: sent.append(message), ["item_id"])
+    changes.on_change(key=None, row={"item_id": 1, "pageviews": 5}, time=1, is_addition=True)
+    changes.on_change(key=None, row={"item_id": 2, "pageviews": 4}, time=1, is_addition=False)
+    changes.on_time_end(1)
+    assert sent == [(b"[2]", None), (b"[1]", b'{"item_id":1,"pageviews":5}')]
+
+
+@pytest.mark.parametrize(
+    ("cents", "shown"),
+    [
+        (0, "0.00"),
+        (7, "0.07"),
+        (-7, "-0.07"),
+        (-9_999_999, "-99999.99"),
+        (10**21, f"1{'0' * 19}.00"),
+    ],
+)
+def test_cents_are_shown_as_decimals(cents: int, shown: str) -> None:
+    assert decimal(cents) == shown
+
+
+def test_views_are_programmed_where_code_keeps_state() -> None:
+    def views(workload: str) -> str:
+        return PATHWAY.classes(config.load({"WORKLOAD": workload})).views
+
+    assert (views("shop"), views("ads")) == ("programmed", "declarative")
+
+
+def test_a_window_may_be_late_by_the_steps_of_its_clock() -> None:
+    usual = PATHWAY.clock_slack_ms(config.load({}))
+    slow = PATHWAY.clock_slack_ms(config.load({"PATHWAY_CLOCK_MS": "60000"}))
+    assert slow - usual == 2 * 59_000
