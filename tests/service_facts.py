@@ -111,6 +111,7 @@ STACK = Facts(
         "LOADGEN_ACKS": "all",
         "SHOP_PAGEVIEW_BYTES": "200",
         "ADS_EVENT_BYTES": "300",
+        "NEXMARK_QUERIES": "q9",
     },
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
