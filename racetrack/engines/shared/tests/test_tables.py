@@ -2,8 +2,16 @@
 the first column."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
-from racetrack.engines.shared.upsert.views import Table
+import confluent_kafka
+import pytest
+from confluent_kafka import Message
+
+from racetrack.engines.shared.upsert.views import Table, Tables
+from racetrack.kafka_endpoint import KafkaEndpoint
+from tests.waiting import wait_until
 
 
 def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:
@@ -46,3 +54,38 @@ def test_a_row_that_has_gone_is_gone() -> None:
     table.take(key, None)
     table.take(b'{"nth":9}', None)  # a key that does not exist
     assert table.rows() == table.rows_of("owner_id", [1]) == []
+
+
+class FakeConsumer:
+    """Consumer that receives these messages one by one."""
+
+    def __init__(self, messages: Iterator[Message]) -> None:
+        self._messages = messages
+
+    def assign(self, partitions: object) -> None:
+        pass
+
+    def get_watermark_offsets(self, partition: object, timeout: float) -> tuple[int, int]:
+        return 0, 1
+
+    def poll(self, within_s: float) -> Message | None:
+        return next(self._messages, None)
+
+    def consume(self, count: int, within_s: float) -> list[Message]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_deletion_that_arrives_alone_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a message without a value counts as a message, although it is false."""
+    key, value = message(1, 1)
+    messages = iter([Message("t", 0, 0, key, value), Message("t", 0, 1, key, None)])
+
+    def consumer(_settings: Any) -> FakeConsumer:
+        return FakeConsumer(messages)
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", consumer)
+    with Tables(KafkaEndpoint("127.0.0.1:1"), ["t"]) as tables:
+        wait_until(lambda: tables.rows("t") == [], "the deletion")

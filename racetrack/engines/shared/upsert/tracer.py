@@ -88,7 +88,7 @@ def follow(
     beginnings = tuple(beginning for of in rows.values() for beginning in of.beginnings)
     with closing(_consumer(kafka, rows)) as consumer:
         while not stop.is_set():
-            if first := consumer.poll(LOOK_EVERY_S):
+            if (first := consumer.poll(LOOK_EVERY_S)) is not None:
                 at_ms = now_ms()
                 messages = [first, *consumer.consume(MESSAGES_AT_ONCE, 0)]
                 yield from _tracer_values(messages, rows, beginnings, at_ms, kafka)

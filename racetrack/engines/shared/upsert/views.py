@@ -125,8 +125,10 @@ class Tables:
             while not self._stopping.is_set():
                 # Return as soon as there is a message; waiting for a full batch would age answers.
                 first = consumer.poll(LOOK_EVERY_S)
-                rest = consumer.consume(MESSAGES_AT_ONCE, 0) if first else []
-                self._take([first, *rest] if first else [])
+                # Not `if first`: a message without a value, which deletes a row, has length 0.
+                messages = [] if first is None else [first]
+                rest = consumer.consume(MESSAGES_AT_ONCE, 0) if messages else []
+                self._take([*messages, *rest])
         except Exception as error:  # noqa: BLE001  # `rows` raises it in the caller's thread
             self._failure = f"{type(error).__name__}: {error}"
         finally:
