@@ -195,8 +195,8 @@ def claims(
     each question for which at least two have figures. A figure of a window is compared at two loads
     that all of them held: the highest rate that is at least LEAST_SHARE of each capacity, and the
     highest share of their own capacities up to RANKED_SHARE. Some figures are compared only between
-    variants of one class (`Metric.alike`). With `baseline`, each variant is only
-    compared with that one.
+    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
+    one.
 
     One call is one family of Holm's procedure.
     """
@@ -303,8 +303,9 @@ class Samples:
         is below LEAST_SHARE of their capacities."""
         if load.share is not None:
             return () if load.share >= LEAST_SHARE else self.ranked
-        least = LEAST_SHARE
-        return tuple(name for name in self.ranked if load.per_s < least * self._capacity(name))
+        return tuple(
+            name for name in self.ranked if load.per_s < LEAST_SHARE * self._capacity(name)
+        )
 
     def _most(self, key: Key) -> float:
         """Return how large a figure can be that something other than the engine limited."""

@@ -12,7 +12,6 @@ from racetrack.metrics import ACHIEVED, CPU_PER_MILLION, VIEW_LAG_P99
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_factor
 from racetrack.report.standings import Standing, name_of
-from racetrack.results.classes import TITLES
 
 INTRODUCTION = """# Choosing an engine
 
@@ -26,7 +25,7 @@ and commands.
 2. **Look at the classes.** Results hold for those at the end of each table. Some are settings: what
    a [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate**, scaled to your cores. A figure holds for the machine in its heading;
-   [measure on yours](../README.md#run-it) what decides.
+   [measure on yours](../README.md#run-it) before you decide.
 4. **Freshness is bought by settings**: Deephaven changes its views once a second
    (`DEEPHAVEN_CYCLE_MS`), Flink and Kafka Streams every 100 ms (`FLINK_MINI_BATCH_MS`,
    `KSTREAMS_COMMIT_MS`).
@@ -54,11 +53,14 @@ def choosing_page(found: Sequence[Standing], root: str, engines: Mapping[str, st
 
 def _section(of: Standing, labels: Mapping[str, int]) -> str:
     links = {name_of(one): f"[{name_of(one)}][{labels[one.file_name]}]" for one in of.results}
+    classes = [
+        (text, ", ".join(links[name] for name in names)) for text, names in of.by_class.items()
+    ]
     tables = (
         (("which engine …", "answer"), [_answer(one, links) for one in of.claims]),
         (("at a rate of", "figures"), list(_at_rates(of, links))),
         (("view lag p99 stayed within", "up to"), list(_within(of, links))),
-        (("classes differ in", "engines"), list(_by_class(of, links))),
+        (("classes differ in", "engines"), classes),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
     remarks = "".join(f"- {line}\n" for line in answers(of.rows, ()))
@@ -76,9 +78,8 @@ def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
         return question, f"not decided ({'; '.join(reasons)}): {figures}"
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
-    ties = (claim.pairs[best, name].why_not for name in claim.leaders if name != best)
-    unclear = f", no difference claimed ({'; '.join(dict.fromkeys(ties))})"
-    unclear = unclear if len(claim.leaders) > 1 else ""
+    ties = dict.fromkeys(claim.pairs[best, name].why_not for name in claim.leaders if name != best)
+    unclear = f", no difference claimed ({'; '.join(ties)})" if ties else ""
     factor = format_factor(claim.pairs[best, behind].ratio)
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
@@ -127,13 +128,3 @@ def _lags(of: Standing, name: str) -> list[tuple[float, float]]:
         if (lag := of.estimate(name, VIEW_LAG_P99, load))
         and (achieved := of.estimate(name, ACHIEVED, load))
     )
-
-
-def _by_class(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each class in which the engines differ, with those of that class."""
-    classes = {name_of(one): one.classes_of_run for one in of.results}
-    for key, title in TITLES.items():
-        values = dict.fromkeys(own[key] for own in classes.values() if key in own)
-        for value in values if len(values) > 1 else ():
-            names = (links[name] for name, own in classes.items() if own.get(key) == value)
-            yield f"{title}: {value}", ", ".join(names)

@@ -36,9 +36,9 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 
 - **Compare figures within a section only**: each has its own workload and machine, which the
   engine shares with broker, generator and database.
-- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures) of
-  one session, with its 95 % interval; without one it comes from a single run. “~” marks an interval
-  beyond ± 15 %, and “≥” what something other than the engine limited.
+- A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
+  with its 95 % interval; without one it comes from a single run. “~” marks an interval beyond
+  ± 15 %, and “≥” what something other than the engine limited.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
   client follows; [the way to it](measured.md#observation-paths) adds some. Capacity is the
   throughput with a constant backlog.

@@ -49,6 +49,7 @@ def ranking_page(found: Sequence[Standing]) -> str:
 def _standing(of: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
     """Return the data of a standing for the page (racetrack/report/page/ranking.js)."""
     missing = [column.title for column in MATRIX if column not in of.columns]
+    choices = {"": of.names, **of.by_class}
     return {
         "workload": of.results[0].workload,
         "machine": place_of(of.results[0])[1],
@@ -66,7 +67,7 @@ def _standing(of: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
         ],
         "missing": missing,
         "rows": [_row(of, result) for result in of.results],
-        "choices": {text: _choice(of, names) for text, names in _choices(of).items()},
+        "choices": {text: _choice(of, names) for text, names in choices.items()},
         "charts": {name: _lines(of, name, looks) for name in CHARTS},
     }
 
@@ -157,19 +158,6 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
 
 def _pairs(of: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in of.items())
-
-
-def _choices(of: Standing) -> dict[str, tuple[str, ...]]:
-    """Return the names of all results, by "", and of those of each class, by a text such as
-    `where results live: served`, for all classes in which they differ."""
-    classes = {name_of(result): result.classes_of_run for result in of.results}
-    found: dict[str, tuple[str, ...]] = {"": tuple(classes)}
-    for key, title in TITLES.items():
-        values = dict.fromkeys(own[key] for own in classes.values() if key in own)
-        for value in values if len(values) > 1 else ():
-            names = (name for name, own in classes.items() if own.get(key) == value)
-            found[f"{title}: {value}"] = tuple(names)
-    return found
 
 
 def _choice(of: Standing, names: Collection[str]) -> dict[str, Any]:

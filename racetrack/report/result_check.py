@@ -4,9 +4,11 @@ Several figures of a window follow from others, so one that was changed by hand,
 contradicts them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
+from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     ACHIEVED,
@@ -25,7 +27,7 @@ from racetrack.metrics import (
     Metric,
     is_registered,
 )
-from racetrack.report.standings import Standing, read_result, standings
+from racetrack.report.standings import place_of, read_result
 from racetrack.results.published import EngineResult, WindowResult
 
 RISING = (
@@ -37,7 +39,6 @@ RISING = (
 ROUNDING = 0.001
 # Results of one machine do not differ more in the speed of its fastest core.
 SPEEDS_WITHIN = 1.25
-LEAST_RATE = 0.99  # share of the offered rate; a run with less has failed
 
 
 def faults(root: Path) -> list[str]:
@@ -52,12 +53,15 @@ def faults(root: Path) -> list[str]:
             continue
         results.append(result)
         found += [f"{result.file_name}: {why}" for why in contradictions(result)]
-    return [*found, *(why for of in standings(results) for why in _other_machines(of))]
+    for _, of_place in groupby(sorted(results, key=place_of), key=place_of):
+        found += _other_machines(of_place)
+    return found
 
 
-def _other_machines(of: Standing) -> Iterator[str]:
-    """Yield results whose cores were so much slower than others' that they must be another's."""
-    speeds = {one.file_name: speed for one in of.results if (speed := one.noise.core_max_mib_per_s)}
+def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
+    """Yield those results of a place whose cores were so much slower than others' that they must be
+    of another machine."""
+    speeds = {one.file_name: speed for one in results if (speed := one.noise.core_max_mib_per_s)}
     fastest = max(speeds, key=lambda file: speeds[file], default="")
     for file, speed in speeds.items():
         if speeds[fastest] > SPEEDS_WITHIN * speed:
@@ -119,17 +123,17 @@ def _of_rates(window: WindowResult, capacity: float | None) -> Iterator[str]:
     if window.per_s is None:
         return
     achieved = figures.get(ACHIEVED.key, window.per_s)
-    if achieved < LEAST_RATE * window.per_s:
+    if achieved < window.per_s * (1 - RATE_TOLERANCE):
         yield f"{_is(window, ACHIEVED)}, less than 99 % of the offered {window.per_s:,}/s"
-    if window.share and capacity and _differ(window.share * capacity, window.per_s):
+    if window.share and capacity and _differ(window.share * capacity, window.per_s, rounded_to=1):
         yield (
             f"per_s is {window.per_s:,}, but {100 * window.share:g} % of the repeat's"
             f" {CAPACITY.title} are {window.share * capacity:,.0f}/s"
         )
 
 
-def _differ(one: float, other: float) -> bool:
-    return abs(one - other) > max(ROUNDING * other, 1 if other > 1 / ROUNDING else 0)
+def _differ(one: float, other: float, rounded_to: float = 0.0) -> bool:
+    return abs(one - other) > max(ROUNDING * other, rounded_to)
 
 
 def _is(window: WindowResult, of: Metric) -> str:

@@ -11,6 +11,7 @@ from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, est
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
+from racetrack.results.classes import TITLES
 from racetrack.results.folder import read_record
 from racetrack.results.published import EngineResult, slug_of_place
 
@@ -105,6 +106,19 @@ class Standing:
             for column in MATRIX
             if any(self.estimate(name, column.metric, column.load) for name in self.names)
         ]
+
+    @property
+    def by_class(self) -> dict[str, tuple[str, ...]]:
+        """Names of the results of each class, by a text such as `where results live: served`, for
+        all classes in which they differ."""
+        classes = {name_of(result): result.classes_of_run for result in self.results}
+        found = {}
+        for key, title in TITLES.items():
+            values = dict.fromkeys(own[key] for own in classes.values() if key in own)
+            for value in values if len(values) > 1 else ():
+                names = (name for name, own in classes.items() if own.get(key) == value)
+                found[f"{title}: {value}"] = tuple(names)
+        return found
 
     def loads_of(self, metric: Metric) -> list[Load]:
         """Return the loads at which any engine has a figure: rates, then shares, rising."""

@@ -54,7 +54,7 @@ class Changes:
     def on_time_end(self, time: int) -> None:  # noqa: ARG002
         """Send the changes of the minibatch."""
         rows, self._rows = self._rows, {}
-        # Deletions first, so that nobody reads a list of the best with more rows than it has.
+        # Deletions first: a reader in between must not find more rows in a top list than its limit.
         for key, row in sorted(rows.items(), key=lambda change: change[1] is not None):
             self._send(key, None if row is None else self._value(row))
         if rows:
