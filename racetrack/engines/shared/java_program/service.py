@@ -10,6 +10,7 @@ from racetrack.config import Settings, revealed
 from racetrack.stack import applicability, jvm, net
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
+from racetrack.workloads.contract import find_workload
 
 READY_FILE = "ready"
 # Settings that the program does not read: the JVM's heap size and options, and the version to
@@ -23,7 +24,7 @@ class Peers:
 
     after: tuple[str, ...]  # services that must be ready before the program starts
     environment: Callable[[Settings], Mapping[str, str]]  # variables with the services' addresses
-    several_workloads: bool  # whether the program reads the variable WORKLOAD
+    several_workloads: bool  # whether the program reads WORKLOAD, and settings of workloads
 
 
 def _registry(settings: Settings) -> Mapping[str, str]:
@@ -40,6 +41,16 @@ def _redis(settings: Settings) -> Mapping[str, str]:
 TABLES = Peers(("loadgen", "debezium"), _registry, several_workloads=True)
 # For programs that read the main topic and Redis. The generator creates the topic and fills Redis.
 REDIS = Peers(("loadgen", "redis"), _redis, several_workloads=False)
+
+
+def _of_workload(settings: Settings) -> dict[str, str]:
+    """Return the name of the workload, and those of its settings that programs read."""
+    workload = find_workload(settings.workload)
+    names = filter(None, (workload.selected_by, workload.watermark_delay))
+    return {
+        "WORKLOAD": workload.name,
+        **{name.upper(): str(getattr(settings, name)) for name in names},
+    }
 
 
 def _only_warnings(_part: Path) -> Sequence[str]:
@@ -87,7 +98,7 @@ class JavaProgram:
             for name, value in revealed(settings).items()
             if name.startswith(prefix) and name not in left_out
         }
-        return own | ({"WORKLOAD": settings.workload} if self.peers.several_workloads else {})
+        return own | (_of_workload(settings) if self.peers.several_workloads else {})
 
     def launch(self, context: Context) -> Launch:
         # A killed program leaves the file behind.

@@ -115,9 +115,10 @@ class UpsertEngine(Engine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return how to read a view, and where the program's source is."""
         where, first = stack.endpoints.kafka, self.first_topic(stack.settings)
+        sources = ", ".join(map(str, self.programs(stack.settings)))
         return [
             f"Its views are topics: kcat -b {where} -C -e -q -t {first}",
-            f"Source of the views: {self.script(stack.settings)}; it is compiled at every start",
+            f"Source of the views: {sources}; it is compiled at every start",
         ]
 
     def progress_topics(self, settings: Settings) -> tuple[str, str]:

@@ -42,6 +42,13 @@ public class Topics implements AutoCloseable {
           "delete.retention.ms", "60000",
           "message.timestamp.type", "LogAppendTime");
 
+  /** Rows without keys, which a compacted topic refuses. They stay as long as the main topic's. */
+  private static final Map<String, String> APPENDED =
+      Map.of(
+          "cleanup.policy", "delete",
+          "segment.bytes", CONFIG.get("segment.bytes"),
+          "message.timestamp.type", CONFIG.get("message.timestamp.type"));
+
   protected final Admin admin;
   protected final Cluster cluster;
 
@@ -65,14 +72,20 @@ public class Topics implements AutoCloseable {
     }
   }
 
-  /** Creates those of the topics that do not exist, with one partition each. */
-  public void make(Collection<String> names) throws InterruptedException, ExecutionException {
+  /**
+   * Creates those of the topics that do not exist, with one partition each. Rows of those in
+   * `appended` have no keys.
+   */
+  public void make(Collection<String> names, Collection<String> appended)
+      throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     List<NewTopic> fresh =
         names.stream()
-            .map(cluster::topic)
-            .filter(name -> !there.contains(name))
-            .map(name -> new NewTopic(name, 1, cluster.replicas()).configs(CONFIG))
+            .filter(name -> !there.contains(cluster.topic(name)))
+            .map(
+                name ->
+                    new NewTopic(cluster.topic(name), 1, cluster.replicas())
+                        .configs(appended.contains(name) ? APPENDED : CONFIG))
             .toList();
     try {
       admin.createTopics(fresh).all().get();
@@ -98,6 +111,17 @@ public class Topics implements AutoCloseable {
             .map(name -> new TopicPartition(name, 0))
             .collect(toMap(Function.identity(), each -> ALL));
     admin.deleteRecords(old).all().get();
+  }
+
+  /** Returns whether one of these topics contains a message. */
+  public boolean isOneWritten(Collection<String> names)
+      throws InterruptedException, ExecutionException {
+    for (String name : names) {
+      if (isWritten(name)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Returns whether the topic's only partition contains a message. */

@@ -1,6 +1,7 @@
 package racetrack.kstreams;
 
 import java.nio.file.Files;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.config.ConfigException;
@@ -32,11 +33,11 @@ public final class Main {
       LOG.error(error.getMessage());
       Runtime.getRuntime().halt(1);
     }
-    run(prepared.streams(), prepared.settings(), prepared.summary());
+    run(prepared.streams(), prepared.settings(), prepared.firstWritten());
   }
 
   /** A program that can be started. */
-  private record Prepared(KafkaStreams streams, Settings settings, String summary) {}
+  private record Prepared(KafkaStreams streams, Settings settings, Set<String> firstWritten) {}
 
   private static Prepared prepare(Settings settings) throws Exception {
     TopologyContext topology;
@@ -51,11 +52,11 @@ public final class Main {
         topics.removeInternalOnesOf(settings.workload());
         topics.empty(topology.outputs());
       }
-      topics.make(topology.outputs());
+      topics.make(topology.outputs(), topology.appended());
     }
     KafkaStreams streams =
         new KafkaStreams(topology.build(), settings.forStreams(applicationId));
-    return new Prepared(streams, settings, topology.summary());
+    return new Prepared(streams, settings, topology.firstWritten());
   }
 
   private static TopologyContext build(Settings settings, TopologyTopics topics) throws Exception {
@@ -66,9 +67,12 @@ public final class Main {
       case "ads":
         topics.waitFor(AdsTopology.INPUTS);
         return AdsTopology.build(settings, topics.partitionsOf(AdsTopology.EVENTS));
+      case "nexmark":
+        topics.waitFor(Nexmark.INPUTS);
+        return Nexmark.build(settings, topics.partitionsOf(Nexmark.EVENTS));
       default:
         throw new IllegalArgumentException(
-            "WORKLOAD=" + settings.workload() + ": there is a topology for shop and one for ads.");
+            "WORKLOAD=" + settings.workload() + ": there are topologies for shop, ads and nexmark.");
     }
   }
 
@@ -76,7 +80,7 @@ public final class Main {
    * Runs the topology. An error in any thread ends the program, so that no measurement continues
    * with an engine that has partly failed.
    */
-  private static void run(KafkaStreams streams, Settings settings, String summary)
+  private static void run(KafkaStreams streams, Settings settings, Set<String> firstWritten)
       throws Exception {
     CountDownLatch ended = new CountDownLatch(1);
     streams.setUncaughtExceptionHandler(
@@ -93,7 +97,7 @@ public final class Main {
     Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
     streams.start();
     try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {
-      while (!(streams.state() == State.RUNNING && topics.isWritten(summary))) {
+      while (!(streams.state() == State.RUNNING && topics.isOneWritten(firstWritten))) {
         if (ended.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
           break;
         }

@@ -1,6 +1,7 @@
 package racetrack.kstreams;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -16,6 +17,8 @@ record Settings(
     Cluster cluster,
     String registry,
     String workload,
+    List<String> queries,
+    long watermarkDelayMs,
     int commitMs,
     String guarantee,
     int threads,
@@ -46,6 +49,8 @@ record Settings(
         Cluster.from(env),
         env.text("SCHEMA_REGISTRY_URL"),
         env.text("WORKLOAD"),
+        List.of(env.text("NEXMARK_QUERIES", "").split(",")),
+        Long.parseLong(env.text("NEXMARK_WATERMARK_DELAY_MS", "0")),
         env.number("KSTREAMS_COMMIT_MS"),
         env.text("KSTREAMS_GUARANTEE"),
         env.number("KSTREAMS_THREADS"),

@@ -41,6 +41,7 @@ final class TopologyContext {
 
   private final Debezium debezium;
   private final Set<String> outputs = new LinkedHashSet<>();
+  private final Set<String> appended = new LinkedHashSet<>();
   private final List<KStream<String, Counts>> counted = new ArrayList<>();
   private String summary;
 
@@ -58,9 +59,17 @@ final class TopologyContext {
     return outputs;
   }
 
-  /** The topic of the summary view. Its first row shows that all views are ready. */
-  String summary() {
-    return summary;
+  /** Those of the outputs whose rows have no key: they are never replaced. */
+  Set<String> appended() {
+    return appended;
+  }
+
+  /**
+   * The topic of the summary view; without one, all outputs. A first row in one of these topics
+   * shows that all views are ready.
+   */
+  Set<String> firstWritten() {
+    return summary == null ? outputs : Set.of(summary);
   }
 
   /**
@@ -92,6 +101,12 @@ final class TopologyContext {
     writeTo(rows, topicOf(view), view);
   }
 
+  /** Adds rows to the topic of a view, without keys. */
+  void append(KStream<?, ?> rows, String view) {
+    appended.add(topicOf(view));
+    write(rows.selectKey((key, row) -> null), view);
+  }
+
   @SuppressWarnings("unchecked")
   void writeTo(KStream<?, ?> rows, String topic, String name) {
     outputs.add(topic);
@@ -102,6 +117,14 @@ final class TopologyContext {
   /** Partitions rows by key, through an internal topic. */
   <K, V> Repartitioned<K, V> byKey(String name, Serde<K> key, Serde<V> value) {
     return Repartitioned.with(key, value).withName(name).withNumberOfPartitions(partitions);
+  }
+
+  /** Partitions rows by key, and sends every watermark to every task. */
+  <K, V> Repartitioned<K, Timed<V>> byKeyWithWatermarks(String name, Serde<K> key, Serde<V> row) {
+    return byKey(name, key, Timed.serde(row))
+        .withStreamPartitioner(
+            (topic, rowKey, timed, partitions) ->
+                timed.isWatermark() ? Optional.of(allOf(partitions)) : Optional.empty());
   }
 
   /** Sends every row to every task. */

@@ -53,7 +53,7 @@ public final class Main {
         Folders.remove(settings.stateFolder());
         topics.empty(outputs);
       }
-      topics.make(outputs);
+      topics.make(outputs, List.of());
     }
     Kafka kafka = new Kafka(Session.open(settings), settings);
     try {

@@ -1,0 +1,1 @@
+../../racetrack/engines/kstreams/program/src/main/java/racetrack/kstreams/Q5.java
