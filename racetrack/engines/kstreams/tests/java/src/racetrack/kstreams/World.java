@@ -70,6 +70,17 @@ final class World implements AutoCloseable {
   }
 
   World(BiFunction<Settings, Integer, TopologyContext> topology, Kind kind) throws IOException {
+    this(topology, kind, 1, 0);
+  }
+
+  /** With these queries; events come from the first partition only, however many there are. */
+  World(
+      BiFunction<Settings, Integer, TopologyContext> topology,
+      Kind kind,
+      int partitions,
+      long watermarkDelayMs,
+      String... queries)
+      throws IOException {
     registry = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     registry.createContext("/schemas/ids/", this::answer);
     registry.start();
@@ -77,11 +88,12 @@ final class World implements AutoCloseable {
     String url = "http://localhost:" + registry.getAddress().getPort();
     Settings settings =
         new Settings(
-            Cluster.at("nowhere:1"), url, "test", 100, kind.guarantee, 1, kind.cacheBytes, 5,
+            Cluster.at("nowhere:1"), url, "test", List.of(queries), watermarkDelayMs, 100,
+            kind.guarantee, 1, kind.cacheBytes, 5,
             kind.inMemory, kind.changelog, true, Map.of(), "only", state, state.resolve("ready"));
     driver =
         new TopologyTestDriver(
-            topology.apply(settings, 1).build(),
+            topology.apply(settings, partitions).build(),
             settings.forStreams("test"),
             Instant.ofEpochMilli(NOW_MS));
   }
@@ -112,6 +124,22 @@ final class World implements AutoCloseable {
   /** The rows of a view, in no order. */
   List<JsonNode> rows(String view) {
     return new ArrayList<>(table("kstreams." + view).values());
+  }
+
+  /** The rows without keys that were added to a view since the last call. */
+  List<JsonNode> added(String view) {
+    return driver
+        .createOutputTopic("kstreams." + view, new StringDeserializer(), new StringDeserializer())
+        .readKeyValuesToList()
+        .stream()
+        .map(
+            each -> {
+              if (each.key != null) {
+                throw new AssertionError(view + " has a key: " + each);
+              }
+              return parsed(each.value);
+            })
+        .toList();
   }
 
   /** Its only row. */

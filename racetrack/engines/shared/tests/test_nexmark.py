@@ -1,0 +1,93 @@
+"""Tests of the programs that write the results of Nexmark's queries to topics: all queries of an
+engine at once, on a real Kafka with generated events."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from racetrack import install
+from racetrack.config import load
+from racetrack.engines import find_engine
+from racetrack.engines.shared.tests.programs import ENGINES, service_of
+from racetrack.stack.contract import Stack
+from racetrack.stack.native.stack import NativeStack
+from racetrack.stack.service import Context
+from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.nexmark.harness import WORKLOAD
+from racetrack.workloads.nexmark.tests.on_kafka import INVALID, TRACERS, write
+from racetrack.workloads.nexmark.tests.test_views import DELAY_MS, PARTITIONS, QUERIES, db
+from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from tests.servers import running
+from tests.waiting import wait_until
+
+__all__ = ["db"]  # a fixture: the rows that the views should have
+
+pytestmark = pytest.mark.slow
+
+RACED = [name for name in ENGINES if WORKLOAD.name in find_engine(name).scripts]
+BROKEN = ["{", "7", "null", "", INVALID[1].replace('"bidder": 1', '"bidder": "1"')]
+READY_S, RIGHT_S = 120.0, 60.0
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    with secured_kafka(tmp_path_factory.mktemp("kafka")) as kafka:
+        write(kafka, [*INVALID, *BROKEN])
+        yield kafka
+
+
+def queries_of(engine: str) -> list[str]:
+    """Return the queries for which an engine has a program."""
+    ending = find_engine(engine).script_ending
+    folder = WORKLOAD.script(ending).parent
+    return [query for query in QUERIES if (folder / f"{query}{ending}").exists()]
+
+
+def stack_of(engine: str, kafka: SecuredKafka) -> Stack:
+    return NativeStack(
+        load(
+            {
+                "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
+                "KAFKA_TOPIC_PREFIX": PREFIX,
+                "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+                "WORKLOAD": WORKLOAD.name,
+                "NEXMARK_QUERIES": ",".join(queries_of(engine)),
+                "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
+            }
+        )
+    )
+
+
+def judged(db: duckdb.DuckDBPyConnection, engine: str, stack: Stack, query: str) -> Compared:
+    rows = find_engine(engine).read_view(stack, query)
+    return compare(db, WORKLOAD.view(query), rows, 3)
+
+
+@pytest.mark.parametrize("engine", RACED)
+def test_all_queries_are_right_and_show_tracer_rows(
+    engine: str, kafka: SecuredKafka, db: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    stack = stack_of(engine, kafka)
+    parts = install.ensure([engine], install.read_versions(), print)
+    launch = service_of(engine).launch(Context(stack.settings, tmp_path, parts))
+    is_ready = Path(launch.env["READY_FILE"]).exists
+    environment = {**os.environ, **launch.env}
+    with running([launch.argv], tmp_path, is_ready, READY_S, environment):
+
+        def wrong() -> dict[str, Compared]:
+            views = {query: judged(db, engine, stack, query) for query in queries_of(engine)}
+            return {query: found for query, found in views.items() if not found.right}
+
+        wait_until(lambda: not wrong(), "right views", RIGHT_S, 1.0)
+        traced, stop = find_engine(engine).traced_views(stack.settings), threading.Event()
+        seen: dict[tuple[str, int], int] = {}
+        for row in find_engine(engine).seen(stack, traced, stop):
+            seen[row.view, row.partition] = row.value
+            if len(seen) == len(traced) * PARTITIONS:
+                stop.set()
+    assert {view for view, _ in seen} == {view.name for view in traced}
+    assert all(value >= TRACERS // 2 for value in seen.values())
