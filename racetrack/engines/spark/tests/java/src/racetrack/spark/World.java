@@ -50,7 +50,8 @@ final class World implements AutoCloseable {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
         new Settings(
-            Cluster.at("nowhere:1"), registry.url(), "test", 0, 1, 2, true, PROPERTIES, state, state);
+            Cluster.at("nowhere:1"), registry.url(), "test", List.of(), 0, 1, 2, true, PROPERTIES,
+            state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }

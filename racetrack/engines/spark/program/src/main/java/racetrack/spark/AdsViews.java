@@ -20,7 +20,8 @@ final class AdsViews implements Views {
   private static final String EVENTS = "ad-events";
   private static final String ADS = "mysql.ads.ads";
   private static final List<String> TABLES = List.of("mysql.ads.campaigns", ADS);
-  private static final List<String> PROGRESS = List.of("ad_events_progress", "ad_events_summary");
+  private static final String SUMMARY = "ad_events_summary";
+  private static final List<String> PROGRESS = List.of("ad_events_progress", SUMMARY);
 
   /**
    * The changed counts by ad and window, by partition (progress) and in total (summary), together
@@ -111,12 +112,12 @@ final class AdsViews implements Views {
 
   @Override
   public List<String> views() {
-    return List.of("campaigns", "ads", "campaign_windows", "ad_events_progress", summary());
+    return List.of("campaigns", "ads", "campaign_windows", "ad_events_progress", SUMMARY);
   }
 
   @Override
-  public String summary() {
-    return "ad_events_summary";
+  public List<String> firstWritten() {
+    return List.of(SUMMARY);
   }
 
   @Override

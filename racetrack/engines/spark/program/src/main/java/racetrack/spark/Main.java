@@ -42,7 +42,7 @@ public final class Main {
   }
 
   private static void keepUntilStateIsLost(Settings settings) throws Exception {
-    Views views = viewsOf(settings.workload());
+    Views views = viewsOf(settings);
     try (Topics topics = new Topics(settings.cluster())) {
       topics.waitFor(views.inputs());
       List<String> outputs =
@@ -53,7 +53,7 @@ public final class Main {
         Folders.remove(settings.stateFolder());
         topics.empty(outputs);
       }
-      topics.make(outputs, List.of());
+      topics.make(outputs, views.appended().stream().map(Kafka::topicOf).toList());
     }
     Kafka kafka = new Kafka(Session.open(settings), settings);
     try {
@@ -66,15 +66,17 @@ public final class Main {
     }
   }
 
-  private static Views viewsOf(String workload) {
-    switch (workload) {
+  private static Views viewsOf(Settings settings) {
+    switch (settings.workload()) {
       case "shop":
         return new ShopViews();
       case "ads":
         return new AdsViews();
+      case "nexmark":
+        return new Nexmark(settings.queries());
       default:
         throw new IllegalArgumentException(
-            "WORKLOAD=" + workload + ": there are views for shop and for ads.");
+            "WORKLOAD=" + settings.workload() + ": there are views for shop, ads and nexmark.");
     }
   }
 
@@ -87,7 +89,8 @@ public final class Main {
         query.start();
       }
       try (Topics topics = new Topics(kafka.settings().cluster())) {
-        while (!topics.isWritten(Kafka.topicOf(views.summary()))) {
+        List<String> first = views.firstWritten().stream().map(Kafka::topicOf).toList();
+        while (!topics.isOneWritten(first)) {
           running.awaitAnyTermination(LOOK_EVERY_MS);
         }
       }

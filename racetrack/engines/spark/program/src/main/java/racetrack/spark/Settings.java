@@ -1,6 +1,7 @@
 package racetrack.spark;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import racetrack.program.Environment;
 import racetrack.upsert.Cluster;
@@ -10,6 +11,7 @@ record Settings(
     Cluster cluster,
     String registry,
     String workload,
+    List<String> queries,
     int triggerMs,
     int shufflePartitions,
     int cores,
@@ -24,6 +26,7 @@ record Settings(
         Cluster.from(env),
         env.text("SCHEMA_REGISTRY_URL"),
         env.text("WORKLOAD"),
+        List.of(env.text("NEXMARK_QUERIES", "").split(",")),
         env.number("SPARK_TRIGGER_MS"),
         env.number("SPARK_SHUFFLE_PARTITIONS"),
         env.number("SPARK_CORES"),

@@ -25,6 +25,7 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
 final class ShopViews implements Views {
   private static final String PAGEVIEWS = "pageviews";
   private static final String FLAGS = "dd_flagged_profiles";
+  private static final String SUMMARY = "pageviews_summary";
   private static final String SINK = "high_value_users_sink";
   private static final String USERS = "mysql.shop.users";
   private static final String ITEMS = "mysql.shop.items";
@@ -232,7 +233,7 @@ final class ShopViews implements Views {
   @Override
   public List<String> views() {
     return List.of(
-        "users", "items", "purchases", "pageviews_progress", summary(), "purchases_by_item",
+        "users", "items", "purchases", "pageviews_progress", SUMMARY, "purchases_by_item",
         "pageviews_by_item", "item_summary", "high_value_users", "hvu_test",
         "dd_flagged_profiles", "dd_flagged_profile_view");
   }
@@ -243,8 +244,8 @@ final class ShopViews implements Views {
   }
 
   @Override
-  public String summary() {
-    return "pageviews_summary";
+  public List<String> firstWritten() {
+    return List.of(SUMMARY);
   }
 
   @Override
@@ -256,7 +257,7 @@ final class ShopViews implements Views {
     kafka.stream(ITEMS).createOrReplaceTempView("items");
     kafka.stream(PURCHASES).createOrReplaceTempView("purchases");
     kafka.stream(SINK).createOrReplaceTempView("sent");
-    List<String> progress = List.of("pageviews_progress", summary());
+    List<String> progress = List.of("pageviews_progress", SUMMARY);
     return List.of(
         kafka.mirror(List.of(USERS, ITEMS, PURCHASES)),
         kafka.toTopicsInOrder("items", spark.sql(ITEMS_AND_PROGRESS), progress),

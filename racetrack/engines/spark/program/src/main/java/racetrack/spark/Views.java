@@ -16,8 +16,13 @@ interface Views {
     return List.of();
   }
 
-  /** The view whose first row shows that all views are ready. */
-  String summary();
+  /** Those of the views whose rows have no key: they are never replaced. */
+  default List<String> appended() {
+    return List.of();
+  }
+
+  /** A first row in one of these views shows that all views are ready. */
+  List<String> firstWritten();
 
   /** The queries that maintain the views, ready to be started. */
   List<DataStreamWriter<Row>> queries(Kafka kafka);

@@ -1,0 +1,1 @@
+../../racetrack/engines/spark/program/src/main/java/racetrack/spark/Q0.java
