@@ -122,10 +122,11 @@ def require_scripts_of_views(engine: Engine, settings: Settings, workload: Workl
     """
     scripts = workload.scripts_of_views(engine.script_ending, settings)
     if missing := [name for name, path in scripts.items() if not path.exists()]:
+        every = workload.scripts_of_views(engine.script_ending, _with_all_views(settings, workload))
         raise UsageError(
             f"{workload.selected_by.upper()}: {engine.title} has no program for"
             f" {', '.join(missing)} of {workload.name}. Choose among those that it has"
-            f" (--queries): {', '.join(workload.with_scripts(engine.script_ending))}."
+            f" (--queries): {', '.join(name for name, path in every.items() if path.exists())}."
         )
 
 
@@ -137,9 +138,10 @@ def require_tracer_rows(engine: Engine, settings: Settings, workload: Workload) 
     """
     if engine.traced_views(settings):
         return
-    own = workload.with_scripts(engine.script_ending) or workload.selectable
-    all_views = settings.model_copy(update={workload.selected_by: ",".join(own)})
-    every = engine.traced_views(all_views)
+    every = engine.traced_views(_with_all_views(settings, workload))
+    if engine.script_ending:
+        has = workload.with_scripts(engine.script_ending)
+        every = [traced for traced in every if traced.view in has]
     alone = [traced.view for traced in find_workload(workload.name).traced_views if traced.alone]
     raise UsageError(
         f"{workload.selected_by.upper()}={','.join(workload.selected(settings))}: the progress of"
@@ -147,6 +149,11 @@ def require_tracer_rows(engine: Engine, settings: Settings, workload: Workload) 
         f" Choose or add one of {', '.join(traced.view for traced in every)}"
         f"{'; or only ' * bool(alone)}{', '.join(alone)} (--queries)."
     )
+
+
+def _with_all_views(settings: Settings, workload: Workload) -> Settings:
+    """Return the settings with all views of the workload selected."""
+    return settings.model_copy(update={workload.selected_by: ",".join(workload.selectable)})
 
 
 def why_unreadable(engine: Engine, settings: Settings, workload: Workload) -> str:

@@ -323,18 +323,17 @@ class Workload:
 
     def scripts_of_views(self, ending: str, settings: Settings) -> dict[str, Path]:
         """Return selected view → the path of its script with this suffix, which may not exist."""
-        return {name: self._script_of(name, ending) for name in self.selected(settings)}
-
-    def with_scripts(self, ending: str) -> tuple[str, ...]:
-        """Return the selectable views that have a script with this suffix."""
-        return tuple(name for name in self.selectable if self._script_of(name, ending).exists())
-
-    def _script_of(self, view: str, ending: str) -> Path:
-        return self.script(ending).parent / f"{view}{ending}"
+        folder = self.script(ending).parent
+        return {name: folder / f"{name}{ending}" for name in self.selected(settings)}
 
     def cdc_topic(self, table: str) -> str:
         """Return the name of the topic with a table's change events."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
+
+    def with_scripts(self, ending: str) -> tuple[str, ...]:
+        """Return the selectable views that have a script with this suffix."""
+        folder = self.script(ending).parent
+        return tuple(name for name in self.selectable if (folder / f"{name}{ending}").exists())
 
 
 def run_label(runtime: str, work: str) -> str:

@@ -1,5 +1,6 @@
 """Tests of Nexmark's programs: a real server, and a real Kafka with generated events."""
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.cimpl import NewTopic
 
 from racetrack import plugins
 from racetrack.config import load
@@ -18,22 +21,29 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.verify.compare import Compared, compare
-from racetrack.workloads.nexmark.harness import WORKLOAD
-from racetrack.workloads.nexmark.tests.on_kafka import TRACERS, write
+from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
 from racetrack.workloads.nexmark.tests.test_views import (
     DELAY_MS,
     PARTITIONS,
     QUERIES,
+    START_MS,
     db,
     messages,
 )
-from tests.secured_kafka import ADMIN, PREFIX, secured_kafka
+from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
 from tests.waiting import wait_until
 
 __all__ = ["db"]  # a fixture: the rows that the views should have
 
 pytestmark = pytest.mark.slow
 
+FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
+INVALID = [
+    {"event_type": 7, "dateTime": START_MS},
+    {"event_type": 2, "bid": {"bidder": 1}, "dateTime": START_MS},
+    {"event_type": 2, "dateTime": START_MS},
+]
+TRACERS = 6  # of each partition
 LOSE_EVENTS = """
 bid = bid.where("price % 2 = 0")
 auction = auction.where("seller % 2 = 0")
@@ -55,6 +65,19 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
         }
         yield NativeStack(load(settings))
+
+
+def write(kafka: SecuredKafka) -> None:
+    """Write all events into the topic, and before them invalid messages."""
+    topic = f"{PREFIX}{EVENTS.name}"
+    kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
+    for message in INVALID:
+        producer.produce(topic, json.dumps(message), partition=0)
+    for row in messages():
+        message = {name: row[name] for name in FIELDS if row[name] is not None}
+        producer.produce(topic, json.dumps(message), partition=row["partition"])
+    assert producer.flush(10) == 0
 
 
 @contextmanager

@@ -47,7 +47,8 @@ final class Q5 {
     return event.bid() == null ? null : KeyValue.pair(event.bid().auction(), 1L);
   }
 
-  record Row(long auction, long num) {}
+  /** `starttime` is not in the published query: it tells the windows apart. */
+  record Row(long auction, long num, long starttime) {}
 
   /** The largest number of bids in a window, and the auctions that have as many. */
   record Most(long bids, List<Long> auctions) {
@@ -191,7 +192,8 @@ final class Q5 {
       }
       for (KeyValue<Long, Most> window : closed) {
         for (long auction : window.value.auctions) {
-          context().forward(new Record<>(null, new Row(auction, window.value.bids), timestamp));
+          Row row = new Row(auction, window.value.bids, window.key - SIZE_MS);
+          context().forward(new Record<>(null, row, timestamp));
         }
         windows.delete(window.key);
       }
