@@ -113,15 +113,13 @@ public class Topics implements AutoCloseable {
     admin.deleteRecords(old).all().get();
   }
 
-  /** Returns whether one of these topics contains a message. */
-  public boolean isOneWritten(Collection<String> names)
-      throws InterruptedException, ExecutionException {
+  /** Returns how many of these topics contain a message. */
+  public int written(Collection<String> names) throws InterruptedException, ExecutionException {
+    int count = 0;
     for (String name : names) {
-      if (isWritten(name)) {
-        return true;
-      }
+      count += isWritten(name) ? 1 : 0;
     }
-    return false;
+    return count;
   }
 
   /** Returns whether the topic's only partition contains a message. */

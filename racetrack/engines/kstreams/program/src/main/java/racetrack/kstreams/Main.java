@@ -97,7 +97,7 @@ public final class Main {
     Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
     streams.start();
     try (TopologyTopics topics = new TopologyTopics(settings.cluster())) {
-      while (!(streams.state() == State.RUNNING && topics.isOneWritten(firstWritten))) {
+      while (!(streams.state() == State.RUNNING && topics.written(firstWritten) > 0)) {
         if (ended.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
           break;
         }

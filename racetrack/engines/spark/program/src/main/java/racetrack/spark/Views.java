@@ -21,7 +21,7 @@ interface Views {
     return List.of();
   }
 
-  /** A first row in one of these views shows that all views are ready. */
+  /** First rows in all of these views show that all views are ready. */
   List<String> firstWritten();
 
   /** The queries that maintain the views, ready to be started. */
