@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from racetrack import plugins
 from racetrack.config import load
-from racetrack.engines import all_engines, engine_names
+from racetrack.engines import all_engines, engine_names, find_engine
 from racetrack.engines.shared.java_program.recipe import ProgramRecipe
 from racetrack.engines.shared.java_program.service import JavaProgram
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
@@ -18,6 +18,12 @@ def _service(engine: str) -> object:
 
 
 ENGINES = [name for name in engine_names() if isinstance(_service(name), JavaProgram)]
+RUN_NEXMARK = [name for name in ENGINES if "nexmark" in find_engine(name).scripts]
+NEXMARK = {
+    "WORKLOAD": "nexmark",
+    "NEXMARK_QUERIES": "q0,q2",
+    "NEXMARK_WATERMARK_DELAY_MS": "7",
+}
 WRITE_TO_REDIS = [engine.name for engine in all_engines() if isinstance(engine, WritesToRedis)]
 
 

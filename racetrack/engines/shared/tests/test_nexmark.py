@@ -16,7 +16,7 @@ from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView
 from racetrack.engines.dh.tests.test_nexmark import TRACERS, write
-from racetrack.engines.shared.tests.programs import ENGINES, service_of
+from racetrack.engines.shared.tests.programs import RUN_NEXMARK, service_of
 from racetrack.stack.contract import Stack
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context
@@ -31,7 +31,6 @@ __all__ = ["db"]  # a fixture: the rows that the views should have
 
 pytestmark = pytest.mark.slow
 
-RACED = [name for name in ENGINES if WORKLOAD.name in find_engine(name).scripts]
 RIGHT_S = 60.0
 
 
@@ -66,7 +65,7 @@ def judged(db: duckdb.DuckDBPyConnection, engine: str, stack: Stack, query: str)
     return compare(db, WORKLOAD.view(query), rows, 3)
 
 
-@pytest.mark.parametrize("engine", RACED)
+@pytest.mark.parametrize("engine", RUN_NEXMARK)
 def test_all_queries_are_right_and_show_tracer_rows(
     engine: str, kafka: SecuredKafka, db: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:

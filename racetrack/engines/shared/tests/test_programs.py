@@ -10,7 +10,17 @@ import pytest
 
 from racetrack import config as settings
 from racetrack import install
-from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
+from racetrack.engines import find_engine
+from racetrack.engines.shared.tests.programs import (
+    ENGINES,
+    NEXMARK,
+    RUN_NEXMARK,
+    WRITE_TO_REDIS,
+    recipe_of,
+    service_of,
+)
+from racetrack.errors import UsageError
+from racetrack.run.checks import require_raced_on
 from racetrack.stack.service import Context, NotReady
 
 every = pytest.mark.parametrize("engine", ENGINES)
@@ -50,6 +60,18 @@ def test_its_program_gets_all_that_it_asks_for(engine: str, tmp_path: Path) -> N
     assert required
     context = Context(settings.load(), tmp_path, {engine: tmp_path})
     assert service_of(engine).launch(context).env.keys() == required
+
+
+@pytest.mark.parametrize("engine", RUN_NEXMARK)
+def test_its_program_gets_the_settings_of_a_workload(engine: str) -> None:
+    assert service_of(engine).environment(settings.load(NEXMARK)).items() >= NEXMARK.items()
+
+
+@pytest.mark.parametrize("engine", RUN_NEXMARK)
+def test_a_query_without_a_program_is_refused(engine: str) -> None:
+    lacking = settings.load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q9"})
+    with pytest.raises(UsageError, match=r"NEXMARK_QUERIES: .* for q9 .*q0, q1, q2, q3, "):
+        require_raced_on(find_engine(engine), lacking)
 
 
 @every

@@ -12,6 +12,8 @@ from racetrack.config import load
 from racetrack.engines.shared import java_program
 from racetrack.engines.shared.tests.programs import (
     ENGINES,
+    NEXMARK,
+    RUN_NEXMARK,
     other_settings,
     recipe_of,
     service_of,
@@ -56,6 +58,16 @@ def test_it_gets_the_same_as_natively(engine: str, is_set_otherwise: bool) -> No
     native = service_of(engine).environment(settings)
     assert {name: ours[name] for name in native} == native
     assert {name: native[name] for name in overrides} == overrides
+
+
+@pytest.mark.parametrize("engine", RUN_NEXMARK)
+def test_it_gets_the_settings_of_a_workload(engine: str) -> None:
+    files = (file for source in recipe_of(engine).sources for file in source.rglob("*.java"))
+    text = "".join(file.read_text() for file in files)
+    read = {name: value for name, value in NEXMARK.items() if f'"{name}"' in text}
+    assert {"WORKLOAD", "NEXMARK_QUERIES"} <= read.keys()
+    ours = service(engine, **environment(load(NEXMARK)))["environment"]
+    assert ours.items() >= read.items()
 
 
 @every
