@@ -7,15 +7,14 @@ is a message without a key; otherwise rows are keyed by what identifies them.
 The program is started again for each run, so changes of these files take effect then."""
 
 import importlib
-from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pathway as pw  # type: ignore[import-not-found]
 
 from racetrack.engines.pathway.program.dataflow import INTEGER, TEXT, Dataflow
 
 # The records by `event_type`, and those of their fields that queries use.
-RECORDS = {
+RECORDS: dict[str, dict[str, Any]] = {
     "person": {"id_": INTEGER, "name": TEXT, "city": TEXT, "state": TEXT},
     "auction": {"id_": INTEGER, "seller": INTEGER, "category": INTEGER, "expires": INTEGER},
     "bid": {"auction": INTEGER, "bidder": INTEGER, "price": INTEGER, "extra": TEXT},
@@ -52,11 +51,12 @@ def read_events(flow: Dataflow) -> Events:
             paths[f"{record}_{field}"] = f"/{record}/{field.rstrip('_')}"
     schema = pw.schema_builder(columns)
     messages = flow.messages("nexmark", format="json", schema=schema, json_field_paths=paths)
-    return Events(*(_of_kind(messages, kind, *of) for kind, of in enumerate(RECORDS.items())))
+    return Events(*(_of_kind(messages, kind, name) for kind, name in enumerate(RECORDS)))
 
 
-def _of_kind(messages: pw.Table, kind: int, record: str, fields: Iterable[str]) -> pw.Table:
+def _of_kind(messages: pw.Table, kind: int, record: str) -> pw.Table:
     """Return the events of a kind, without those that lack a field."""
+    fields = RECORDS[record]
     events = messages.filter(pw.this.event_type == kind)
     for field in fields:
         events = events.filter(pw.this[f"{record}_{field}"].is_not_none())
