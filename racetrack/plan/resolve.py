@@ -404,14 +404,12 @@ def _variants(
         raise UsageError(f"{name} has no variants: name engines, such as {engines}.")
     else:
         variants = _expanded(map(_planned, options.variants), base, options.settings, each)
-    lacking = {
-        variant.label: why
-        for variant in variants
-        if each and (why := _without_script(variant, base, options))
-    }
-    variants = [variant for variant in variants if variant.label not in lacking]
+    lacking: dict[str, list[str]] = {}
+    if each:
+        variants = [one for one in variants if _has_scripts(one, base, options, lacking)]
+    without = [f"{title} has no program for {', '.join(of)}" for title, of in lacking.items()]
     if not variants:
-        raise UsageError(f"{name}: {'; '.join(dict.fromkeys(lacking.values()))}.")
+        raise UsageError(f"{name}: {'; '.join(without)}.")
     kinds = {_kind(variant): variant.label for variant in variants if not variant.has_file}
     same = [each for each in variants if each.has_file and _kind(each) in kinds]
     variants = [each for each in variants if each not in same]
@@ -420,18 +418,22 @@ def _variants(
         f"{each.label} is left out: with this workload it has the settings of {kinds[_kind(each)]}"
         for each in same
     ]
-    left_out += [f"{label} is left out: {why}" for label, why in lacking.items()]
+    left_out += without
     return variants, [*chain.from_iterable(each.remarks for each in same), *left_out]
 
 
-def _without_script(variant: _Variant, base: Mapping[str, str], options: Options) -> str:
-    """Return which engine of a variant has no program for its work; empty if all have one."""
+def _has_scripts(
+    variant: _Variant, base: Mapping[str, str], options: Options, lacking: dict[str, list[str]]
+) -> bool:
+    """Return whether all engines of a variant have programs for its work. Add the work to `lacking`,
+    by the engine's title, if one has none."""
     settings = _load(variant, {**base, **variant.own, **options.settings})
     workload = find_workload(settings.workload)
     for engine in find_engine(variant.engine).members:
         if engine.script_ending and workload.without_script(engine.script_ending, settings):
-            return f"{engine.title} has no program for {work_of(settings.model_dump())}"
-    return ""
+            lacking.setdefault(engine.title, []).append(work_of(settings.model_dump()))
+            return False
+    return True
 
 
 def _kind(variant: _Variant) -> str:

@@ -36,9 +36,9 @@ LEAST_S = 5.0
 # Time constant of the proportional control.
 CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
-# Throughput is averaged over this time and RESULTS intervals between results of windows, which is
-# longer than an update interval but short enough to keep the control loop from oscillating.
-WORK_OVER_S, RESULTS = 10.0, 2
+# Throughput is averaged over this time and the interval between results of windows, which is longer
+# than an update interval but short enough to keep the control loop from oscillating.
+WORK_OVER_S = 10.0
 FIRST_ESTIMATE_S = 2.0
 # A shorter drop of the throughput may be a pause of the engine, or the time until a window ends, so
 # the highest throughput of this time is used.
@@ -58,7 +58,7 @@ class RateController:
 
     def __init__(self, start_per_s: float, results_every_s: float = 0.0) -> None:
         self.per_s = start_per_s
-        self._over_s = WORK_OVER_S + RESULTS * results_every_s
+        self._over_s = WORK_OVER_S + results_every_s
         self._pause_s = PAUSE_S + results_every_s
         self.backlog_s = 0.0  # seconds to process the backlog; 0 until the throughput is known
         self._samples: deque[LoadSample] = deque()

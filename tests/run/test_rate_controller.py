@@ -54,13 +54,12 @@ def test_the_backlog_stays_between_5_and_30_s(engine: SimulatedEngine) -> None:
     assert sum(inside) >= 0.99 * len(inside), (min(ages), max(ages))
 
 
-@pytest.mark.parametrize("start_per_s", [1_000, 40_000])
-def test_the_backlog_of_an_engine_that_shows_windows_is_steady(start_per_s: int) -> None:
+@pytest.mark.parametrize("start_per_s", [20_000, 40_000])
+def test_an_engine_that_shows_windows_has_a_backlog(start_per_s: int) -> None:
     """Its backlog seems to be up to a window older than it is."""
     engine = SimulatedEngine(noise=0.1, cycle_s=10)
     ages = ages_s(engine, 600, start_per_s, results_every_s=10)[60:]
-    assert min(ages) > 1
-    assert max(ages) < 40
+    assert 3 < min(ages) < max(ages) < 30
 
 
 def test_a_start_above_the_capacity_is_taken_back() -> None:
