@@ -425,8 +425,8 @@ def _variants(
 def _has_scripts(
     variant: _Variant, base: Mapping[str, str], options: Options, lacking: dict[str, list[str]]
 ) -> bool:
-    """Return whether all engines of a variant have programs for its work. Add the work to `lacking`,
-    by the engine's title, if one has none."""
+    """Return whether all engines of a variant have programs for its work. If one has none,
+    add the work to `lacking`, by the engine's title."""
     settings = _load(variant, {**base, **variant.own, **options.settings})
     workload = find_workload(settings.workload)
     for engine in find_engine(variant.engine).members:
