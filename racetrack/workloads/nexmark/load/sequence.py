@@ -108,13 +108,16 @@ def event(share: Share, n: int, texts: Texts, due_ms: int) -> Person | Auction |
     """Return event n (0-based) of a partition, not one of the RESERVED_EVENTS. `Renderer` computes
     the same bids in bulk."""
     number = share.number(n)
-    kind = number % CYCLE
-    a, b = share.stream.draw(n)
-    if kind < PERSONS:
-        return _person(number, a, b, texts)
-    if kind < BIDS_FROM:
-        return _auction(number, a, b, texts, due_ms, share.horizon_ms(n))
-    return _bid(number, a, b, texts)
+    if is_person(number):
+        return person(share, n, texts)
+    if is_bid(number):
+        return _bid(number, *share.stream.draw(n), texts)
+    return auction(share, n, texts, due_ms)
+
+
+def is_person(number: int) -> bool:
+    """Return whether the event with this number in the sequence is a person."""
+    return number % CYCLE < PERSONS
 
 
 def is_bid(number: int) -> bool:
@@ -161,7 +164,10 @@ def _bid(number: int, a: int, b: int, texts: Texts) -> Bid:
     return Bid(auction, bidder, bid_price, *texts.channels[channel], texts.cut(extra))
 
 
-def _auction(number: int, a: int, b: int, texts: Texts, due_ms: int, horizon_ms: int) -> Auction:
+def auction(share: Share, n: int, texts: Texts, due_ms: int) -> Auction:
+    """Return event n (0-based) of a partition, which is an auction."""
+    number, (a, b) = share.number(n), share.stream.draw(n)
+    horizon_ms = share.horizon_ms(n)
     epoch = number // CYCLE
     c = mix32(a ^ b)
     d = mix32((c + _STEP) & _MASK)
@@ -183,7 +189,9 @@ def _auction(number: int, a: int, b: int, texts: Texts, due_ms: int, horizon_ms:
     )
 
 
-def _person(number: int, a: int, b: int, texts: Texts) -> Person:
+def person(share: Share, n: int, texts: Texts) -> Person:
+    """Return event n (0-based) of a partition, which is a person."""
+    number, (a, b) = share.number(n), share.stream.draw(n)
     c = mix32(a ^ b)
     d = mix32((c + _STEP) & _MASK)
     e = mix32((d + _STEP) & _MASK)
