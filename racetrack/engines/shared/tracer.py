@@ -46,8 +46,8 @@ class Tally:
         view, or the highest value of a view without tracer rows. `keys` are those of the
         partitions' tracer rows."""
         if not view.key:
-            names = view.column, view.summed_over or view.column
-            values = zip(*(rows[name].to_pylist() for name in names), strict=True)
+            columns = (view.column, view.summed_over or view.column)
+            values = zip(*(rows[name].to_pylist() for name in columns), strict=True)
             yield ALL_PARTITIONS, max(self.value(view, ALL_PARTITIONS, *each) for each in values)
             return
         if not view.summed_over:

@@ -78,8 +78,8 @@ def write(kafka: SecuredKafka) -> None:
     topic = f"{PREFIX}{EVENTS.name}"
     kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
     producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
-    for message in INVALID:
-        producer.produce(topic, message, partition=0)
+    for invalid in INVALID:
+        producer.produce(topic, invalid, partition=0)
     for row in messages():
         message = {name: row[name] for name in FIELDS if row[name] is not None}
         producer.produce(topic, json.dumps(message), partition=row["partition"])
