@@ -58,9 +58,9 @@ EVENT = {"event_type": int, "person": PERSON, "auction": AUCTION, "bid": BID, "d
 # There are some thousand different ones, and sharing their strings saves memory.
 SHARED = ("channel", "url")
 
-# A message that is not JSON, or has a text for a number, would end all tables. This processor lets it
-# be a row without values: if a chunk of messages is refused, it parses them one by one. It is in
-# Groovy, which Deephaven's server contains, so that it is compiled like Java.
+# A message that is not JSON, or has a text for a number, would end all tables. This processor lets
+# it be a row without values: if a chunk of messages is refused, it parses them one by one. It is
+# in Groovy, which Deephaven's server contains, so that it is compiled like Java.
 LENIENT = """
 import io.deephaven.chunk.ObjectChunk
 import io.deephaven.chunk.WritableChunk
