@@ -159,6 +159,11 @@ def test_an_impossible_plan_is_refused(text: str, names: tuple[str, ...], named:
         resolved(text, *names)
 
 
+def test_a_label_can_leave_out_a_setting() -> None:
+    assert variants.without("flink@tuned[A=1 Q=q0]+pg", "Q") == "flink@tuned[A=1]+pg"
+    assert variants.without("a name of its own", "Q") == "a name of its own"
+
+
 QUERIES = '[settings]\nWORKLOAD = "nexmark"\n[each]\nNEXMARK_QUERIES = ["q0", "q5"]\n'
 
 
