@@ -29,8 +29,9 @@ from loadgen.writer import Writer
 # A new rate takes effect this much later, so that every worker has received it by then.
 RATE_LEAD_NS = 10 * NS_PER_MS
 RATE_LEAD_TO_PODS_NS = 40 * NS_PER_MS  # the same if there are workers in other pods
-# Time in which the last events of a source are due (`Source.last_events`).
-LAST_EVENTS_NS = 10 * NS_PER_MS
+# Time in which the last events of a source are due (`Source.last_events`), from the beginning of a
+# millisecond on: all have the same timestamp, so that they close the same windows everywhere.
+LAST_EVENTS_NS = NS_PER_MS // 2
 LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
@@ -221,7 +222,7 @@ class Generator(Load):
 
     def _change(self, key: str, milli: int) -> None:
         self._milli[key] = milli
-        at_ns = self._clock.now_ns() + self._lead_ns
+        at_ns = (self._clock.now_ns() + self._lead_ns) // NS_PER_MS * NS_PER_MS + NS_PER_MS
         if key in self._sources:
             self._change_source(key, at_ns, milli)
             return

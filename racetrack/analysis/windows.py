@@ -35,6 +35,12 @@ def values(run: RunRecord) -> dict[str, float]:
         found |= _of_same_names(part) if part else {}
     found |= _costs(results)
     found |= _views(results)
+    if run.settings.get("tracer_events_per_second") and not run.traced_views:
+        # The progress is that of views without tracer rows, so its lag is theirs.
+        found |= {
+            metrics.VIEW_LAG_P50.key: found.get(metrics.LAG_P50.key),
+            metrics.VIEW_LAG_P99.key: found.get(metrics.LAG_P99.key),
+        }
     found |= _reads(results.reads)
     found |= {
         metrics.PROCESSED.key: results.verdict.throughput.processed_per_s,

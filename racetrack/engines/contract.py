@@ -64,7 +64,8 @@ class Seen:
 
     `value` is the number of tracer events in the view, or the due time of the newest one in epoch
     milliseconds; see `racetrack.workloads.contract.TracedView`. `timestamp_ms` is when a client
-    could first read this value, in epoch milliseconds.
+    could first read this value, in epoch milliseconds. `partition` is ALL_PARTITIONS if the view
+    has no tracer rows.
     """
 
     timestamp_ms: int

@@ -62,7 +62,8 @@ def _leg(cell: Cell) -> Iterator[str]:
     if cell.leg > 1:
         yield "then, on a fresh stack:"
     for phase in cell.phases:
-        yield _phase_text(phase, phase.loads if isinstance(phase, Window) else ())
+        text = _phase_text(phase, phase.loads if isinstance(phase, Window) else ())
+        yield f"{text} (in the first repeat)" if phase.once else text
 
 
 def _phase_text(phase: Phase, loads: Sequence[str]) -> str:

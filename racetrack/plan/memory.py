@@ -182,9 +182,9 @@ def _with(stack: tuple[Phase, ...], part: Phase, phases: Sequence[Phase]) -> tup
 
 
 def describe_need(plan: ResolvedPlan) -> list[str]:
-    """Return a line for each variant on the memory for the events of its largest run, if they need
-    any worth mentioning."""
-    lines = []
+    """Return lines on the memory for the events of each variant's largest run, if they need any
+    worth mentioning."""
+    needed: dict[str, list[str]] = {}
     for variant in plan.variants:
         cells = [cell for cell in plan.cells if cell.variant == variant]
         settings = _settings(plan, cells[0])
@@ -199,8 +199,8 @@ def describe_need(plan: ResolvedPlan) -> list[str]:
         if heap.per_event:
             size = f"of {heap.size / BYTES_PER_GIB:.1f} GiB"
             parts.insert(0, f"heap {_gib(events, heap.per_event)}, {size}")
-        lines.append(f"events on a stack of {variant} need: {'; '.join(parts)}")
-    return lines
+        needed.setdefault("; ".join(parts), []).append(variant)
+    return [f"events on a stack of {', '.join(of)} need: {text}" for text, of in needed.items()]
 
 
 def _gib(events: Events, each: float) -> str:

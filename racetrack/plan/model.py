@@ -127,9 +127,10 @@ class Top(PlanModel):
 
 class PhaseModel(PlanModel):
     """Base of phases. With `fresh`, a phase and those after it are on a fresh stack, and may use
-    the capacity that the phases before them measured."""
+    the capacity that the phases before them measured. With `once`, only the first repeat has it."""
 
     fresh: bool = False
+    once: bool = False
 
 
 class WarmUp(PhaseModel):
@@ -248,6 +249,8 @@ class Plan(PlanModel):
     variants: tuple[Annotated[PlannedVariant, BeforeValidator(_as_variant)], ...] = ()
     more_variants: tuple[PlannedVariant, ...] = Field(default=(), alias="variant")
     settings: SettingsByName = Field(default_factory=dict)
+    # Settings of which each value makes a variant of its own, unless a variant has its own value.
+    each: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     fixed: bool = False
     phases: tuple[Phase, ...] = Field(alias="phase", min_length=1)
     repeats: int = Field(default=1, ge=1)

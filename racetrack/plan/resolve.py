@@ -5,7 +5,7 @@ import math
 import os
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -38,7 +38,7 @@ from racetrack.results.experiment import EXPERIMENT_FILE, ExperimentRecord
 from racetrack.stack import applicability, resources
 from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
-from racetrack.workloads.contract import find_workload, overrides, work_of
+from racetrack.workloads.contract import find_workload, overrides, work_of, workload_in
 
 READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
 PARTITIONS, RETENTION = "PAGEVIEWS_PARTITIONS", "KAFKA_RETENTION_BYTES"
@@ -255,6 +255,9 @@ def resolve(
         UsageError: the plan is not possible; nothing was started.
     """
     environment = _settings_in(os.environ if environment is None else environment)
+    if options.queries and not options.workload:
+        of_plan = _not_given(plan.settings, plan, frozenset(environment))
+        options = replace(options, workload=of_plan.get("WORKLOAD"))
     memory_bytes = memory_bytes or psutil.virtual_memory().total
     variants, left_out = _variants(plan, name, options, frozenset(environment))
     for variant in variants:
@@ -270,6 +273,8 @@ def resolve(
         raise UsageError(f"{name} measures nothing: add loads, or a phase with `saturate`.")
     remarks = [*left_out, *chain.from_iterable(variant.remarks for variant in variants)]
     remarks += _give_settings(variants, plan, options, frozenset(environment), memory_bytes)
+    for variant in variants:
+        variant.phases = _long_enough(variant)
     if plan.cores == "apart":
         own = resources.apart(separable_cores() if cores is None else cores)
         remarks += _separate_cores(variants, own, frozenset(environment))
@@ -290,7 +295,7 @@ def resolve(
         fresh=plan.fresh,
         baseline=plan.baseline and variants[0].label,
         reference=_reference(plan.reference, name),
-        workload=work_of(config.load(variants[0].settings).model_dump()),
+        workload=", ".join(dict.fromkeys(map(_work_of, variants))),
         note=plan.note,
         remarks=tuple(remarks),
     )
@@ -349,6 +354,22 @@ def _window_s(phase: Window, load: Load) -> float:
     return phase.settle_s + max(phase.for_s, profile_s) + ROWS_S + faults_s
 
 
+def _work_of(variant: _Variant) -> str:
+    return work_of(_load(variant, variant.settings).model_dump())
+
+
+def _long_enough(variant: _Variant) -> tuple[Phase, ...]:
+    """Return the phases of a variant, with windows at saturation as long as its views need."""
+    settings = _load(variant, variant.settings)
+    least_s = workload_in(settings).least_saturation_s
+    return tuple(
+        phase.model_copy(update={"for_s": least_s})
+        if isinstance(phase, Saturate) and phase.for_s < least_s
+        else phase
+        for phase in variant.phases
+    )
+
+
 def _has_share(variant: _Variant) -> bool:
     windows = (phase for phase in variant.phases if isinstance(phase, Window))
     return any(load_of(text).share for window in windows for text in window.loads)
@@ -367,8 +388,9 @@ def _variants(
     """Return the variants: those of the plan that the command line names, or those of the command
     line if the plan has none. The second result are remarks on variants that are left out."""
     base = _not_given(plan.settings, plan, given)
+    each = {name: of for name, of in plan.each.items() if name not in {*given, *options.settings}}
     if plan.all_variants:
-        variants = _expanded(plan.all_variants, base, options.settings)
+        variants = _expanded(plan.all_variants, base, options.settings, each)
         unmatched = [text for text in options.variants if not _matching(variants, text)]
         if unmatched:
             labels = ", ".join(variant.label for variant in variants)
@@ -381,7 +403,13 @@ def _variants(
         engines = ", ".join(plugins.engine_names())
         raise UsageError(f"{name} has no variants: name engines, such as {engines}.")
     else:
-        variants = _expanded(map(_planned, options.variants), base, options.settings)
+        variants = _expanded(map(_planned, options.variants), base, options.settings, each)
+    lacking: dict[str, list[str]] = {}
+    if each:
+        variants = [one for one in variants if _has_scripts(one, base, options, lacking)]
+    without = [f"{title} has no program for {', '.join(of)}" for title, of in lacking.items()]
+    if not variants:
+        raise UsageError(f"{name}: {'; '.join(without)}.")
     kinds = {_kind(variant): variant.label for variant in variants if not variant.has_file}
     same = [each for each in variants if each.has_file and _kind(each) in kinds]
     variants = [each for each in variants if each not in same]
@@ -390,7 +418,22 @@ def _variants(
         f"{each.label} is left out: with this workload it has the settings of {kinds[_kind(each)]}"
         for each in same
     ]
+    left_out += without
     return variants, [*chain.from_iterable(each.remarks for each in same), *left_out]
+
+
+def _has_scripts(
+    variant: _Variant, base: Mapping[str, str], options: Options, lacking: dict[str, list[str]]
+) -> bool:
+    """Return whether all engines of a variant have programs for its work. If one has none,
+    add the work to `lacking`, by the engine's title."""
+    settings = _load(variant, {**base, **variant.own, **options.settings})
+    workload = find_workload(settings.workload)
+    for engine in find_engine(variant.engine).members:
+        if engine.script_ending and workload.without_script(engine.script_ending, settings):
+            lacking.setdefault(engine.title, []).append(work_of(settings.model_dump()))
+            return False
+    return True
 
 
 def _kind(variant: _Variant) -> str:
@@ -434,13 +477,18 @@ def _matching(variants: Sequence[_Variant], text: str) -> list[_Variant]:
 
 
 def _expanded(
-    planned: Iterable[PlannedVariant], base: Mapping[str, str], options: Mapping[str, str]
+    planned: Iterable[PlannedVariant],
+    base: Mapping[str, str],
+    options: Mapping[str, str],
+    values: Mapping[str, Sequence[str]],
 ) -> list[_Variant]:
     """Return the variants that a plan or the command line names, with their settings. `base` are
-    settings that these override, `options` those that override them."""
+    settings that these override, `options` those that override them. For `values`, see
+    `Plan.each`."""
     found = []
     for each in planned:
-        parsed = grammar.parse(each.of)
+        named = grammar.parse(each.of)
+        parsed = [one for variant in named for one in grammar.with_each(variant, values)]
         if each.label and len(parsed) > 1:
             raise UsageError(
                 f"{each.label}: {each.of} stands for several variants; drop the label."
@@ -699,7 +747,23 @@ def _require_phases_possible(
     Raises:
         UsageError: they do not.
     """
-    alone = [phase for phase in phases if not isinstance(phase, Verify)]
+    if plan.fresh == "load" and len(_alone(phases)) > 1:
+        raise UsageError(f'{name}: with `fresh = "load"`, the only phase is one window.')
+    for stack in _stacks(phases):
+        _require_top_possible(stack, variant, plan, name)
+        _require_stack_possible(stack, plan, name)
+
+
+def _alone(phases: Sequence[Phase]) -> list[Phase]:
+    """Return phases without verifications."""
+    return [phase for phase in phases if not isinstance(phase, Verify)]
+
+
+def _require_top_possible(
+    phases: Sequence[Phase], variant: _Variant, plan: Plan, name: str
+) -> None:
+    """Check that on one stack, a window with top is the only one if that is needed."""
+    alone = _alone(phases)
     is_alone = len(alone) == 1 and isinstance(alone[0], Window)
     if plan.fresh == "load" and not is_alone and alone:
         raise UsageError(f'{name}: with `fresh = "load"`, the only phase is one window.')
@@ -709,9 +773,10 @@ def _require_phases_possible(
         raise UsageError(f'{name}: `top` needs a run of its own for each load: `fresh = "load"`.')
     if needs_top and alone and not (has_top and is_alone):
         what = "`verify`" if len(alone) < len(phases) else f"{variant.label} (on one input)"
-        raise UsageError(f'{name}: {what} needs `fresh = "load"`, and one window with `top`.')
-    for stack in _stacks(phases):
-        _require_stack_possible(stack, plan, name)
+        raise UsageError(
+            f"{name}: {what} needs a stack of its own with one window with `top`: let the phases"
+            ' after it have `fresh = true`, or the plan `fresh = "load"`.'
+        )
 
 
 def _require_stack_possible(phases: Sequence[Phase], plan: Plan, name: str) -> None:
@@ -800,7 +865,11 @@ def _cell(variant: _Variant, text: str | None, repeat: int, seed: int, plan: Pla
         repeat=repeat,
         settings=variant.settings,
         own=tuple(variant.own),
-        phases=tuple(_ordered(phase, variant, text, repeat, seed) for phase in variant.phases),
+        phases=tuple(
+            _ordered(phase, variant, text, repeat, seed)
+            for phase in variant.phases
+            if repeat == 1 or not phase.once
+        ),
         disturb=variant.planned.disturb,
         start_and_stop_s=plan.start_and_stop_s,
     )

@@ -8,8 +8,8 @@ one input. Quotes (`"…"` or `'…'`) take these signs and spaces literally.
 import itertools
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from racetrack import plugins
 
@@ -48,6 +48,29 @@ class Variant:
 
     def __str__(self) -> str:
         return plugins.JOIN.join(map(str, self.members))
+
+
+def with_each(variant: Variant, values: Mapping[str, Sequence[str]]) -> list[Variant]:
+    """Return a variant once for each combination of values of those settings that it lacks."""
+    own = {name for member in variant.members for name in member.settings}
+    free = {name: of for name, of in values.items() if name not in own}
+    first, *others = variant.members
+    found = []
+    for chosen in itertools.product(*free.values()):
+        settings = {**first.settings, **dict(zip(free, chosen, strict=True))}
+        found.append(Variant((replace(first, settings=settings), *others)))
+    return found
+
+
+def without(label: str, setting: str) -> str:
+    """Return a label of a variant without a setting."""
+    try:
+        variants = parse(label)
+    except ValueError:
+        return label  # a plan has given it
+    for member in variants[0].members:
+        member.settings.pop(setting, None)
+    return str(variants[0])
 
 
 def parse(text: str) -> list[Variant]:

@@ -2,13 +2,14 @@
 
 The generator writes the position of each tracer event into the topic `Workload.positions`: the
 number of messages of its partition up to and including it. An engine has processed a partition up
-to the newest tracer event that all of its traced views contain."""
+to the newest tracer event that all of its traced views contain. A view without tracer rows shows
+windows, or counts events of all partitions, which are taken to be processed evenly."""
 
 import json
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -19,7 +20,7 @@ from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import ALL_PARTITIONS, TracedView, find_workload
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -47,10 +48,12 @@ class PartitionTracers:
 
     events: list[Tracer] = field(default_factory=list)
 
-    def add(self, event: Tracer) -> None:
-        """Add an event. A restarted generator may send one again, which is ignored."""
-        if not self.events or event.number > self.events[-1].number:
+    def add(self, event: Tracer) -> bool:
+        """Add an event; return whether it is new. A restarted generator may send one again."""
+        is_new = not self.events or event.number > self.events[-1].number
+        if is_new:
             self.events.append(event)
+        return is_new
 
     def newest(self, view: TracedView, seen: int, number: int) -> Tracer:
         """Return the newest event that a view contains whose value is `seen`. If the value is a
@@ -70,6 +73,29 @@ class PartitionTracers:
         return after if is_hidden and after.position == event.position + 1 else event
 
 
+class CountedEvents:
+    """The number of events of all partitions that a view counts up to each tracer event."""
+
+    def __init__(self, partitions: int) -> None:
+        self._numbers, self._totals = list[int](), list[int]()
+        self._of_partition = [0] * partitions
+
+    def add(self, partition: int, number: int, count: int) -> None:
+        """Add a tracer event, up to which the view counts so many events of its partition."""
+        more, self._of_partition[partition] = count - self._of_partition[partition], count
+        at = bisect_right(self._numbers, number)
+        self._numbers.insert(at, number)
+        self._totals.insert(at, self._totals[at - 1] if at else 0)
+        for later in range(at, len(self._totals)):  # few: events arrive nearly in order
+            self._totals[later] += more
+
+    def newest(self, total: int) -> int:
+        """Return the number of the newest tracer event up to which at most `total` events are
+        counted; -1 if there is none."""
+        at = bisect_right(self._totals, total)
+        return self._numbers[at - 1] if at else -1
+
+
 class Positions:
     """The positions that an engine has reached, by partition, from the tracer events that the
     generator wrote and the values of the engine's traced views."""
@@ -77,25 +103,36 @@ class Positions:
     def __init__(self, traced: Sequence[TracedView], partitions: int) -> None:
         self._traced = {view.name: view for view in traced}
         self._tracers = [PartitionTracers() for _ in range(partitions)]
+        self._counted = {view.name: CountedEvents(partitions) for view in traced if view.counts}
         self._seen: dict[tuple[str, int], Seen] = {}
         self.reached = [NONE] * partitions
 
     def add(self, partition: int, event: Tracer) -> None:
         """Add a tracer event that the generator wrote."""
-        self._tracers[partition].add(event)
+        if not self._tracers[partition].add(event):
+            return
+        for name, counted in self._counted.items():
+            count: Callable[..., int] = self._traced[name].counts  # type: ignore[assignment]
+            upto = count(event.position, event.number, partition, len(self._tracers))
+            counted.add(partition, event.number, upto)
 
     def take(self, seen: Seen) -> Iterator[Progress]:
         """Take the new value of a traced view, and yield the progress that follows from it."""
         self._seen[seen.view, seen.partition] = seen
-        yield from self.progress(seen.partition)
+        is_whole = seen.partition == ALL_PARTITIONS
+        for partition in range(len(self._tracers)) if is_whole else [seen.partition]:
+            yield from self.progress(partition)
 
     def progress(self, partition: int) -> Iterator[Progress]:
         """Yield the progress in a partition if it has changed since the last call."""
-        values = [self._seen.get((name, partition)) for name in self._traced]
-        known = [seen for seen in values if seen]
-        if not known or len(known) < len(values):
+        rows = [
+            (view.name, partition if view.key else ALL_PARTITIONS) for view in self._traced.values()
+        ]
+        known = [self._seen[row] for row in rows if row in self._seen]
+        if not known or len(known) < len(rows):
             return
-        slowest = min(map(self._newest, known), key=lambda event: event.position)
+        newest = (self._newest(seen, partition) for seen in known)
+        slowest = min(newest, key=lambda event: event.position)
         if slowest.position != self.reached[partition].position:
             self.reached[partition] = slowest
             # An event that never shows may be due after the row that stands for it.
@@ -108,10 +145,13 @@ class Positions:
         total = sum(event.position for event in self.reached)
         return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
 
-    def _newest(self, seen: Seen) -> Tracer:
+    def _newest(self, seen: Seen, partition: int) -> Tracer:
         view = self._traced[seen.view]
-        number = _number_of(view.parity, seen.value, seen.partition, len(self._tracers))
-        return self._tracers[seen.partition].newest(view, seen.value, number)
+        if view.counts:
+            number = self._counted[view.name].newest(seen.value)
+        else:
+            number = _number_of(view.parity, seen.value, partition, len(self._tracers))
+        return self._tracers[partition].newest(view, seen.value, number)
 
 
 def _number_of(parity: int | None, count: int, partition: int, partitions: int) -> int:
@@ -195,9 +235,10 @@ class TracedProgress:
 
 
 @contextmanager
-def followed(engine: Engine, stack: Stack) -> Iterator[TracedProgress]:
-    """Follow an engine's traced views in threads, without a run folder. An error of the engine or
-    of the broker ends them; then the progress stays as it is."""
+def followed(engine: Engine, stack: Stack) -> Iterator[Callable[[], list[int]]]:
+    """Follow an engine's traced views in threads, without a run folder. The function in the context
+    returns the engine's position in each partition. It raises RacetrackError if the engine has
+    failed, or the broker refused."""
     progress, stop = TracedProgress(engine, stack), threading.Event()
 
     def follow_views() -> None:
@@ -209,10 +250,15 @@ def followed(engine: Engine, stack: Stack) -> Iterator[TracedProgress]:
             pass
 
     with ThreadPoolExecutor(thread_name_prefix="positions") as threads:
+        following = [threads.submit(follow) for follow in (follow_views, follow_progress)]
+
+        def counts() -> list[int]:
+            for ended in filter(Future.done, following):
+                ended.result()
+            return progress.counts()
+
         try:
-            for follow in (follow_views, follow_progress):
-                threads.submit(follow)
-            yield progress
+            yield counts
         finally:
             stop.set()
 

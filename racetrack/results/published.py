@@ -154,7 +154,8 @@ class EngineResult(StrictModel):
         variant = f"+{slug(self.variant)}" if self.variant else ""
         place = slug_of_place(self.machine, self.runtime, self.broker)
         name = f"{slug(self.engine)}@{slug(self.version)}{variant}.json"
-        return f"{slug(self.workload)}/{place}/{name}"
+        work = "/".join(map(slug, self.workload.split()))  # with its queries, if it has any
+        return f"{work}/{place}/{name}"
 
     def as_text(self) -> str:
         """Return the content of the file. Unknown values are left out."""

@@ -120,8 +120,7 @@ def require_scripts_of_views(engine: Engine, settings: Settings, workload: Workl
     Raises:
         UsageError: it lacks one.
     """
-    scripts = workload.scripts_of_views(engine.script_ending, settings)
-    if missing := [name for name, path in scripts.items() if not path.exists()]:
+    if missing := workload.without_script(engine.script_ending, settings):
         every = workload.scripts_of_views(engine.script_ending, _with_all_views(settings, workload))
         raise UsageError(
             f"{workload.selected_by.upper()}: {engine.title} has no program for"

@@ -174,12 +174,12 @@ def _describe_engine(run: RunRecord, engine: Engine, stack: Stack) -> None:
 
 
 def traced_views(workload: Workload) -> tuple[TracedViewRecord, ...]:
-    """Return the records of a workload's traced views."""
+    """Return the records of a workload's traced views with tracer rows."""
     return tuple(
         TracedViewRecord(
             name=view.name, source=view.source, parity=view.parity, is_time=view.is_time
         )
-        for view in workload.traced_views
+        for view in workload.with_tracer_rows
     )
 
 

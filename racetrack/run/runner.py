@@ -21,6 +21,7 @@ from racetrack.config import Settings, for_record, load, of_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.metrics import BROKER_CPU
+from racetrack.plan import variants
 from racetrack.plan.memory import with_room
 from racetrack.plan.model import Phase, Verify, Window, load_of
 from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
@@ -60,6 +61,7 @@ from racetrack.stack.contract import Say, Stack
 from racetrack.stack.runtime import choose, open_stack
 from racetrack.terminal import Screen
 from racetrack.workloads import load_profile
+from racetrack.workloads.contract import find_workload
 
 AUTO = "auto"
 RUN_LABEL, SCOUT_LABEL, INPUT_LABEL = "planned", "scout", "input"
@@ -183,7 +185,7 @@ def arguments_of(cell: Cell, share_per_s: int = 0) -> RunArguments:
 
 def hash_of(phases: Iterable[Phase]) -> str:
     """Return a hash of phases without their loads."""
-    texts = [phase.model_dump_json(exclude={"loads", "order"}) for phase in phases]
+    texts = [phase.model_dump_json(exclude={"loads", "order", "once"}) for phase in phases]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:8]
 
 
@@ -468,14 +470,20 @@ class Runner:
         stacks = [
             other.phases
             for other in self.plan.cells
-            if (other.variant, other.repeat) == (cell.variant, cell.repeat)
+            if (other.variant, other.repeat) == (cell.variant, cell.repeat) and not other.is_single
         ]
         return PartOf(
             experiment=self.folder.name,
-            variant=cell.variant,
+            variant=self._label_of(cell),
             repeat=cell.repeat,
             phases="" if cell.is_single else hash_of(chain.from_iterable(stacks)),
         )
+
+    def _label_of(self, cell: Cell) -> str:
+        """Return the label of a run's variant, without the selected views: runs with others are in
+        another place."""
+        selected_by = find_workload(self._settings(cell).workload).selected_by.upper()
+        return variants.without(cell.variant, selected_by) if selected_by else cell.variant
 
     def _make_single(self, number: int, cell: Cell) -> bool:
         """Make a run with one window, and repeat it while it is void. Return False: no window is

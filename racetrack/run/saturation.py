@@ -15,7 +15,7 @@ from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
 from racetrack.run import limits
 from racetrack.run.session import LoadSample, Session
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import workload_in
 
 # A rate well below the capacity of any engine, at which saturation starts.
 LOW_PER_S = 1_000
@@ -36,12 +36,12 @@ LEAST_S = 5.0
 # Time constant of the proportional control.
 CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
-# Throughput is averaged over this time, which is longer than an update interval but short enough to
-# keep the control loop from oscillating.
+# Throughput is averaged over this time and the interval between results of windows, which is longer
+# than an update interval but short enough to keep the control loop from oscillating.
 WORK_OVER_S = 10.0
 FIRST_ESTIMATE_S = 2.0
-# A shorter drop of the throughput may be a pause of the engine, so the highest throughput of this
-# time is used.
+# A shorter drop of the throughput may be a pause of the engine, or the time until a window ends, so
+# the highest throughput of this time is used.
 PAUSE_S = 5.0
 LEAST_PER_S = 1.0  # lower limit of the throughput, for an engine that counts nothing
 
@@ -53,19 +53,22 @@ FLAT_BIN_S = 15.0
 class RateController:
     """Proportional controller of the offered rate. It offers the measured throughput, corrected
     upwards while the backlog is below the target and downwards while it is above. So the rate
-    doubles every few seconds until the engine no longer keeps up."""
+    doubles every few seconds until the engine no longer keeps up. `results_every_s` is
+    the time between results of windows."""
 
-    def __init__(self, start_per_s: float) -> None:
+    def __init__(self, start_per_s: float, results_every_s: float = 0.0) -> None:
         self.per_s = start_per_s
+        self._over_s = WORK_OVER_S + results_every_s
+        self._pause_s = PAUSE_S + results_every_s
         self.backlog_s = 0.0  # seconds to process the backlog; 0 until the throughput is known
         self._samples: deque[LoadSample] = deque()
 
     def next_per_s(self, now: LoadSample) -> int:
         """Return the rate to offer next, in events per second."""
-        if self._samples and now.at_s - self._samples[-1].at_s > WORK_OVER_S:
+        if self._samples and now.at_s - self._samples[-1].at_s > self._over_s:
             self._samples.clear()
         self._samples.append(now)
-        while len(self._samples) > 2 and now.at_s - self._samples[1].at_s >= WORK_OVER_S:
+        while len(self._samples) > 2 and now.at_s - self._samples[1].at_s >= self._over_s:
             self._samples.popleft()
         then = self._samples[0]
         passed_s, backlog_s = now.at_s - then.at_s, 0.0
@@ -73,13 +76,13 @@ class RateController:
             works_per_s = _work_per_s(then, now)
             backlog_s = now.waiting / works_per_s
             wanted_per_s = _wanted_per_s(works_per_s, now.waiting)
-            if passed_s < PAUSE_S and wanted_per_s < self.per_s:
+            if passed_s < self._pause_s and wanted_per_s < self.per_s:
                 best_per_s = max(_work_per_s(*pair) for pair in pairwise(self._samples))
                 at_best_per_s = _wanted_per_s(best_per_s, now.waiting)
                 stands_still = best_per_s == LEAST_PER_S
                 wanted_per_s = self.per_s if stands_still else min(self.per_s, at_best_per_s)
             self.per_s = wanted_per_s
-        self.backlog_s = backlog_s if passed_s >= WORK_OVER_S else 0.0
+        self.backlog_s = backlog_s if passed_s >= self._over_s else 0.0
         return max(1, round(self.per_s))
 
 
@@ -123,8 +126,9 @@ class SessionLoad:
 
     def __init__(self, session: Session, folder: Path, settings: Settings) -> None:
         self.session, self._folder = session, folder
-        self._settings = settings
-        self._topic = find_workload(settings.workload).topic.name
+        self._settings, workload = settings, workload_in(settings)
+        self._topic = workload.topic.name
+        self.results_every_s = workload.results_every_s
 
     def offer(self, per_s: int) -> None:
         """Set the rate without printing it; for rates that change every second."""
@@ -214,7 +218,7 @@ class Saturation:
     def __init__(self, load: SessionLoad, folder: Path, start_per_s: int = LOW_PER_S) -> None:
         self._load, self._session, self._clock = load, load.session, load.session.clock
         self._folder, self._start_per_s = folder, start_per_s
-        self._controller = RateController(start_per_s)
+        self._controller = RateController(start_per_s, load.results_every_s)
         self._detector = WarmUpDetector(FLAT_BIN_S)
         self._is_flat = False
         self._within_s = SATURATED_WITHIN_S

@@ -289,8 +289,8 @@ class Verification:
         ]
         with ExitStack() as closing:
             if workload.positions:
-                traced = closing.enter_context(followed(self._engine, self._stack))
-                behind.append(lambda: self._reaches_the_end(traced.counts()))
+                counts = closing.enter_context(followed(self._engine, self._stack))
+                behind.append(lambda: self._reaches_the_end(counts()))
             while behind := [has_caught_up for has_caught_up in behind if not has_caught_up()]:
                 waited_s = time.monotonic() - self._settled.since_s
                 if waited_s > self._limits.drain_within_s:

@@ -9,8 +9,9 @@ information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 
 `columns` in `racetrack/verify/compare.py` lists the rules."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +134,25 @@ class SourceTopic:
 
 
 NO_ROW = -1  # tracer value of a partition without a row
+ALL_PARTITIONS = -1  # partition of a view without tracer rows
+# A measurement at saturation has at least so many windows one after the other.
+SATURATED_WINDOWS = 12
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Event-time windows: their length, and the time between the beginnings of two, of which they
+    are multiples. Watermarks are delayed by `delay_ms`."""
+
+    length_ms: int
+    every_ms: int
+    delay_ms: int = 0
+
+    def shown_until_ms(self, within_ms: int) -> int:
+        """Return until when no event is missing if a window is shown: later ones show at the end of
+        the next window. `within_ms` is a time less than `every_ms` after the window's beginning."""
+        end_ms = within_ms - within_ms % self.every_ms + self.length_ms
+        return end_ms + self.every_ms + self.delay_ms - 1
 
 
 @dataclass(frozen=True)
@@ -150,7 +170,13 @@ class TracedView:
     Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
     only tracer events with even n, 1 for odd n, and None for all.
 
-    If `alone` is true, the view has tracer rows only if no other view is selected."""
+    If `alone` is true, the view has tracer rows only if no other view is selected.
+
+    Without a `key`, there are no tracer rows: each row shows the progress in all partitions. With
+    `windows`, the column is a time in the row's window, and its value the due time until which no
+    event is missing. With `counts`, the column counts messages of all partitions; the function
+    returns how many of a partition it counts up to a tracer event, given the event's position and
+    number, the partition, and the number of partitions."""
 
     view: str
     column: str
@@ -163,6 +189,8 @@ class TracedView:
     summed_over: str = ""
     modulus: int = 0
     alone: bool = False
+    windows: Windows | None = None
+    counts: Callable[[int, int, int, int], int] | None = None
 
     @property
     def name(self) -> str:
@@ -171,7 +199,9 @@ class TracedView:
 
     def keys(self, settings: Settings) -> list[Any]:
         """Return the key of each partition's tracer rows, an integer or a text, in the order of the
-        partitions."""
+        partitions. Without tracer rows, there are none."""
+        if not self.key:
+            return []
         numbers = range(1, settings.pageviews_partitions + 1)
         if not isinstance(self.after, str):
             first, step = self.after
@@ -181,9 +211,18 @@ class TracedView:
         last = int(getattr(settings, self.after))
         return [last + number for number in numbers]
 
-    def number(self, value: int) -> int:
-        """Return the number of tracer events, or the due time, for a value of the column."""
-        return value % self.modulus if self.modulus else value
+    def number(self, value: int | str) -> int:
+        """Return the number of tracer events, the due time, or the count, for a value of the
+        column. A time in a window may be ISO 8601 text, in UTC."""
+        if self.windows:
+            return self.windows.shown_until_ms(_epoch_ms(value))
+        return int(value) % self.modulus if self.modulus else int(value)
+
+    def delayed(self, delay_ms: int) -> "TracedView":
+        """Return the view with this delay of watermarks."""
+        if not self.windows:
+            return self
+        return replace(self, windows=replace(self.windows, delay_ms=delay_ms))
 
     def values_in(self, rows: "pyarrow.Table", keys: Sequence[Any]) -> list[int]:
         """Return the value of each partition in rows of the view, without sums; NO_ROW if the
@@ -198,6 +237,12 @@ class TracedView:
             if value is not None:
                 found[key] = max(found[key], self.number(int(value)))
         return [found[key] for key in keys]
+
+
+def _epoch_ms(value: int | str) -> int:
+    if isinstance(value, int):
+        return value
+    return round(1000 * datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp())
 
 
 @dataclass(frozen=True)
@@ -295,19 +340,42 @@ class Workload:
         return tuple(getattr(settings, self.selected_by).split(",")) if self.selected_by else ()
 
     def narrowed(self, settings: Settings) -> "Workload":
-        """Return the workload with the selected views only."""
+        """Return the workload with the selected views only, and with the delay of watermarks."""
         selected = self.selected(settings)
         left_out = {*self.selectable} - {*selected}
+        delay_ms = getattr(settings, self.watermark_delay) if self.watermark_delay else 0
         return replace(
             self,
             views=tuple(view for view in self.views if view.name not in left_out),
             traced_views=tuple(
-                traced
+                traced.delayed(delay_ms)
                 for traced in self.traced_views
                 if traced.view not in left_out and not (traced.alone and len(selected) > 1)
             ),
             queries=tuple(query for query in self.queries if query.view not in left_out),
         )
+
+    @property
+    def with_tracer_rows(self) -> tuple[TracedView, ...]:
+        """The traced views with tracer rows. The lag of the others is that of the progress."""
+        return tuple(traced for traced in self.traced_views if traced.key)
+
+    @property
+    def windows(self) -> list[Windows]:
+        """The windows that traced views show."""
+        return [traced.windows for traced in self.traced_views if traced.windows]
+
+    @property
+    def results_every_s(self) -> float:
+        """Longest time between two results of a traced view: of windows; otherwise 0, since
+        each event shows soon."""
+        return max((windows.every_ms for windows in self.windows), default=0) / 1000
+
+    @property
+    def least_saturation_s(self) -> float:
+        """Least duration of a measurement at saturation, in seconds; 0 for any."""
+        longest_ms = max((windows.length_ms for windows in self.windows), default=0)
+        return SATURATED_WINDOWS * longest_ms / 1000
 
     def view(self, name: str) -> View:
         """Return the view with this name."""
@@ -325,6 +393,11 @@ class Workload:
         """Return selected view → the path of its script with this suffix, which may not exist."""
         folder = self.script(ending).parent
         return {name: folder / f"{name}{ending}" for name in self.selected(settings)}
+
+    def without_script(self, ending: str, settings: Settings) -> list[str]:
+        """Return the selected views for which there is no script with this suffix."""
+        scripts = self.scripts_of_views(ending, settings)
+        return [name for name, path in scripts.items() if not path.exists()]
 
     def cdc_topic(self, table: str) -> str:
         """Return the name of the topic with a table's change events."""

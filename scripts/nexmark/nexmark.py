@@ -11,6 +11,7 @@
 import json
 import os
 
+import jpy
 from deephaven import agg
 from deephaven.agg import Aggregation
 from deephaven.execution_context import get_exec_ctx
@@ -57,6 +58,50 @@ EVENT = {"event_type": int, "person": PERSON, "auction": AUCTION, "bid": BID, "d
 # There are some thousand different ones, and sharing their strings saves memory.
 SHARED = ("channel", "url")
 
+# A message that is not JSON, or has a text for a number, would end all tables. This processor lets
+# it be a row without values: if a chunk of messages is refused, it parses them one by one. It is
+# in Groovy, which Deephaven's server contains, so that it is compiled like Java.
+LENIENT = """
+import io.deephaven.chunk.ObjectChunk
+import io.deephaven.chunk.WritableChunk
+import io.deephaven.processor.ObjectProcessor
+
+@groovy.transform.CompileStatic
+class Lenient implements ObjectProcessor<byte[]> {
+    private final ObjectProcessor<byte[]> strict
+    private final ObjectChunk empty = ObjectChunk.chunkWrap(["{}".bytes] as Object[])
+
+    Lenient(ObjectProcessor<byte[]> strict) { this.strict = strict }
+
+    List outputTypes() { strict.outputTypes() }
+
+    void processAll(ObjectChunk messages, List columns) {
+        int size = ((WritableChunk) columns[0]).size()
+        try {
+            strict.processAll(messages, columns)
+        } catch (Exception refused) {
+            columns.each { ((WritableChunk) it).size = size }
+            if (messages.size() == 1) {
+                strict.processAll(empty, columns)
+            } else {
+                for (int n = 0; n < messages.size(); n++) processAll(messages.slice(n, 1), columns)
+            }
+        }
+    }
+}
+new Lenient(strict)
+"""
+
+
+def lenient(event: dict) -> kc.KeyValueSpec:
+    """Return how messages are parsed. Invalid ones become rows without values."""
+    of_bytes = jpy.get_type("io.deephaven.qst.type.Type").byteType().arrayType()
+    strict = jackson.provider(event).named(of_bytes)
+    groovy = jpy.get_type("groovy.lang.GroovyShell")()
+    groovy.setVariable("strict", strict.processor())
+    consume = jpy.get_type("io.deephaven.kafka.KafkaTools$Consume")
+    return kc.KeyValueSpec(consume.objectProcessorSpec(groovy.evaluate(LENIENT), strict.names()))
+
 
 def records(event_type: int, name: str) -> Table:
     """Return a table with all records of a kind. Messages that lack a field of it are left out."""
@@ -74,9 +119,6 @@ def records(event_type: int, name: str) -> Table:
 # and `bid` keep all rows: joins need earlier ones, and rows that arrive before a query is pasted
 # would be lost otherwise. The lock prevents an update cycle between the consumer's start and the
 # creation of these tables.
-#
-# A message that is not JSON, or a text instead of a number, ends all tables, with an error in the
-# server's log: a measurement must not hide errors.
 with shared_lock(get_exec_ctx().update_graph):
     nexmark = kc.consume(
         {
@@ -89,7 +131,7 @@ with shared_lock(get_exec_ctx().update_graph):
         PREFIX + "nexmark",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
         key_spec=kc.KeyValueSpec.IGNORE,
-        value_spec=kc.object_processor_spec(jackson.provider(EVENT)),
+        value_spec=lenient(EVENT),
         table_type=kc.TableType.blink(),
     )
     person = records(0, "person")

@@ -37,6 +37,14 @@ def test_a_row_survives_its_flat_record(tmp_path: Path) -> None:
     assert {**table.as_record(again), **found.facts, "experiment": ""} == record
 
 
+def test_the_lag_of_the_progress_is_that_of_views_without_tracer_rows(tmp_path: Path) -> None:
+    folder = folders.run(tmp_path, SHORT, "a_run")
+    settings = json.loads((folder / "run.json").read_text())["settings"]
+    edit(folder, traced_views=[], settings={**settings, "tracer_events_per_second": 80})
+    (found,) = table.read([tmp_path]).rows
+    assert found.values["view_lag_p99_ms"] == found.values["lag_p99_ms"]
+
+
 KILL = "kill:debezium@500k events"
 
 

@@ -292,7 +292,7 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per
     run, and that its lag is reported."""
     found = {view["name"]: view for view in run["results"]["views"]}
     absent = run["absent_views"]
-    traced = [view for view in _workload(run).traced_views if view.view not in absent]
+    traced = [view for view in _workload(run).with_tracer_rows if view.view not in absent]
     assert found.keys() == {view.name for view in traced}
     newest, _, in_database = _last_row(folder / "tracer_events.csv")
     for view in traced:

@@ -159,6 +159,43 @@ def test_an_impossible_plan_is_refused(text: str, names: tuple[str, ...], named:
         resolved(text, *names)
 
 
+def test_a_label_can_leave_out_a_setting() -> None:
+    assert variants.without("flink@tuned[A=1 Q=q0]+pg", "Q") == "flink@tuned[A=1]+pg"
+    assert variants.without("a name of its own", "Q") == "a name of its own"
+
+
+QUERIES = '[settings]\nWORKLOAD = "nexmark"\n[each]\nNEXMARK_QUERIES = ["q0", "q5"]\n'
+
+
+def test_each_value_of_a_setting_is_a_variant_of_each_engine() -> None:
+    plan = parse_plan(f"{SATURATE}{QUERIES}", "my.toml")
+    both = ["flink[NEXMARK_QUERIES=q0]", "flink[NEXMARK_QUERIES=q5]"]
+    assert [*resolve(plan, "my", Options(variants=("flink",))).variants] == both
+    of_own = Options(variants=("flink[NEXMARK_QUERIES=q4]",))
+    assert [*resolve(plan, "my", of_own).variants] == ["flink[NEXMARK_QUERIES=q4]"]
+    chosen = resolve(plan, "my", Options(variants=("flink",), queries="q5"))
+    assert (chosen.variants, chosen.workload) == (("flink",), "nexmark q5")
+
+
+def test_windows_are_saturated_long_enough() -> None:
+    plan = resolve(
+        parse_plan(f"{SATURATE}{QUERIES}", "my.toml"), "my", Options(variants=("flink",))
+    )
+    times = [phase.for_s for cell in plan.cells for phase in cell.phases]  # type: ignore[union-attr]
+    assert sorted(times) == [20, 120]
+
+
+def test_a_run_on_a_stack_of_its_own_may_be_verified_once() -> None:
+    top = TOP.replace('"2k", "3k"', '"2k"')
+    text = f"{top}\nonce = true\n[[phase]]\nverify = true\nonce = true\n{SATURATE}fresh = true\n"
+    plan = resolved(f"repeats = 2\n{text}", FIRST)
+    assert [(cell.repeat, cell.leg, cell.is_single) for cell in plan.cells] == [
+        (1, 1, True),
+        (1, 2, False),
+        (2, 1, False),
+    ]
+
+
 def test_variants_may_differ_in_their_phases_only() -> None:
     own = "label = 'longer'\n[[variant.phase]]\nwindow = '20s'\nloads = ['1k']"
     text = f'{LOADED}\n[[variant]]\nof = "{FIRST}"\n[[variant]]\nof = "{FIRST}"\n{own}'

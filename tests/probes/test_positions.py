@@ -1,10 +1,19 @@
 """Tests of the progress that is computed from tracer rows."""
 
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
-from racetrack.engines.contract import Progress, Seen
-from racetrack.probes.positions import Positions, Tracer
-from racetrack.workloads.contract import TracedView
+from racetrack.config import load
+from racetrack.engines.contract import Engine, Progress, Seen
+from racetrack.errors import RacetrackError
+from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.probes.positions import Positions, Tracer, followed
+from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import ALL_PARTITIONS, TracedView, Windows
+from tests.waiting import wait_until
 
 PARTITIONS = 2
 
@@ -107,3 +116,82 @@ def test_the_summary_adds_the_partitions_up() -> None:
     assert totals(positions, Seen(1, traced.name, 0, 1), Seen(2, traced.name, 1, 2)) == [11, 12]
     summary = positions.summary(1_300)
     assert (summary.total, summary.max_received_at_ms, summary.dt_ms) == (23, 1_100, 200)
+
+
+WINDOWS = TracedView("w", "start", "", "", "topic", is_time=True, windows=Windows(10, 5))
+
+
+def test_a_window_shows_all_events_until_the_next_one_ends() -> None:
+    """An event after that is missing until then."""
+    positions = Positions([WINDOWS], 1)
+    for number, due_ms in enumerate((9, 10, 14, 15)):
+        positions.add(0, Tracer(number, 10 * number, due_ms))
+    shown = Seen(16, WINDOWS.name, ALL_PARTITIONS, WINDOWS.number(3))  # the window from 0 to 10
+    assert totals(positions, shown) == [20]
+    positions.add(0, Tracer(4, 40, 19))
+    assert [*positions.progress(0)] == []
+    later = Seen(21, WINDOWS.name, ALL_PARTITIONS, WINDOWS.number(7))
+    assert [*positions.take(later)] == [Progress(21, 0, 40, 19)]
+
+
+def test_an_event_that_waits_for_no_window_is_processed_when_it_is_due() -> None:
+    positions = Positions([WINDOWS], 1)
+    assert totals(positions, Seen(11, WINDOWS.name, ALL_PARTITIONS, WINDOWS.number(0))) == []
+    positions.add(0, Tracer(0, 10, 13))
+    assert [*positions.progress(0)] == [Progress(13, 0, 10, 13)]
+
+
+def test_a_delay_of_watermarks_is_no_lag() -> None:
+    delayed = WINDOWS.delayed(100)
+    assert delayed.number(0) == WINDOWS.number(0) + 100
+
+
+def test_a_time_in_a_window_may_be_text() -> None:
+    start_ms = 1_774_155_868_000
+    assert WINDOWS.number("2026-03-22 05:04:28") == WINDOWS.number(start_ms)
+    assert WINDOWS.number("2026-03-22T05:04:28.012Z") == WINDOWS.number(start_ms + 12)
+
+
+def test_a_count_of_all_partitions_is_a_position_in_each() -> None:
+    """Of three messages, two are counted; there are four tracer events."""
+    counting = TracedView("c", "n", "", "", "topic", counts=lambda position, *_: position * 2 // 3)
+    positions = Positions([counting], PARTITIONS)
+    # The last two are reported in another order.
+    events = [
+        (0, Tracer(0, 3, 1)),
+        (1, Tracer(2, 6, 2)),
+        (1, Tracer(6, 9, 4)),
+        (0, Tracer(4, 12, 3)),
+    ]
+    for partition, event in events:
+        positions.add(partition, event)
+    seen = [Seen(total, counting.name, ALL_PARTITIONS, total) for total in (1, 2, 5, 6, 12, 14)]
+    assert [totals(positions, each) for each in seen] == [[], [3], [], [6], [12], [9]]
+
+
+class FailingEngine:
+    """An engine whose views can't be followed."""
+
+    def traced_views(self, _settings: object) -> list[TracedView]:
+        return []
+
+    def watch(self, _stack: object) -> Callable[[], None]:
+        return lambda: None
+
+    def seen(self, *_: object) -> Iterator[Seen]:
+        raise RacetrackError("the table has failed")
+
+
+def test_an_engine_that_fails_while_its_progress_is_awaited_is_reported() -> None:
+    settings = load({"WORKLOAD": "nexmark"})
+    endpoints = SimpleNamespace(kafka=KafkaEndpoint("127.0.0.1:1"))
+    stack = cast(Stack, SimpleNamespace(settings=settings, endpoints=endpoints))
+    with followed(cast(Engine, FailingEngine()), stack) as counts:
+
+        def fails() -> bool:
+            try:
+                return not counts()
+            except RacetrackError as error:
+                return "the table has failed" in str(error)
+
+        wait_until(fails, "the engine's error")

@@ -64,3 +64,7 @@ def test_engines_of_different_classes_are_told_apart() -> None:
 def test_each_name_leads_to_its_record() -> None:
     page = page_of(STEADY, SWIFT)
     assert f"\n[2]: ../results/{result(SWIFT).file_name}" in page
+
+
+def test_the_queries_of_a_workload_have_folders_of_their_own() -> None:
+    assert result(SWIFT, workload="nexmark q0,q4").file_name.startswith("nexmark/q0-q4/")

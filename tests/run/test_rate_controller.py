@@ -11,9 +11,15 @@ from simulations.fluid import LOOK_EVERY_S, Queue, SimulatedEngine
 OVERLOADED_WITHIN_S = 90
 
 
-def ages_s(engine: SimulatedEngine, seconds: float, start_per_s: int = 1_000) -> list[float]:
+def ages_s(
+    engine: SimulatedEngine,
+    seconds: float,
+    start_per_s: int = 1_000,
+    results_every_s: float = 0.0,
+) -> list[float]:
     """Return the backlog's true age in each second, from when it first exceeded 5 s."""
-    queue, steering = Queue(engine, np.random.default_rng(7)), RateController(start_per_s)
+    queue = Queue(engine, np.random.default_rng(7))
+    steering = RateController(start_per_s, results_every_s)
     looks_at_s, due_at = 0.0, [(0.0, 0.0)]
     ages: list[float] = []
     while queue.now_s < seconds:
@@ -46,6 +52,14 @@ def test_the_backlog_stays_between_5_and_30_s(engine: SimulatedEngine) -> None:
     ages = ages_s(engine, 300)
     inside = [4 < age < 30 for age in ages]
     assert sum(inside) >= 0.99 * len(inside), (min(ages), max(ages))
+
+
+@pytest.mark.parametrize("start_per_s", [20_000, 40_000])
+def test_an_engine_that_shows_windows_has_a_backlog(start_per_s: int) -> None:
+    """Its backlog seems to be up to a window older than it is."""
+    engine = SimulatedEngine(noise=0.1, cycle_s=10)
+    ages = ages_s(engine, 600, start_per_s, results_every_s=10)[60:]
+    assert 3 < min(ages) < max(ages) < 30
 
 
 def test_a_start_above_the_capacity_is_taken_back() -> None:

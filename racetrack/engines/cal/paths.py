@@ -47,7 +47,7 @@ def traced_views(settings: Settings) -> list[TracedView]:
     return [
         view
         for view in workload.traced_views
-        if view.is_time and view.source == workload.topic.name
+        if view.key and view.is_time and view.source == workload.topic.name
     ]
 
 

@@ -28,7 +28,7 @@ from racetrack.engines.dh.connection import cause_of, reading
 from racetrack.engines.dh.decimals import is_decimal
 from racetrack.engines.shared.tracer import Tally
 from racetrack.errors import RacetrackError
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload, workload_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -113,7 +113,7 @@ def traced_views(settings: Settings, names: Collection[str]) -> list[Followed]:
     """Return the views with the columns that tracer events change. A view with several of them is
     followed once."""
     by_view: dict[str, list[TracedView]] = {}
-    for traced in find_workload(settings.workload).traced_views:
+    for traced in workload_in(settings).traced_views:
         if traced.name in names:
             by_view.setdefault(traced.view, []).append(traced)
     return [_traced(of, of[0].keys(settings)) for of in by_view.values()]
@@ -121,19 +121,21 @@ def traced_views(settings: Settings, names: Collection[str]) -> list[Followed]:
 
 def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
     key, tally = views[0].key, Tally()
-    others = [name for view in views for name in (view.column, view.summed_over) if name]
+    others = (name for view in views for name in (view.column, view.summed_over))
 
     def seen_in(at_ms: int, rows: "pyarrow.Table") -> Iterator[Seen]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        tracer_rows = rows.filter(pc.is_in(rows[key], pa.array(keys, rows[key].type)))
-        for view in views if len(tracer_rows) else ():
-            for partition, value in tally.values(tracer_rows, view, keys):
+        if key:
+            rows = rows.filter(pc.is_in(rows[key], pa.array(keys, rows[key].type)))
+        for view in views if len(rows) else ():
+            for partition, value in tally.values(rows, view, keys):
                 yield Seen(at_ms, view.name, partition, value)
 
     texts = [f"`{each}`" if isinstance(each, str) else str(each) for each in keys]
-    return Followed(views[0].view, (key, *others), seen_in, f"{key} in {', '.join(texts)}")
+    among = f"{key} in {', '.join(texts)}" if key else ""
+    return Followed(views[0].view, [*filter(None, (key, *others))], seen_in, among)
 
 
 def write(updates: Iterable[Update | Failed]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from racetrack.engines.contract import Seen
-from racetrack.workloads.contract import NO_ROW, TracedView
+from racetrack.workloads.contract import ALL_PARTITIONS, NO_ROW, TracedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,22 +26,30 @@ class Tally:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, int], dict[Hashable, int]] = {}
 
-    def value(self, view: TracedView, partition: int, value: int, row: Hashable = None) -> int:
+    def value(
+        self, view: TracedView, partition: int, value: int | str, row: Hashable = None
+    ) -> int:
         """Return the partition's tracer value after a row of the view has got a value: the value
         itself or, in a view with `summed_over`, the sum over all rows known so far. `row` is the
         value of that column."""
-        value = view.number(value)
+        number = view.number(value)
         if not view.summed_over:
-            return value
+            return number
         rows = self._rows.setdefault((view.name, partition), {})
-        rows[row] = value
+        rows[row] = number
         return sum(rows.values())
 
     def values(
         self, rows: "pyarrow.Table", view: TracedView, keys: Sequence[Any]
     ) -> Iterator[tuple[int, int]]:
         """Yield the partition and its tracer value for each of its rows among changed rows of a
-        view. `keys` are those of the partitions' tracer rows."""
+        view, or the highest value of a view without tracer rows. `keys` are those of the
+        partitions' tracer rows."""
+        if not view.key:
+            columns = (view.column, view.summed_over or view.column)
+            values = zip(*(rows[name].to_pylist() for name in columns), strict=True)
+            yield ALL_PARTITIONS, max(self.value(view, ALL_PARTITIONS, *each) for each in values)
+            return
         if not view.summed_over:
             found = enumerate(view.values_in(rows, keys))
             yield from ((partition, value) for partition, value in found if value != NO_ROW)

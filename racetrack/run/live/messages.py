@@ -131,7 +131,7 @@ class Messages:
     def _traced_views(self) -> Sequence[TracedView]:
         settings = self._stack.settings
         traced = settings.tracer_events_per_second
-        return workload_in(settings).traced_views if traced else ()
+        return workload_in(settings).with_tracer_rows if traced else ()
 
     def _engine_state(self, name: str, judged_s: float) -> Message:
         verdict = self._verdicts[name].now

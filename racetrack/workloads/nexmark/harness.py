@@ -15,6 +15,7 @@ from racetrack.workloads.contract import (
     TopN,
     TracedView,
     View,
+    Windows,
     Workload,
     without_key,
 )
@@ -131,7 +132,7 @@ VIEWS = (
     without_key("q2", {"auction": INTEGER, "price": INTEGER}),
     without_key("q3", {"name": TEXT, "city": TEXT, "state": TEXT, "id": INTEGER}),
     View("q4", ("id",), {"id": INTEGER, "final": INTEGER}),
-    without_key("q5", {"auction": INTEGER, "num": INTEGER}),
+    without_key("q5", {"auction": INTEGER, "num": INTEGER, "starttime": TIME}),
     without_key("q7", _BID_COLUMNS),
     without_key("q8", {"id": INTEGER, "name": TEXT, "stime": TIME}),
     without_key(
@@ -226,15 +227,41 @@ def _of_bids(
     )
 
 
-# q5, q7 and q8 have no rows of their own for tracer events, since they show windows; the row of q15
-# counts all bids. For q3 alone, tracer events are auctions.
+# q5, q7 and q8 have no rows of their own for tracer events, since they show windows. While events
+# flow, each window has at least one row; in q8, if a new person opens an auction.
+def _of_windows(view: str, column: str, every_ms: int) -> TracedView:
+    """Return a view of windows of ten seconds."""
+    windows = Windows(length_ms=10_000, every_ms=every_ms)
+    return TracedView(view, column, "", "", EVENTS.name, is_time=True, windows=windows)
+
+
+# Of each CYCLE events in the sequence of all partitions, those from BIDS_FROM on are bids. The
+# reserved events, with which a partition begins, are none.
+_CYCLE, _BIDS_FROM, _RESERVED_EVENTS = 50, 4, 3
+
+
+def bids_until(position: int, number: int, partition: int, partitions: int) -> int:
+    """Return the number of bids among the first `position` messages of a partition, of which the
+    last is tracer event `number`, a bid."""
+    tracers = number // (2 * partitions) * 2 + number % 2 + 1
+    in_sequence = max(position - tracers - _RESERVED_EVENTS, 0)
+    are_bids = [(n * partitions + partition) % _CYCLE >= _BIDS_FROM for n in range(_CYCLE)]
+    whole, rest = divmod(in_sequence, _CYCLE)
+    return tracers + whole * sum(are_bids) + sum(are_bids[:rest])
+
+
+# For q3 alone, tracer events are auctions.
 TRACED_VIEWS = (
     _of_bids("q0"),
     _of_bids("q1", "dateTime"),
     _of_bids("q2"),
     TracedView("q3", "id", "name", _NAMES, EVENTS.name, modulus=_SPACE, alone=True),
     TracedView("q4", "final", "id", _OWN_CATEGORIES, EVENTS.name, parity=1),
+    _of_windows("q5", "starttime", 2_000),
+    _of_windows("q7", "dateTime", 10_000),
+    _of_windows("q8", "stime", 10_000),
     _of_bids("q9", key="id"),
+    TracedView("q15", "total_bids", "", "", EVENTS.name, summed_over="day", counts=bids_until),
     TracedView("q16", "total_bids", "channel", _NAMES, EVENTS.name, summed_over="day"),
     _of_bids("q17", "total_bids", by_day="day"),
     _of_bids("q18"),

@@ -21,6 +21,7 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.contract import ALL_PARTITIONS
 from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
 from racetrack.workloads.nexmark.tests.test_views import (
     DELAY_MS,
@@ -38,10 +39,15 @@ __all__ = ["db"]  # a fixture: the rows that the views should have
 pytestmark = pytest.mark.slow
 
 FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
+BID = {"auction": 1, "bidder": 2, "price": "3", "channel": "c", "url": "u", "extra": ""}
 INVALID = [
-    {"event_type": 7, "dateTime": START_MS},
-    {"event_type": 2, "bid": {"bidder": 1}, "dateTime": START_MS},
-    {"event_type": 2, "dateTime": START_MS},
+    b'{"event_type": 7, "dateTime": %d}' % START_MS,
+    b'{"event_type": 2, "bid": {"bidder": 1}, "dateTime": %d}' % START_MS,
+    b'{"event_type": 2, "dateTime": %d}' % START_MS,
+    json.dumps({"event_type": 2, "bid": BID, "dateTime": START_MS}).encode(),
+    b'{"event_type": 2, "bid": {',
+    b"",
+    None,
 ]
 TRACERS = 6  # of each partition
 LOSE_EVENTS = """
@@ -72,8 +78,8 @@ def write(kafka: SecuredKafka) -> None:
     topic = f"{PREFIX}{EVENTS.name}"
     kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
     producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
-    for message in INVALID:
-        producer.produce(topic, json.dumps(message), partition=0)
+    for invalid in INVALID:
+        producer.produce(topic, invalid, partition=0)
     for row in messages():
         message = {name: row[name] for name in FIELDS if row[name] is not None}
         producer.produce(topic, json.dumps(message), partition=row["partition"])
@@ -103,11 +109,13 @@ def test_all_queries_are_right_and_show_tracer_rows(
         seen: dict[tuple[str, int], int] = {}
         for row in ENGINE.seen(stack, traced, stop):
             seen[row.view, row.partition] = row.value
-            if len(seen) == len(traced) * PARTITIONS:
+            if len(seen) == sum(PARTITIONS if view.key else 1 for view in traced):
                 stop.set()
     assert wrong == {}
     assert {view for view, _ in seen} == {view.name for view in traced}
     assert all(value >= TRACERS // 2 for value in seen.values())
+    bids = sum(message["bid"] is not None for message in messages())
+    assert seen["q15.total_bids", ALL_PARTITIONS] == bids
     assert {seen["q16.total_bids", partition] for partition in range(PARTITIONS)} == {TRACERS}
     assert {seen["q4.final", partition] for partition in range(PARTITIONS)} == {TRACERS // 2}
 

@@ -1,8 +1,11 @@
 """Tests that only increases of traced rows are reported, with times in epoch milliseconds."""
 
+import pyarrow as pa
+
+from racetrack.config import load
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.tracer import Tally, only_more, tracer_rows_in_sql, value_in_sql
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import ALL_PARTITIONS, find_workload, workload_in
 
 AT_MS = 1_795_000_000_000
 
@@ -40,3 +43,10 @@ def test_tracer_rows_are_read_by_partition() -> None:
         "SELECT CASE campaign_id WHEN 'a' THEN 0 WHEN 'b' THEN 1 END, sum(seen_count)"
         " FROM campaign_windows WHERE campaign_id IN ('a', 'b') GROUP BY campaign_id"
     )
+
+
+def test_of_the_rows_of_windows_that_change_together_the_newest_counts() -> None:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q8"})
+    (view,) = workload_in(settings).traced_views
+    rows = pa.table({"id": [1, 2, 3], "stime": [20_000, 30_000, 10_000]})
+    assert list(Tally().values(rows, view, [])) == [(ALL_PARTITIONS, 49_999)]

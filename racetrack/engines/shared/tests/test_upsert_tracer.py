@@ -3,7 +3,7 @@
 from racetrack.config import load
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import tracer
-from racetrack.workloads.contract import find_workload
+from racetrack.workloads.contract import ALL_PARTITIONS, find_workload, workload_in
 
 SETTINGS = load()
 TRACED_VIEWS = find_workload("shop").traced_views
@@ -48,3 +48,29 @@ def test_the_windows_of_a_partition_s_campaign_are_summed_up() -> None:
     texts = [key + b'"window_start_ms":%d,"seen_count":%d}' % row for row in ((0, 7), (10_000, 2))]
     recorded = [seen for text in texts for seen in of_topic.seen(text, AT_MS)]
     assert [(seen.partition, seen.value) for seen in recorded] == [(1, 7), (1, 9)]
+
+
+def nexmark(query: str) -> tracer.Rows:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query})
+    (rows,) = tracer.by_topic(
+        workload_in(settings).traced_views, settings, "engine.{}".format
+    ).values()
+    return rows
+
+
+def test_each_row_of_a_view_of_windows_shows_until_when_no_event_is_missing() -> None:
+    """Windows of ten seconds begin every two; the next one ends two seconds later."""
+    rows = nexmark("q5")
+    (seen,) = rows.seen(b'{"auction":1,"num":2,"starttime":"2026-03-22 05:04:28"}', AT_MS)
+    until_ms = 1_774_155_868_000 + 10_000 + 2_000 - 1
+    assert seen == Seen(AT_MS, "q5.starttime", ALL_PARTITIONS, until_ms)
+    assert b'{"auction":1,'.startswith(rows.beginnings)
+
+
+def test_the_days_of_a_view_that_counts_all_bids_are_summed_up() -> None:
+    rows = nexmark("q15")
+    texts = [b'{"day":"2026-03-2%d","total_bids":%d}' % row for row in ((2, 7), (3, 2), (3, 4))]
+    recorded = [seen for text in texts for seen in rows.seen(text, AT_MS)]
+    assert [(seen.partition, seen.value) for seen in recorded] == [
+        (ALL_PARTITIONS, total) for total in (7, 9, 11)
+    ]

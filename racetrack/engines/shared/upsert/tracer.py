@@ -16,7 +16,7 @@ from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.workloads.contract import TracedView
+from racetrack.workloads.contract import ALL_PARTITIONS, TracedView
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -31,7 +31,8 @@ FETCH_MS = 20
 class Rows:
     """Tracer rows of one topic."""
 
-    # Beginning of a tracer row's text, which contains its key → partition.
+    # Beginning of a tracer row's text, which contains its key → partition. Empty if views without
+    # tracer rows are traced, by all rows.
     keys: Mapping[bytes, int]
     views: Sequence[TracedView]  # traced views whose values are columns of these rows
     tally: Tally = field(default_factory=Tally)
@@ -39,16 +40,16 @@ class Rows:
     @property
     def beginnings(self) -> tuple[bytes, ...]:
         """Beginnings of the texts of tracer rows; other rows need not be parsed."""
-        return tuple(self.keys)
+        return tuple(self.keys) or (b"{",)
 
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
         """Yield the tracer values in a tracer row; nothing if it is one of another topic only."""
-        partition = self.keys.get(topics.beginning_of(value))
+        partition = self.keys.get(topics.beginning_of(value)) if self.keys else ALL_PARTITIONS
         if partition is None:
             return
         row = json.loads(value)
         for view in self.views:
-            seen = int(row[view.column])
+            seen = row[view.column]
             total = self.tally.value(view, partition, seen, row.get(view.summed_over))
             yield Seen(at_ms, view.name, partition, total)
 
@@ -121,11 +122,18 @@ def _tracer_values(
     kafka: KafkaEndpoint,
 ) -> Iterator[Seen]:
     """Yield the tracer values in those messages that have one of these beginnings. This has to be
-    fast: there are thousands of messages per second, and the value of an error is its text."""
+    fast: there are thousands of messages per second, and the value of an error is its text. If all
+    rows of a topic are traced, only the newest with each first column is parsed."""
+    newest: dict[tuple[str, bytes], bytes] = {}
     for message in messages:
         value = message.value()
         if value is None or not value.startswith(beginnings):
             if (error := message.error()) and not is_retriable(error):
                 raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
-        elif rows := rows_of.get(message.topic() or ""):
-            yield from rows.seen(value, at_ms)
+        elif rows := rows_of.get(topic := message.topic() or ""):
+            if rows.keys:
+                yield from rows.seen(value, at_ms)
+            else:
+                newest[topic, topics.beginning_of(value)] = value
+    for (topic, _), value in newest.items():
+        yield from rows_of[topic].seen(value, at_ms)

@@ -44,6 +44,7 @@ RESERVED_EVENTS = 3
 PRICE_BITS = 12
 _COARSE = [100 * 10 ** (6 * n / 2**PRICE_BITS) for n in range(2**PRICE_BITS)]
 _FINE = [10 ** (6 * n / 2 ** (2 * PRICE_BITS)) for n in range(2**PRICE_BITS)]
+_FOURS = [f"{n:04d}" for n in range(10_000)]
 _MASK, _STEP = 0xFFFFFFFF, 0x9E3779B9
 
 
@@ -108,13 +109,16 @@ def event(share: Share, n: int, texts: Texts, due_ms: int) -> Person | Auction |
     """Return event n (0-based) of a partition, not one of the RESERVED_EVENTS. `Renderer` computes
     the same bids in bulk."""
     number = share.number(n)
-    kind = number % CYCLE
-    a, b = share.stream.draw(n)
-    if kind < PERSONS:
-        return _person(number, a, b, texts)
-    if kind < BIDS_FROM:
-        return _auction(number, a, b, texts, due_ms, share.horizon_ms(n))
-    return _bid(number, a, b, texts)
+    if is_person(number):
+        return person(share, n, texts)
+    if is_bid(number):
+        return _bid(number, *share.stream.draw(n), texts)
+    return auction(share, n, texts, due_ms)
+
+
+def is_person(number: int) -> bool:
+    """Return whether the event with this number in the sequence is a person."""
+    return number % CYCLE < PERSONS
 
 
 def is_bid(number: int) -> bool:
@@ -161,7 +165,10 @@ def _bid(number: int, a: int, b: int, texts: Texts) -> Bid:
     return Bid(auction, bidder, bid_price, *texts.channels[channel], texts.cut(extra))
 
 
-def _auction(number: int, a: int, b: int, texts: Texts, due_ms: int, horizon_ms: int) -> Auction:
+def auction(share: Share, n: int, texts: Texts, due_ms: int) -> Auction:
+    """Return event n (0-based) of a partition, which is an auction."""
+    number, (a, b) = share.number(n), share.stream.draw(n)
+    horizon_ms = share.horizon_ms(n)
     epoch = number // CYCLE
     c = mix32(a ^ b)
     d = mix32((c + _STEP) & _MASK)
@@ -183,7 +190,9 @@ def _auction(number: int, a: int, b: int, texts: Texts, due_ms: int, horizon_ms:
     )
 
 
-def _person(number: int, a: int, b: int, texts: Texts) -> Person:
+def person(share: Share, n: int, texts: Texts) -> Person:
+    """Return event n (0-based) of a partition, which is a person."""
+    number, (a, b) = share.number(n), share.stream.draw(n)
     c = mix32(a ^ b)
     d = mix32((c + _STEP) & _MASK)
     e = mix32((d + _STEP) & _MASK)
@@ -192,7 +201,9 @@ def _person(number: int, a: int, b: int, texts: Texts) -> Person:
     email = texts.emails[b >> 20]
     city, state = divmod(pick(c, len(CITIES) * len(STATES)), len(STATES))
     card = f"{_four(d)} {_four(d << 16)} {_four(e)} {_four(e << 16)}"
-    size = NUMBER_BYTES + sum(map(len, (name, email, card, CITIES[city], STATES[state])))
+    # One by one: PyPy is slow with a generator here, as it is with formats such as `:04d`.
+    size = NUMBER_BYTES + len(name) + len(email) + len(card) + len(CITIES[city])
+    size += len(STATES[state])
     extra = extra_of(mix32((e + _STEP) & _MASK), size, PERSON_BYTES)
     return Person(
         id=FIRST_ID + number // CYCLE,
@@ -207,4 +218,4 @@ def _person(number: int, a: int, b: int, texts: Texts) -> Person:
 
 def _four(random32: int) -> str:
     """Return four digits of a credit card."""
-    return f"{pick(random32 & _MASK, 10_000):04d}"
+    return _FOURS[pick(random32 & _MASK, 10_000)]

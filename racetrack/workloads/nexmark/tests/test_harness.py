@@ -16,9 +16,16 @@ from racetrack.errors import UsageError
 from racetrack.run import checks
 from racetrack.workloads.contract import overrides, run_label, work_of, workload_in
 from racetrack.workloads.message import fault_of
-from racetrack.workloads.nexmark.harness import EVENTS
+from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD, bids_until
 from racetrack.workloads.nexmark.load.render import message
-from racetrack.workloads.nexmark.load.sequence import Auction, Bid, Share, event
+from racetrack.workloads.nexmark.load.sequence import (
+    RESERVED_EVENTS,
+    Auction,
+    Bid,
+    Share,
+    event,
+    is_bid,
+)
 from racetrack.workloads.nexmark.load.texts import prepare
 from racetrack.workloads.nexmark.load.tracers import Reserved, tracer
 
@@ -139,6 +146,7 @@ def test_q3_has_tracer_rows_only_alone() -> None:
 
     assert traced("q3") == ["q3"]
     assert traced("q0,q3") == ["q0"]
+    assert traced("q3,q15") == ["q15"]
 
 
 def test_an_unknown_query_is_refused() -> None:
@@ -152,17 +160,44 @@ def test_a_query_that_an_engine_lacks_is_refused() -> None:
         checks.require_raced_on(find_engine("mz"), load({"WORKLOAD": "nexmark"}))
 
 
-def test_queries_without_tracer_rows_are_refused_alone() -> None:
-    flink, cal = find_engine("flink"), find_engine("cal")
-    for queries in ("q15", "q5,q8", "q3,q15"):
-        with pytest.raises(UsageError, match="q0"):
-            checks.require_raced_on(
-                flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
-            )
-    checks.require_raced_on(flink, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4,q15"}))
+@pytest.mark.parametrize("query", [view.name for view in WORKLOAD.views])
+def test_each_query_shows_its_progress_alone(query: str) -> None:
+    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query})
+    assert [view.view for view in workload_in(settings).traced_views] == [query]
+    for engine in ("flink", "dh"):
+        checks.require_raced_on(find_engine(engine), settings)
+
+
+def test_the_calibration_engine_shows_only_the_progress_of_its_own_query() -> None:
+    cal = find_engine("cal")
     checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q1"}))
-    with pytest.raises(UsageError, match="q1"):
-        checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0"}))
+    for query in ("q0", "q5"):
+        with pytest.raises(UsageError, match="q1"):
+            checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query}))
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 6, 50])
+def test_bids_are_counted_by_the_sequence(partitions: int) -> None:
+    share, at, bids = Share(42, partitions - 1, partitions), 0, 0
+    tracers = iter(n for n in range(200 * partitions) if n // 2 % partitions == partitions - 1)
+    for position in range(1, 1_000):
+        if position % 7:
+            bids += at >= RESERVED_EVENTS and is_bid(share.number(at))
+            at += 1
+            continue
+        bids += 1
+        number = next(tracers)
+        assert bids_until(position, number, partitions - 1, partitions) == bids
+
+
+def test_windows_need_time_at_saturation() -> None:
+    def of(queries: str) -> tuple[float, float]:
+        workload = workload_in(load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries}))
+        return workload.results_every_s, workload.least_saturation_s
+
+    assert of("q0,q15") == (0, 0)
+    assert of("q0,q5") == (2, 120)
+    assert of("q5,q7") == (10, 120)
 
 
 def test_a_program_that_is_missing_is_named_with_those_that_exist(

@@ -123,7 +123,7 @@ def windowed() -> dict[str, list[Row]]:
     opened = {(a["seller"], a["dateTime"] // 10_000) for a in records("auction")}
     return {
         "q5": [
-            {"auction": auction, "num": n}
+            {"auction": auction, "num": n, "starttime": end - 10_000}
             for (end, auction), n in num.items()
             if n == most[end] and end <= closed
         ],

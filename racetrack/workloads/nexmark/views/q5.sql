@@ -4,7 +4,7 @@ WITH counted AS (
     FROM source.nexmark_bid CROSS JOIN range(1, 6) AS hops(hop)
     GROUP BY auction, ends_ms
 )
-SELECT auction, num
+SELECT auction, num, ends_ms - 10000 AS starttime
 FROM counted
 WHERE ends_ms <= (SELECT at_ms FROM source.nexmark_closed)
 QUALIFY num = max(num) OVER (PARTITION BY ends_ms)
