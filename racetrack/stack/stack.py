@@ -69,7 +69,7 @@ class SupervisedStack(Stack, Supervisor):
     ) -> None:
         self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
         self.root.mkdir(mode=0o700, exist_ok=True)
-        self._services, self._logs = services, logs or self.root / "logs"
+        self._services, self._logs = services, logs or self._logs
         self._logs.mkdir(exist_ok=True)
 
         def report(unit: str) -> None:
