@@ -40,7 +40,8 @@ elif "down" in words or words[0] == "rm":
     for file in found:
         file.unlink()
 elif words[0] == "ps":
-    print("\\n".join(f"{{file.stem}} {{file.stem}}" for file in found))
+    for file in found:
+        print(file.stem, file.stem)
 """
 
 
