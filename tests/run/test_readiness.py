@@ -15,7 +15,7 @@ from racetrack.run.checks import OPTIONAL_RATES, services_of
 from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
 from tests.run.fakes import MakeReady, ready, refusal_of
-from tests.service_facts import FACTS, another_value
+from tests.service_facts import FACTS, OTHER_VALUES, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE
 
 __all__ = ["ready"]  # a fixture
@@ -106,7 +106,8 @@ def of_others(engine: str) -> dict[str, str]:
     owners = applicability.owners().items()
     of_services = {name for name, service in owners if service not in services}
     of_engines = {*map(str.upper, of_other_engines(engine))} & in_env_files().keys()
-    return {name: another_value(name) for name in of_services | of_engines}
+    without_value = applicability.harness_settings() - OTHER_VALUES.keys()
+    return {name: another_value(name) for name in of_services | of_engines - without_value}
 
 
 @pytest.mark.parametrize(
