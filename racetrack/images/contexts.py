@@ -51,7 +51,7 @@ CODE = (
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
 # Beginnings of the names of files in these folders that the images do not run. They are left out,
 # so that changing them rebuilds no image.
-NOT_IN_IMAGES = ("loadgen", "stack")
+NOT_IN_IMAGES = ("loadgen", "stack", "startup")
 # Files of an engine's folder that are copied if they exist. The image also needs a file
 # `engine.py`, which it does not import: it marks the folder as an engine.
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")

@@ -51,7 +51,8 @@ def require_usable(engine: Engine, stack: Stack) -> None:
         UsageError, SetupError: a check failed; the message contains the remedy.
     """
     applicability.require_overrides_applicable(
-        {*services_of(engine, stack.settings), *engine.services},
+        services_of(engine, stack.settings),
+        [member.name for member in engine.members],
         stack.runtime,
         airgap=stack.settings.airgap,
     )

@@ -1,22 +1,45 @@
-"""Applicability of settings: which settings have no effect in a runtime, and why."""
+"""Applicability of settings: a setting has an effect if a service that the stack starts, or the
+harness, reads it."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import chain
 
 from racetrack import plugins
-from racetrack.config import IMAGE_VERSIONS, own_names
+from racetrack.config import IMAGE_VERSIONS, of_engine, own_names
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files, names
 from racetrack.workloads.contract import find_workload
 
-KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
-REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
-IN_MEMORY = "data is in /dev/shm there"
-BUILT_IN = "it is in the images that `./race images` made"
-NO_IMAGE = "no published image is used there"
-IN_MANIFESTS = "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)"
-OWN = "services in containers use the stack's own broker"
+# Runtime → what an engine's folder contains if its services run there; `airgap` means containers
+# from images built here.
+FORMS = {
+    "native": ("services",),
+    "compose": ("compose.yml",),
+    "airgap": ("compose.yml", "services"),
+    "kubernetes": ("kubernetes",),
+}
+REDPANDA = ("REDPANDA_SMP", "REDPANDA_MEMORY")
+KAFKA = ("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "KAFKA_VERSION", "APICURIO_VERSION")
+# Runtimes, the settings that have no effect there, and the reason.
+EXCEPTIONS = (
+    (("compose",), KAFKA, "broker and registry are Redpanda there: see REDPANDA_MEMORY"),
+    (
+        ("native", "airgap", "kubernetes"),
+        REDPANDA,
+        "the broker is Apache Kafka there: see KAFKA_HEAP",
+    ),
+    (("airgap", "kubernetes"), ("KAFKA_CONTROLLER_PORT",), "it is not published"),
+    (("native",), ("*_TMPFS",), "data is in /dev/shm there"),
+    (
+        ("kubernetes",),
+        ("*_TMPFS", "*_CPUS"),
+        "the manifests have the sizes of pods (kubernetes/, racetrack/engines/*/kubernetes)",
+    ),
+)
 KAFKA_ELSEWHERE = (
     "KAFKA_BOOTSTRAP_SERVERS",
     "KAFKA_TOPIC_PREFIX",
@@ -29,40 +52,31 @@ REGISTRY_ELSEWHERE = (
     "REGISTRY_PASSWORD_FILE",
     "REGISTRY_SSL_CA_LOCATION",
 )
+# Users export ports and versions for several runtimes at once, so a run must not refuse to start
+# because one of them has no effect.
+EXPORTED = ("_PORT", "_VERSION")
 # End of the names of settings for the initial rate of a source; the main topic's source.
 START, MAIN = "_per_second_start", "pageviews"
-# Runtimes; `airgap` means containers from images built here.
-CONTAINERS = ("compose", "airgap")
-NOT_NATIVE = (*CONTAINERS, "kubernetes")
-NOT_COMPOSE = ("native", "airgap", "kubernetes")
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """Settings that have no effect in some runtimes, and the reason."""
-
-    settings: Collection[str]
-    runtimes: Collection[str]
-    why: str
 
 
 @dataclass(frozen=True)
 class Applicability:
-    """The runtimes in which settings of the stack, or of one engine, have no effect, and the
-    reasons. Settings are given by their names in `.env`.
+    """Exceptions from the rule that an engine's services read its settings, in every runtime in
+    which they run. Settings are given by their names in `.env`.
 
-    Each engine defines the applicability of its settings as `APPLICABILITY` in its `settings.py`.
+    An engine defines its exceptions as `APPLICABILITY` in its `settings.py`.
     """
 
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
-    ignored: Collection[Ignored] = ()
-    # Setting → the service whose results it changes; for an engine's settings, by default, all of
-    # the engine's services. Ports and versions are left out: users export them for several runtimes
-    # at once, so a run must not refuse to start because one of them has no effect.
-    affects: Mapping[str, str] = field(default_factory=dict)
     # Settings that the harness passes to a service even if the user provides it.
     elsewhere: Collection[str] = ()
+    # Setting of a service that the user provides → the runtimes that can use such a service.
+    provided: Mapping[str, Collection[str]] = field(default_factory=dict)
+    # Settings of files that services keep when they are killed. Pods have no folder in common.
+    kept_files: Collection[str] = ()
+    # Setting → the only service that reads it; by default, all services of the engine do.
+    owners: Mapping[str, str] = field(default_factory=dict)
     # Setting → the workloads with which it has an effect, if these are not all.
     workloads: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Settings that contain versions of public container images.
@@ -70,54 +84,10 @@ class Applicability:
 
 
 STACK = Applicability(
-    harness_only=(
-        "RUNTIME",
-        "AIRGAP",
-        "KUBERNETES_SMALL",
-        "KUBERNETES_JOB",
-        "KUBERNETES_REGISTRY",
-        "KUBERNETES_CUT_COMMAND",
-        "LOGS_FOLDER",
-        "STACK_NAME",
-        "WORKLOAD",
-        # A run that can't have several replicas refuses to start (`racetrack.run.checks`).
-        "ENGINE_REPLICAS",
-        "BROKER_REPLICAS",
-        "LOADGEN_REPLICAS",
-        "NOISE_GATE",
-        "FOREIGN_CPU_MAX_PCT",
-        "STEAL_MAX_PCT",
-        "CORE_SPEED_MIN_PCT",
-        "READS_PER_SECOND",
-    ),
-    ignored=(
-        Ignored(("REDPANDA_SMP", "REDPANDA_MEMORY"), NOT_COMPOSE, KAFKA),
-        Ignored(("REDPANDA_TMPFS",), ("native",), IN_MEMORY),
-        Ignored(
-            ("REDPANDA_TMPFS", "ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS", "HARNESS_CPUS"),
-            ("kubernetes",),
-            IN_MANIFESTS,
-        ),
-        Ignored(
-            ("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "KAFKA_VERSION", "APICURIO_VERSION"),
-            ("compose",),
-            REDPANDA,
-        ),
-        Ignored(("KAFKA_CONTROLLER_PORT",), ("airgap", "kubernetes"), "it is not published"),
-        Ignored((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), CONTAINERS, OWN),
-    ),
-    affects={
-        **dict.fromkeys(
-            (
-                "REDPANDA_SMP",
-                "REDPANDA_MEMORY",
-                "REDPANDA_TMPFS",
-                "KAFKA_HEAP",
-                "KAFKA_RETENTION_BYTES",
-                "BROKER_CPUS",
-            ),
-            "broker",
-        ),
+    provided=dict.fromkeys((*KAFKA_ELSEWHERE, *REGISTRY_ELSEWHERE), ("native", "kubernetes")),
+    owners={
+        **dict.fromkeys((*REDPANDA, "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"),
+        **dict.fromkeys(("KAFKA_RETENTION_BYTES", "BROKER_CPUS"), "broker"),
         **dict.fromkeys(KAFKA_ELSEWHERE, "loadgen"),
         **dict.fromkeys(REGISTRY_ELSEWHERE, "registry"),
     },
@@ -126,28 +96,14 @@ STACK = Applicability(
 
 
 def harness_settings() -> frozenset[str]:
-    """Return the settings that only the harness reads."""
-    return frozenset(name for each in _all() for name in each.harness_only)
+    """Return the settings of engines that only the harness reads."""
+    return frozenset(name for brought in _all().values() for name in brought.harness_only)
 
 
-def ignored_settings(runtime: str) -> dict[str, str]:
-    """Return the settings without effect in a runtime (`native`, `compose`, `airgap` or
-    `kubernetes`): setting → reason."""
-    found: dict[str, str] = {}
-    if runtime in ("airgap", "kubernetes"):
-        found |= dict.fromkeys(names(), BUILT_IN)
-    for each in _all():
-        for rule in each.ignored:
-            if runtime in rule.runtimes:
-                found |= dict.fromkeys(rule.settings, rule.why)
-        if runtime != "compose":
-            found |= dict.fromkeys(each.image_versions, NO_IMAGE)
-    return found
-
-
-def affected_services() -> dict[str, str]:
-    """Return setting → the service whose results it changes."""
-    return {name: service for each in _all() for name, service in each.affects.items()}
+def owners() -> dict[str, str]:
+    """Return setting → the service that reads it, for settings that only one service reads."""
+    every = (brought.owners.items() for brought in _all().values())
+    return dict(chain.from_iterable(every))
 
 
 def require_read(setting: str, services: Collection[str], started: Collection[str]) -> None:
@@ -157,8 +113,8 @@ def require_read(setting: str, services: Collection[str], started: Collection[st
     Raises:
         UsageError: only services read it that the stack does not start.
     """
-    readers = {affected_services()[setting]} if setting in affected_services() else {*services}
-    also = {name for each in _all() for name in each.elsewhere}
+    readers = {owners()[setting]} if setting in owners() else {*services}
+    also = {name for brought in _all().values() for name in brought.elsewhere}
     if readers and not readers & {*started} and setting not in harness_settings() | also:
         raise UsageError(
             f"{setting} has no effect: this stack does not start {' or '.join(sorted(readers))}."
@@ -169,30 +125,33 @@ def require_read(setting: str, services: Collection[str], started: Collection[st
 def workload_of(setting: str) -> str:
     """Return the workload that defines a setting; "" if no workload does."""
     modules = plugins.of_all_workloads("settings").items()
-    found = (name for name, module in modules if setting.lower() in own_names(module))
-    return next(found, "")
+    return next((name for name, module in modules if setting.lower() in own_names(module)), "")
 
 
 def why_without_effect(setting: str, workload: str) -> str:
     """Return the reason why a setting has no effect with a workload; "" if it has an effect."""
     if (owner := workload_of(setting)) not in ("", workload):
         return f"it is a setting of the workload {owner}"
-    of = find_workload(workload)
-    service = affected_services().get(setting, "")
-    if service and not of.needed((service,)):
+    chosen, service = find_workload(workload), owners().get(setting, "")
+    if service and not chosen.needed((service,)):
         return f"{service} is not started, since that workload has no tables"
     kind = setting.lower().removesuffix(START)
-    if setting.lower().endswith(START) and kind not in (MAIN, *of.watched_kinds):
+    if setting.lower().endswith(START) and kind not in (MAIN, *chosen.watched_kinds):
         return f"that workload has no {kind}"
-    limited = (each.workloads[setting] for each in _all() if setting in each.workloads)
+    limited = (each.workloads[setting] for each in _all().values() if setting in each.workloads)
     having = next(limited, (workload,))
     return "" if workload in having else f"it has an effect with {', '.join(having)} only"
 
 
 def why_ignored(setting: str, runtime: str, *, airgap: bool) -> str:
     """Return the reason why a setting has no effect in this runtime; "" if it has an effect."""
-    where = "airgap" if runtime == "compose" and airgap else runtime
-    return ignored_settings(where).get(setting.upper(), "")
+    name, where = setting.upper(), "airgap" if runtime == "compose" and airgap else runtime
+    matching = (
+        why
+        for settings, why in _ignored(where)
+        if any(fnmatchcase(name, pattern) for pattern in settings)
+    )
+    return next(matching, "")
 
 
 def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
@@ -208,8 +167,11 @@ def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str 
         )
 
 
-def require_overrides_applicable(services: Collection[str], runtime: str, *, airgap: bool) -> None:
-    """Check that all settings of these services that the environment overrides have an effect.
+def require_overrides_applicable(
+    services: Collection[str], engines: Collection[str], runtime: str, *, airgap: bool
+) -> None:
+    """Check that all settings of these services and engines that the environment overrides have an
+    effect.
 
     Otherwise the user would attribute the result to a setting that was ignored.
 
@@ -218,14 +180,39 @@ def require_overrides_applicable(services: Collection[str], runtime: str, *, air
     """
     in_file = in_env_files()
     given = {name.upper(): value.strip() for name, value in os.environ.items()}
-    for setting, service in affected_services().items():
-        if service in services and given.get(setting, in_file[setting]) != in_file[setting]:
+    of_stack = (name for name, service in STACK.owners.items() if service in services)
+    of_engines = (name.upper() for engine in engines for name in of_engine(engine))
+    for name in (*of_stack, *of_engines):
+        changed = name in given and given[name] != in_file.get(name, "")
+        if changed and not name.endswith(EXPORTED):
             remedy = "Unset it in the environment, or choose another runtime (RUNTIME, AIRGAP)."
-            require_applicable(setting, runtime, airgap=airgap, remedy=remedy)
+            require_applicable(name, runtime, airgap=airgap, remedy=remedy)
 
 
-def _all() -> Iterator[Applicability]:
-    yield STACK
-    for module in plugins.of_all("settings").values():
-        if found := getattr(module, "APPLICABILITY", None):
-            yield found
+def _ignored(where: str) -> Iterator[tuple[Collection[str], str]]:
+    """Yield settings, or patterns of their names, without effect in a runtime, and the reason."""
+    if where in ("airgap", "kubernetes"):
+        yield names(), "it is in the images that `./race images` made"
+    for runtimes, settings, why in EXCEPTIONS:
+        if where in runtimes:
+            yield settings, why
+    for engine, brought in _all().items():
+        unused = [name for name, runtimes in brought.provided.items() if where not in runtimes]
+        yield unused, "services in containers use those of the stack only"
+        if where != "compose":
+            yield brought.image_versions, "no published image is used there"
+        if where == "kubernetes":
+            yield brought.kept_files, "pods have no folder in common"
+        if engine and not all((plugins.ENGINES / engine / part).exists() for part in FORMS[where]):
+            own = {name.upper() for name in of_engine(engine)} - {*brought.harness_only}
+            yield own, f"it starts no service of {engine}"
+
+
+@cache
+def _all() -> dict[str, Applicability]:
+    """Return engine → its exceptions; those of the stack have the key ""."""
+    none = Applicability()
+    return {"": STACK} | {
+        engine: getattr(module, "APPLICABILITY", none)
+        for engine, module in plugins.of_all("settings").items()
+    }

@@ -1,19 +1,17 @@
 """Common to all container runtimes: names and addresses of services, and control groups of
 containers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from racetrack import cgroups
-from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
-from racetrack.stack import net
-from racetrack.stack.contract import Endpoints, InternalEndpoints, Say, ServiceClock
-from racetrack.stack.provided import Provided
+from racetrack.stack.contract import InternalEndpoints
+from racetrack.stack.stack import SupervisedStack
 
 PROC = Path("/proc")
 # In docker-compose.yml and in kubernetes/, Redpanda is both the broker and the schema registry.
@@ -32,25 +30,15 @@ def shown(name: str) -> str:
     return SHOWN.get(name, name)
 
 
-def each_once(services: Sequence[str]) -> list[str]:
-    """Return the names of these services in a container runtime, without duplicates."""
-    return list(dict.fromkeys(map(called, services)))
-
-
-class ContainerStack:
+class ContainerStack(SupervisedStack):
     """Common part of stacks whose services run in containers; see `racetrack.stack.contract.Stack`.
 
     `helper_programs` are beginnings of process names: they identify the runtime's own programs.
+    `lose_data` are units whose data is lost when they end.
     """
 
-    settings: Settings
     helper_programs: tuple[str, ...]
-    _provided: Provided
-
-    @property
-    def clocks(self) -> Mapping[str, ServiceClock]:
-        """Clocks of services that the user provides, by service."""
-        return self._provided.clocks
+    lose_data: tuple[str, ...]
 
     @property
     def data_in_memory(self) -> bool:
@@ -58,48 +46,26 @@ class ContainerStack:
         return True
 
     @property
-    def endpoints(self) -> Endpoints:
-        """Addresses of the services' published ports, as seen from this machine."""
-        s = self.settings
-        return Endpoints(
-            kafka=elsewhere(s) or KafkaEndpoint(f"{s.reach_address}:{s.kafka_port}"),
-            registry=f"http://{s.reach_address}:{s.schema_registry_port}",
-            connect=f"http://{s.reach_address}:{s.connect_port}",
-            mysql=net.mysql(s),
-            loadgen_host=s.reach_address,
-            loadgen_port=s.loadgen_port,
-            redis=f"{s.reach_address}:{s.redis_port}",
-        )
-
-    @property
     def internal_endpoints(self) -> InternalEndpoints:
         """Addresses for use inside containers. The files in `scripts/` use them by default."""
         kafka = elsewhere(self.settings) or KafkaEndpoint(KAFKA)
         return InternalEndpoints(kafka, "http://redpanda:8081", REDIS, "/scripts")
 
-    def apart(self, services: Sequence[str]) -> list[str]:
-        """Return the given services, but only one for each container."""
-        return [shown(name) for name in each_once(services)]
+    def unit(self, service: str) -> str:
+        return called(service)
+
+    def shown(self, unit: str) -> str:
+        return shown(unit)
 
     def helpers(self) -> list[int]:
-        """Return the processes of the runtime's own programs on this machine."""
         return [
             process.pid
             for process in psutil.process_iter(["name"])
             if str(process.info["name"]).startswith(self.helper_programs)
         ]
 
-    @property
-    def unprepared(self) -> tuple[str, ...]:
-        """Empty: images already contain everything that makes a start faster."""
-        return ()
-
-    def component_folders(self) -> list[Path]:
-        """Return an empty list: the components are in images."""
-        return []
-
-    def speed_up_next_start(self, say: Say) -> None:
-        """Do nothing: images already contain everything that makes a start faster."""
+    def survives_kill(self, service: str) -> bool:
+        return called(service) not in self.lose_data
 
 
 class NotVisible(RacetrackError):

@@ -233,6 +233,7 @@ class Stack(Protocol):
         A stack that can't be measured can only be tried out, not used for experiments: `pids`
         returns empty lists and `accounting` returns None.
         """
+        return None
 
     @property
     def clocks(self) -> Mapping[str, ServiceClock]:
@@ -245,6 +246,7 @@ class Stack(Protocol):
         Empty if the services' processes can be measured from this process. If there are agents,
         `pids` returns nothing, and `accounting` None.
         """
+        return ()
 
     @property
     def data_in_memory(self) -> bool:
@@ -298,6 +300,7 @@ class Stack(Protocol):
 
     def helpers(self) -> list[int]:
         """Return the ids of processes that serve the runtime itself, such as the Docker engine."""
+        return []
 
     def accounting(self, service: str) -> Accounting | None:
         """Return the kernel's accounting of a service, or None if it has no control group."""
@@ -356,6 +359,7 @@ class Stack(Protocol):
     @property
     def cluster(self) -> Cluster | None:
         """The cluster, for faults that hit its pods and nodes; None in other runtimes."""
+        return None
 
     def versions(self) -> Mapping[str, str]:
         """Return component → version of all started services."""
@@ -368,10 +372,14 @@ class Stack(Protocol):
 
     @property
     def unprepared(self) -> tuple[str, ...]:
-        """Services without the prebuilt files that speed up later starts (see prebuilt.py)."""
+        """Services without the prebuilt files that speed up later starts (see prebuilt.py). Images
+        always contain these files."""
+        return ()
 
     def component_folders(self) -> Sequence[Path]:
-        """Return the folders of the installed components of services on this machine."""
+        """Return the folders of the installed components of services on this machine; none if they
+        are in images."""
+        return ()
 
     def speed_up_next_start(self, say: Say) -> None:
         """Make missing prebuilt files that speed up later starts; call this after `stop`.

@@ -239,5 +239,5 @@ def _signal_all(targets: Iterable[psutil.Process], number: signal.Signals) -> No
 
 def log_tail(log: Path) -> str:
     """Return the last lines of a log, indented."""
-    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:] if log.exists() else []
     return "\n".join(f"    {line}" for line in lines) or "    (it is empty)"

@@ -13,6 +13,7 @@ from racetrack.errors import UsageError
 from racetrack.plan.model import parse_plan
 from racetrack.plan.resolve import Options, ResolvedPlan, resolve
 from racetrack.plan.setting_files import TUNED, files_of, read_file
+from racetrack.stack.applicability import Applicability
 from tests.some_engines import TWO
 
 FIRST, SECOND = TWO
@@ -47,7 +48,8 @@ def resolved(*names: str, workload: str | None = None) -> ResolvedPlan:
 def limited() -> tuple[str, str, str]:
     """Return an engine with a setting that has an effect with one workload only."""
     for engine, module in plugins.of_all("settings").items():
-        for name, workloads in module.APPLICABILITY.workloads.items():
+        exceptions = getattr(module, "APPLICABILITY", Applicability())
+        for name, workloads in exceptions.workloads.items():
             return engine, name, next(iter(workloads))
     raise AssertionError("no engine has such a setting")
 

@@ -10,14 +10,13 @@ from typing import cast
 import pytest
 
 from racetrack.clock import now_ms
-from racetrack.config import Settings, load
+from racetrack.config import Settings, every_setting, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.run.checks import make_ready
-from racetrack.stack import applicability
 from racetrack.stack.contract import (
     Cluster,
     DataFolder,
@@ -181,8 +180,8 @@ def _noted(stack: Stack) -> list[tuple[str, str]]:
 def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
     """Return a function that makes a stack ready, given these environment variables, and returns
     whether the stack was prepared."""
-    for name in applicability.affected_services():
-        monkeypatch.delenv(name, raising=False)
+    for name in every_setting():
+        monkeypatch.delenv(name.upper(), raising=False)
 
     def make(engine: str, runtime: str, **variables: str) -> bool:
         with monkeypatch.context() as environment:

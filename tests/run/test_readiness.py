@@ -5,16 +5,17 @@ from dataclasses import replace
 import pytest
 
 from racetrack import plugins
-from racetrack.config import every_setting, load
+from racetrack.config import every_setting, load, of_other_engines
 from racetrack.engines import calibration_engine, find_engine
 from racetrack.errors import UsageError
+from racetrack.install.versions import in_env_files
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import checks
 from racetrack.run.checks import OPTIONAL_RATES, services_of
 from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
 from tests.run.fakes import MakeReady, ready, refusal_of
-from tests.service_facts import FACTS, another_value
+from tests.service_facts import FACTS, OTHER_VALUES, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE
 
 __all__ = ["ready"]  # a fixture
@@ -102,8 +103,11 @@ def test_brokers_that_run_elsewhere_are_not_scaled() -> None:
 def of_others(engine: str) -> dict[str, str]:
     """Return changed values of all settings for services that this engine does not use."""
     services = services_of(find_engine(engine), load())
-    settings = applicability.affected_services().items()
-    return {name: another_value(name) for name, service in settings if service not in services}
+    owners = applicability.owners().items()
+    of_services = {name for name, service in owners if service not in services}
+    of_engines = {*map(str.upper, of_other_engines(engine))} & in_env_files().keys()
+    without_value = applicability.harness_settings() - OTHER_VALUES.keys()
+    return {name: another_value(name) for name in of_services | of_engines - without_value}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from racetrack.analysis import raw
 from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
 from racetrack.run import engine_run
-from racetrack.stack.compose.stack import ComposeStack
+from racetrack.stack.containers import called, shown
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
@@ -26,7 +26,7 @@ class Contained(FakeStack):
     have accounts of CPU time and memory."""
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        return ComposeStack.apart(cast(ComposeStack, self), services)
+        return list(dict.fromkeys(shown(called(service)) for service in services))
 
     def accounting(self, service: str) -> Accounting | None:  # type: ignore[override]
         return None if service == "mysql" else cast(Accounting, Account())

@@ -6,9 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from racetrack.config import Milliseconds, Rate, Seconds, Settings
-from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
-
-NATIVE_ONLY = "the calibration engine runs natively only"
 
 
 class CalibrationSettings(Settings):
@@ -41,7 +38,3 @@ class CalibrationSettings(Settings):
 
 
 NAMES = tuple(name.upper() for name in CalibrationSettings.__annotations__)
-APPLICABILITY = Applicability(
-    ignored=(Ignored(NAMES, NOT_NATIVE, NATIVE_ONLY),),
-    affects=dict.fromkeys(NAMES, "cal"),
-)

@@ -5,10 +5,9 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from racetrack.config import File, Milliseconds, Port, Settings, Size, text_that
-from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
+from racetrack.stack.applicability import Applicability
 
 ELSEWHERE = ("DEEPHAVEN_URL", "DEEPHAVEN_PSK_FILE", "DEEPHAVEN_SSL_CA_LOCATION")
-NATIVE_ONLY = "the stack starts its own Deephaven there"
 
 
 class DeephavenSettings(Settings):
@@ -29,7 +28,6 @@ class DeephavenSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=(*ELSEWHERE, "DEEPHAVEN_PUBLISH"),
-    ignored=(Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),),
-    affects=dict.fromkeys(ELSEWHERE, "deephaven"),
+    provided=dict.fromkeys(ELSEWHERE, ("native",)),
     elsewhere=("DEEPHAVEN_PSK",),
 )

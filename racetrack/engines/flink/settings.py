@@ -14,9 +14,8 @@ from racetrack.config import (
     properties_in,
     text_that,
 )
-from racetrack.stack.applicability import CONTAINERS, Applicability, Ignored
+from racetrack.stack.applicability import Applicability
 
-NATIVE_ONLY = "a stack in containers starts its own Flink"
 # Properties that can't be set as such: reports state them by their settings.
 RESERVED = {
     "execution.checkpointing.interval": "set FLINK_CHECKPOINT_MS",
@@ -68,15 +67,8 @@ class FlinkSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=("FLINK_GATEWAY_URL", "FLINK_GUARANTEE"),
-    ignored=(
-        Ignored(("FLINK_GATEWAY_URL",), CONTAINERS, NATIVE_ONLY),
-        Ignored(
-            ("FLINK_CHECKPOINT_MS", "FLINK_GUARANTEE"),
-            ("kubernetes",),
-            "pods have no folder in common",
-        ),
-    ),
-    affects={"FLINK_GATEWAY_URL": "flink"},
+    provided={"FLINK_GATEWAY_URL": ("native", "kubernetes")},
+    kept_files=("FLINK_CHECKPOINT_MS", "FLINK_GUARANTEE"),
     elsewhere=("FLINK_PROPERTIES",),
     image_versions=("FLINK_IMAGE_VERSION",),
 )

@@ -5,10 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from racetrack.config import Count, Mebibytes, Port, PostgresUrl, Settings, text_that
-from racetrack.stack.applicability import NOT_COMPOSE, Applicability, Ignored
-
-ELSEWHERE = "this runtime does not start Materialize; MZ_URL is the address of a running one"
-SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
+from racetrack.stack.applicability import Applicability
 
 
 class MaterializeSettings(Settings):
@@ -28,7 +25,5 @@ class MaterializeSettings(Settings):
 
 APPLICABILITY = Applicability(
     harness_only=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
-    ignored=(Ignored(("MATERIALIZE_PORT", *SIZE), NOT_COMPOSE, ELSEWHERE),),
-    affects=dict.fromkeys(SIZE, "materialized"),
     image_versions=("MATERIALIZE_VERSION",),
 )

@@ -5,9 +5,6 @@ from typing import Annotated
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Settings
-from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
-
-NATIVE_ONLY = "Pathway runs natively only"
 
 
 class PathwaySettings(Settings):
@@ -19,7 +16,3 @@ class PathwaySettings(Settings):
 
 
 NAMES = tuple(name.upper() for name in PathwaySettings.__annotations__)
-APPLICABILITY = Applicability(
-    ignored=(Ignored(NAMES, NOT_NATIVE, NATIVE_ONLY),),
-    affects=dict.fromkeys(NAMES, "pathway"),
-)

@@ -5,15 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Milliseconds, Port, PostgresUrl, Settings, ShareOfMemory, Size
-from racetrack.stack.applicability import (
-    IN_MANIFESTS,
-    IN_MEMORY,
-    NOT_NATIVE,
-    Applicability,
-    Ignored,
-)
-
-NATIVE_ONLY = "the consumer in a container fills the PostgreSQL of the stack"
+from racetrack.stack.applicability import Applicability
 
 
 def _postgres_size(size: str) -> str:
@@ -38,12 +30,8 @@ class PostgresSettings(Settings):
 APPLICABILITY = Applicability(
     # The harness passes them to the script.
     harness_only=("POSTGRES_TRIGGERS", "POSTGRES_UNLOGGED"),
-    ignored=(
-        Ignored(("POSTGRES_TMPFS",), ("native",), IN_MEMORY),
-        Ignored(("POSTGRES_TMPFS",), ("kubernetes",), IN_MANIFESTS),
-        Ignored(("POSTGRES_URL",), NOT_NATIVE, NATIVE_ONLY),
-    ),
-    affects={
+    provided={"POSTGRES_URL": ("native",)},
+    owners={
         **dict.fromkeys(("POSTGRES_TMPFS", "POSTGRES_SHARED_BUFFERS"), "postgres"),
         **dict.fromkeys(("POSTGRES_URL", "POSTGRES_BATCH_MS"), "pgfeed"),
     },

@@ -12,7 +12,7 @@ from racetrack.config import (
     properties_except,
     text_that,
 )
-from racetrack.stack.applicability import NOT_NATIVE, Applicability, Ignored
+from racetrack.stack.applicability import Applicability
 
 # Properties that can't be set as such: the program relies on them.
 RESERVED = {
@@ -45,13 +45,9 @@ class SparkSettings(Settings):
 
 
 ELSEWHERE = ("SPARK_MASTER_URL", "SPARK_SHARED_FOLDER")
-NATIVE_ONLY = "a stack in containers starts its own Spark"
 APPLICABILITY = Applicability(
     harness_only=ELSEWHERE,
-    ignored=(
-        Ignored(ELSEWHERE, NOT_NATIVE, NATIVE_ONLY),
-        Ignored(("SPARK_AFTER_A_KILL",), ("kubernetes",), "pods have no folder in common"),
-    ),
-    affects=dict.fromkeys(ELSEWHERE, "spark"),
+    provided=dict.fromkeys(ELSEWHERE, ("native",)),
+    kept_files=("SPARK_AFTER_A_KILL",),
     image_versions=("SPARK_IMAGE_VERSION",),
 )

@@ -10,21 +10,17 @@ from typing import TextIO
 import docker
 
 from racetrack.clock import attempts
-from racetrack.errors import RacetrackError
 from racetrack.stack.compose.containers import Container, Containers
 from racetrack.stack.compose.project import output_of, tail
 from racetrack.stack.containers import shown
 from racetrack.stack.contract import Say
+from racetrack.stack.supervisor import ServiceError, with_log
 
 READY_WITHIN_S = 180.0
 LOOK_EVERY_S = 0.25
 ENDED = ("exited", "dead")
 FOLLOWER_ENDS_WITHIN_S = 5.0
 LOG_TAIL_WITHIN_S = 0.5
-
-
-class ServiceError(RacetrackError):
-    """A service did not start; the message ends with the last lines of its log."""
 
 
 class Followers:
@@ -90,10 +86,6 @@ class Startup:
         self._containers, self._followers, self._logs = containers, followers, logs
         self.ids: dict[str, str] = {}  # name → container id of the started containers
 
-    def log(self, name: str) -> Path:
-        """Return the file that receives the output of a container."""
-        return self._logs / f"{shown(name)}.log"
-
     def wait(self, up: "subprocess.Popen[str]", wanted: Sequence[str], say: Say) -> None:
         """Wait until all containers are healthy; `up` is the `docker compose up` that starts them.
 
@@ -127,10 +119,10 @@ class Startup:
             self._raise_failed(found)
         raise self._too_late(name)
 
-    def log_tail(self, name: str) -> str:
-        """Return the end of a container's log."""
+    def with_log(self, name: str, what: str) -> str:
+        """Return what happened to a container, and the end of its log."""
         self._followers.drain(self.ids[name])
-        return tail(self.log(name).read_text(errors="replace").splitlines())
+        return with_log(what, self._log(name))
 
     def _look(self, wanted: Sequence[str]) -> dict[str, Container]:
         """Return the wanted containers that exist, and begin to copy their output."""
@@ -141,8 +133,11 @@ class Startup:
                 self._follow(name, container.id)
         return found
 
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{shown(name)}.log"
+
     def _follow(self, name: str, container_id: str, since_s: float = 0.0) -> None:
-        self._followers.follow(container_id, shown(name), self.log(name), since_s)
+        self._followers.follow(container_id, shown(name), self._log(name), since_s)
 
     def _raise_failed(self, found: Mapping[str, Container]) -> None:
         for name, container in found.items():
@@ -152,7 +147,7 @@ class Startup:
                 why = f"is unhealthy: {self._containers.why_not_healthy(container.id)}"
             else:
                 continue
-            raise ServiceError(f"{shown(name)} {why}; the end of its log:\n{self.log_tail(name)}")
+            raise ServiceError(self.with_log(name, f"{shown(name)} {why}"))
 
     def _unfinished(self, up: "subprocess.Popen[str]", missing: Sequence[str]) -> ServiceError:
         """Return the error for containers that `docker compose up` did not make ready."""
@@ -166,11 +161,8 @@ class Startup:
 
     def _too_late(self, name: str) -> ServiceError:
         why = self._containers.why_not_healthy(self.ids[name])
-        return ServiceError(
-            f"{shown(name)} was not ready within {READY_WITHIN_S:.0f} s: {why}; the end of its"
-            " log:\n"
-            f"{self.log_tail(name)}"
-        )
+        late = f"{shown(name)} was not ready within {READY_WITHIN_S:.0f} s: {why}"
+        return ServiceError(self.with_log(name, late))
 
 
 def _healthy(found: Mapping[str, Container]) -> set[str]:

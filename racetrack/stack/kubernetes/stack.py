@@ -1,24 +1,21 @@
 """Kubernetes stack: services as pods of one namespace, which is removed with all of them."""
 
-import shutil
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.stack import applicability
-from racetrack.stack.containers import ContainerStack, called, each_once, shown
+from racetrack.stack.containers import ContainerStack, called, shown
 from racetrack.stack.contract import (
     DataFolder,
     InternalEndpoints,
     OnReady,
-    RunningStack,
     Say,
     ServiceClock,
-    Unmeasurable,
     ignore,
 )
 from racetrack.stack.kubernetes import agents, manifests, orphans, own_files, pods
@@ -33,15 +30,11 @@ from racetrack.stack.kubernetes.startup import (
     wait_until_gone,
     wait_until_ready,
 )
-from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
-from racetrack.stack.provided import Provided
 
 CORES = ("engine_cpus", "broker_cpus", "loadgen_cpus")
 UNSET = "Leave it empty."
 # Services that the user may provide and that are no engines.
 NO_ENGINES = ("broker", "registry")
-# Services that lose their data with their pods.
-LOSE_DATA = ("mysql", "redpanda", "redis", "debezium", "loadgen")
 
 
 class KubernetesStack(ContainerStack):
@@ -49,7 +42,7 @@ class KubernetesStack(ContainerStack):
 
     runtime = "kubernetes"
     helper_programs = ("kube", "containerd", "etcd", "coredns")
-    unmeasurable: Unmeasurable | None = None
+    lose_data = ("mysql", "redpanda", "redis", "debezium", "loadgen")
 
     def __init__(self, settings: Settings) -> None:
         """Connect to the cluster; start nothing.
@@ -57,14 +50,10 @@ class KubernetesStack(ContainerStack):
         Raises:
             NoCluster: no cluster can be used.
         """
-        self.settings = settings
+        super().__init__(settings, orphans.work_root(settings.stack_name))
         self._kubectl = Kubectl(settings.stack_name)
         self._version = self._kubectl.server_version()
         self._nodes = [each for each in self._kubectl.get("nodes") if _is_ready(each)]
-        self._root = orphans.work_root(settings.stack_name)
-        self._note = UpFile(self._root)
-        self._watchdog = Watchdog(self.runtime, settings.stack_name)
-        self._provided = Provided(settings)
         self._planned: list[DataFolder] = []
         self._started: _Started | None = None
 
@@ -85,23 +74,24 @@ class KubernetesStack(ContainerStack):
         """Return the services that have no manifest."""
         return manifests.missing(services)
 
-    def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Remove what a killed run left behind; check that there is a node for each role.
+    def clear(self) -> str | None:
+        cleared = orphans.clear_at_once(self.settings.stack_name)
+        own = f"--field-selector=metadata.name={self._kubectl.namespace}"
+        if self._kubectl.get("namespaces", own):
+            raise BusyError(
+                f"The namespace {self._kubectl.namespace} was not created by Racetrack. Remove it"
+                f" (`kubectl delete namespace {self._kubectl.namespace}`), or set another"
+                " STACK_NAME."
+            )
+        return cleared
 
-        Raises:
-            UsageError: a setting assigns cores.
-            SetupError: no ready node has a role that a service needs.
-            BusyError: a stack of this name was left running, or the namespace is not the harness's.
-        """
+    def obtain(self, units: Sequence[str], say: Say) -> None:  # noqa: ARG002
+        """Check that there is a node for each role, and that no setting assigns cores."""
         own_files.contents(self.settings)  # raises an error if one can't be read
         for name in CORES:
             if getattr(self.settings, name):
                 applicability.require_applicable(name, self.runtime, airgap=False, remedy=UNSET)
-        self._watchdog.wait_for_last(say)
-        require_not_running(self.running())
-        self._clear_orphans(say)
-        started = self._provided.check(services, say)
-        wanted = manifests.of_services(self._kubectl, self.settings, each_once(started))
+        wanted = manifests.of_services(self._kubectl, self.settings, units)
         for each in wanted:
             for label in manifests.roles(each):
                 self._node_with(label)
@@ -114,25 +104,13 @@ class KubernetesStack(ContainerStack):
             for point, size in manifests.volumes_in_memory(each).items()
         ]
 
-    def start(
-        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
-    ) -> None:
-        """Start the services; return when all are ready. See the contract.
-
-        Raises:
-            ServiceError: a service did not start; the message ends with the last lines of its log.
-        """
-        wanted = each_once(services)
-        self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
-        self._root.mkdir(mode=0o700, exist_ok=True)
-        logs = logs or self._root / "logs"
-        logs.mkdir(exist_ok=True)
-        objects = manifests.of_services(self._kubectl, self.settings, [*wanted, agents.NAME])
+    def spawn(self, units: Sequence[str], say: Say, on_ready: OnReady) -> None:
+        objects = manifests.of_services(self._kubectl, self.settings, [*units, agents.NAME])
         self._started = _Started(
-            Logs(self._kubectl, logs, self._shown), manifests.workloads(objects)
+            Logs(self._kubectl, self._logs, self.shown), manifests.workloads(objects)
         )
         self._create(objects)
-        self._await(self._started.workloads, say, _both(services, on_ready))
+        self._await(self._started.workloads, say, on_ready)
         self._connect_agents()
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:  # noqa: ARG002
@@ -154,10 +132,6 @@ class KubernetesStack(ContainerStack):
             return self._planned
         return [folder for agent in self.agents for folder in agent.folders()]
 
-    def log_of(self, service: str) -> Path:
-        """Return the file that receives the output of the service's first pod."""
-        return self._up.logs.file(called(service))
-
     def program(self, service: str, name: str) -> str:
         """Return a `kubectl exec` command that runs the program in the service's first pod."""
         return f"kubectl -n {self._kubectl.namespace} exec {called(service)}-0 -- {name}"
@@ -167,34 +141,22 @@ class KubernetesStack(ContainerStack):
         return f"kubectl -n {self._kubectl.namespace} logs --prefix -l {manifests.SERVICE}"
 
     def died(self) -> Mapping[str, str]:
-        """Return the services that have a pod whose main process ended, with the end of the pod's
-        log."""
         on_node = {agent.node: agent for agent in self.agents}
         return {
-            self._shown(pod.service): f"the process of {pod.name} ended; the end of its log:\n"
-            f"{self._up.logs.tail(pod)}"
+            self.shown(pod.service): self._up.logs.with_log(f"the process of {pod.name} ended", pod)
             for pod in list(self._up.pods.values())
             if pod.node in on_node and on_node[pod.node].has_ended(pod.container_id)
         }
 
-    def survives_kill(self, service: str) -> bool:
-        """Return False if the service's data is lost with its pod."""
-        return called(service) not in LOSE_DATA
-
-    def kill(self, services: Sequence[str]) -> None:
-        """Send SIGKILL to all processes of the services' pods, and return when the pods are gone.
+    def kill_units(self, units: Sequence[str]) -> None:
+        """Send SIGKILL to all processes of the units' pods, and return when the pods are gone.
 
         The pods are deleted too, because Kubernetes would restart their containers at once. Their
         processes are stopped before, so that SIGTERM, which a deletion sends first, has no effect.
-
-        Raises:
-            RacetrackError: a service would lose its data.
         """
-        if lost := [name for name in services if not self.survives_kill(name)]:
-            raise RacetrackError(f"{lost[0]} can't be killed in a pod: its data would be lost.")
-        doomed = self._workloads(services)
+        doomed = self._workloads(units)
         names = [name for each in doomed for name in each.pods]
-        running = self._uids(services)
+        running = self._uids(units)
         self._signal("STOP", running)
         for each in doomed:
             self._kubectl.run("scale", "statefulset", each.name, "--replicas=0")
@@ -203,21 +165,11 @@ class KubernetesStack(ContainerStack):
         self._signal("KILL", running)
         wait_until_gone(self._kubectl, names)
 
-    def pause(self, service: str) -> None:
-        """Stop all processes of the service's pods; their connections stay open."""
-        self._signal("STOP", self._uids([service]))
+    def signal(self, unit: str, number: Signals) -> None:
+        self._signal(number.name.removeprefix("SIG"), self._uids([unit]))
 
-    def resume(self, service: str) -> None:
-        """Continue a paused service."""
-        self._signal("CONT", self._uids([service]))
-
-    def restart(self, service: str) -> None:
-        """Create the pods of a killed service; return when all are ready.
-
-        Raises:
-            ServiceError: a pod did not start; the message ends with the last lines of its log.
-        """
-        workloads = self._workloads([service])
+    def respawn(self, unit: str) -> None:
+        workloads = self._workloads([unit])
         for each in workloads:
             self._kubectl.run("scale", "statefulset", each.name, f"--replicas={each.replicas}")
         self._await(workloads, lambda _: None)
@@ -235,55 +187,32 @@ class KubernetesStack(ContainerStack):
         for name in names:
             self._up.pods.pop(name, None)
 
-    def _workloads(self, services: Sequence[str]) -> list[Workload]:
-        names = [called(service) for service in services]
-        return [each for each in self._up.workloads if each.service in names]
+    def _workloads(self, units: Sequence[str]) -> list[Workload]:
+        return [each for each in self._up.workloads if each.service in units]
 
     def versions(self) -> Mapping[str, str]:
-        """Return the cluster's version, each service's image, and each pod's node."""
         found = self._up.pods.values()
         images = {pod.service: pod.image for pod in found}
         nodes = {f"node of {pod.name}": pod.node for pod in found}
         return {"kubernetes": self._version, **images, **nodes}
 
-    def stop(self, say: Say) -> None:
-        """Remove the namespace with everything in it, whatever started it. Idempotent."""
-        self._watchdog.wait_for_last(say)
-        began, left_by = time.monotonic(), self._note.run_name()
+    def alive(self) -> Mapping[str, Sequence[int]]:
+        ready = {pod.service for pod in pods.read(self._kubectl) if pod.is_ready}
+        self._adopt_addresses()
+        return {name: [] for name in ready if name != agents.NAME}
+
+    def end(self, say: Say) -> str | None:  # noqa: ARG002
         for agent in self.agents:
             agent.close()
         orphans.uncordon(self._kubectl)
         was_there = orphans.remove_namespace(self._kubectl)
         if self._started:
             self._started.logs.close()
-        if self._root.exists():
-            shutil.rmtree(self._root)
-        self._provided.remove(say, left_by)
-        self._watchdog.dismiss()
-        if was_there:
-            took_s = time.monotonic() - began
-            say(f"  removed the namespace {self._kubectl.namespace} in {took_s:.1f} s")
+        return f"removed the namespace {self._kubectl.namespace}" if was_there else None
 
-    def leave_running(self, engine: str) -> None:
-        """Leave the stack running when this command ends."""
-        services = sorted({self._shown(pod.service) for pod in self._up.pods.values()})
-        self._note.write(self.runtime, engine, self.settings.workload, services)
-        self._watchdog.dismiss()
-
-    def running(self) -> RunningStack | None:
-        """Return the stack that `leave_running` left running, if any of it is alive."""
-        if self._note.runtime() is None:
-            return None
-        found = [pod for pod in pods.read(self._kubectl) if pod.is_ready]
-        self._adopt_addresses()
-        services: dict[str, list[int]]
-        services = {self._shown(pod.service): [] for pod in found if pod.service != agents.NAME}
-        return self._note.read(services)
-
-    def _shown(self, name: str) -> str:
-        """Return the harness's name for a service in a pod."""
-        is_elsewhere = name == called("broker") and self.settings.kafka_bootstrap_servers
-        return "registry" if is_elsewhere else shown(name)
+    def shown(self, unit: str) -> str:
+        is_elsewhere = unit == called("broker") and self.settings.kafka_bootstrap_servers
+        return "registry" if is_elsewhere else shown(unit)
 
     @property
     def _up(self) -> "_Started":
@@ -314,18 +243,18 @@ class KubernetesStack(ContainerStack):
         addresses = {_name(node): (_address(node), port) for node in self._nodes}
         if is_in_a_pod():  # from inside a pod, a node's port may lead to any node's agent
             addresses |= {pod.node: (pod.ip, agents.PORT) for pod in found}
-        service_of = agents.by_prefix({name: self._shown(name) for name in nodes})
+        service_of = agents.by_prefix({name: self.shown(name) for name in nodes})
         up.agents = [Agent(pod.node, addresses[pod.node], service_of) for pod in found]
         clocks = {agent.node: agents.first_clock(agent) for agent in up.agents}
         for name, title in {"broker": "the broker", "loadgen": "the load generator"}.items():
             # Otherwise the user provides it.
-            if self._shown(called(name)) == name and called(name) in nodes:
+            if self.shown(called(name)) == name and called(name) in nodes:
                 of_nodes = [clocks[node] for node in sorted(nodes[called(name)])]
                 self._provided.clocks[name] = ServiceClock.covering(title, of_nodes)
 
-    def _uids(self, services: Sequence[str]) -> dict[str, list[str]]:
-        """Return the uids of the services' pods, by node."""
-        names = [self._shown(called(name)) for name in services]
+    def _uids(self, units: Sequence[str]) -> dict[str, list[str]]:
+        """Return the uids of the units' pods, by node."""
+        names = [self.shown(unit) for unit in units]
         return {
             agent.node: [uid for name in names for uid in agent.uids(name)] for agent in self.agents
         }
@@ -337,17 +266,6 @@ class KubernetesStack(ContainerStack):
             if of:
                 program = ("python", "/agent/agent.py", name)
                 self._kubectl.run("exec", self._up.agent_pods[node], "--", *program, *of)
-
-    def _clear_orphans(self, say: Say) -> None:
-        if orphans.clear_at_once(self.settings.stack_name):
-            say("Cleared what a killed run left.")
-        own = f"--field-selector=metadata.name={self._kubectl.namespace}"
-        if self._kubectl.get("namespaces", own):
-            raise BusyError(
-                f"The namespace {self._kubectl.namespace} was not created by Racetrack. Remove it"
-                f" (`kubectl delete namespace {self._kubectl.namespace}`), or set another"
-                " STACK_NAME."
-            )
 
     def _create(self, objects: Sequence[manifests.Object]) -> None:
         """Create the namespace and the Services, then the settings with the Services' ports, then
@@ -391,18 +309,6 @@ class _Started:
     pods: dict[str, Pod] = field(default_factory=dict)
     agents: list[Agent] = field(default_factory=list)
     agent_pods: dict[str, str] = field(default_factory=dict)
-
-
-def _both(services: Sequence[str], on_ready: OnReady) -> Callable[[str], None]:
-    """Return a function that reports a service as ready, and with it the services that run in the
-    same pod, such as the registry with the broker."""
-
-    def report(service: str) -> None:
-        for name in services:
-            if called(name) == called(service):
-                on_ready(name)
-
-    return report
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:

@@ -6,23 +6,18 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from racetrack.clock import wait_until
-from racetrack.errors import RacetrackError
-from racetrack.stack import processes
 from racetrack.stack.containers import shown
 from racetrack.stack.contract import OnReady, Say
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.manifests import Workload
 from racetrack.stack.kubernetes.pods import OTHERS, Pod
+from racetrack.stack.supervisor import ServiceError, with_log
 
 READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.5
 GONE_WITHIN_S = 60.0
 LOG_ENDS_WITHIN_S = 5.0
-
-
-class ServiceError(RacetrackError):
-    """A service did not start; the message ends with the last lines of its log."""
 
 
 class Logs:
@@ -36,14 +31,11 @@ class Logs:
         # By pod and container.
         self._followers: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
 
-    def file(self, service: str) -> Path:
-        """Return the file that receives the output of a service's first pod. Each further pod has a
-        file with its own name."""
-        return self._folder / f"{self.shown(service)}.log"
-
     def file_of(self, pod: Pod) -> Path:
-        """Return the file that receives the output of a pod."""
-        return self.file(pod.service if pod.name == f"{pod.service}-0" else pod.name)
+        """Return the file that receives the output of a pod. It has the name of the service for its
+        first pod, and of the pod for each further one."""
+        is_first = pod.name == f"{pod.service}-0"
+        return self._folder / f"{self.shown(pod.service) if is_first else pod.name}.log"
 
     def follow(self, pod: Pod) -> None:
         """Begin to copy the output of a pod whose container was started. Idempotent."""
@@ -52,10 +44,9 @@ class Logs:
             log = self.file_of(pod)
             self._followers[key] = self._kubectl.follow_log(pod.name, pod.service, log)
 
-    def tail(self, pod: Pod) -> str:
-        """Return the end of a pod's log."""
-        file = self.file_of(pod)
-        return processes.log_tail(file) if file.exists() else "    (no output)"
+    def with_log(self, what: str, pod: Pod) -> str:
+        """Return what happened to a pod, and the end of its log."""
+        return with_log(what, self.file_of(pod))
 
     def close(self) -> None:
         """Wait for the remaining output; the pods have ended."""
@@ -91,7 +82,7 @@ def wait_until_ready(
         late = {service for name, service in wanted.items() if name not in there}
         for service in sorted(services - late - ready):
             say(f"  {logs.shown(service)} ready after {time.monotonic() - began:.1f} s")
-            on_ready(logs.shown(service))
+            on_ready(service)
         ready = services - late
         if not late:
             return found
@@ -130,10 +121,8 @@ def _wait(until: Callable[[], bool], names: Collection[str], what: str) -> None:
 def _raise_failed(found: Sequence[Pod], logs: Logs) -> None:
     for pod in found:
         if pod.problem:
-            raise ServiceError(
-                f"{logs.shown(pod.service)} did not start: {pod.name}: {pod.problem}; the end of"
-                f" its log:\n{logs.tail(pod)}"
-            )
+            what = f"{logs.shown(pod.service)} did not start: {pod.name}: {pod.problem}"
+            raise ServiceError(logs.with_log(what, pod))
 
 
 def _too_late(found: Sequence[Pod], late: Collection[str], logs: Logs) -> ServiceError:
@@ -145,5 +134,5 @@ def _too_late(found: Sequence[Pod], late: Collection[str], logs: Logs) -> Servic
     )
     first = logs.shown(slow[0].service if slow else min(late))
     why = f"{slow[0].name}: {slow[0].waits_for}" if slow else "it has no pod"
-    log = f"; the end of its log:\n{logs.tail(slow[0])}" if slow else ""
-    return ServiceError(f"{first} was not ready within {READY_WITHIN_S:.0f} s: {why}{log}")
+    what = f"{first} was not ready within {READY_WITHIN_S:.0f} s: {why}"
+    return ServiceError(logs.with_log(what, slow[0]) if slow else what)

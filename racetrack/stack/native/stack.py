@@ -1,37 +1,23 @@
 """Native stack: installs services, starts them in parallel, monitors and stops them."""
 
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from signal import Signals
 
 from racetrack import environment, install
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.host import ProcessTree
 from racetrack.stack import net, processes, provided, resources
-from racetrack.stack.contract import (
-    Cluster,
-    DataFolder,
-    Endpoints,
-    InternalEndpoints,
-    NodeAgent,
-    OnReady,
-    RunningStack,
-    Say,
-    ServiceClock,
-    Unmeasurable,
-    ignore,
-)
-from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
+from racetrack.stack.contract import DataFolder, InternalEndpoints, OnReady, Say
 from racetrack.stack.native.startup import RunningService, wait_ready
-from racetrack.stack.provided import Provided
 from racetrack.stack.service import (
     CHECK_EVERY_S,
     Context,
@@ -40,7 +26,7 @@ from racetrack.stack.service import (
     find_service,
     spawn,
 )
-from racetrack.stack.services import debezium, registry
+from racetrack.stack.stack import SupervisedStack
 
 # Number of class archives that are made in parallel. Making one uses one core.
 MADE_AT_A_TIME = 2
@@ -56,13 +42,10 @@ class _Cancelled(Exception):
     """The start of a service is cancelled, because another service failed."""
 
 
-class NativeStack:
+class NativeStack(SupervisedStack):
     """Services as plain processes of this user; see `racetrack.stack.contract.Stack`."""
 
     runtime = "native"
-    unmeasurable: Unmeasurable | None = None
-    agents: Sequence[NodeAgent] = ()
-    cluster: Cluster | None = None
 
     def __init__(
         self,
@@ -70,47 +53,22 @@ class NativeStack:
         find: Callable[[str], NativeService] = find_service,
         fetch: Fetch = install.fetching,
     ) -> None:
-        self.settings = settings
+        super().__init__(settings, processes.work_root(settings.stack_name))
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
         # Part → its folder, as soon as the part is installed.
         self._coming: Mapping[str, Future[Path]] = {}
         self._faster: dict[str, FasterStart] = {}  # started service → its class archive
-        self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
-        self._root = processes.work_root(settings.stack_name)
-        self._note = UpFile(self._root)
-        self._logs = self._root / "logs"  # used if no other folder is given
         self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
         self._starting: set[threading.Thread] = set()
         self._dead: list[subprocess.Popen[bytes]] = []
-        self._watchdog = Watchdog(self.runtime, settings.stack_name)
-        self._provided = Provided(settings)
-
-    @property
-    def clocks(self) -> Mapping[str, ServiceClock]:
-        """Clocks of services that the user provides, by service."""
-        return self._provided.clocks
 
     @property
     def data_in_memory(self) -> bool:
         """True if the data folder is on tmpfs. It is there if a tmpfs is large enough."""
-        return resources.is_on_tmpfs(self._root.parent)
-
-    @property
-    def endpoints(self) -> Endpoints:
-        """Addresses of the services, as seen from this machine."""
-        s = self.settings
-        return Endpoints(
-            kafka=net.kafka(s),
-            registry=registry.url(s),
-            connect=debezium.url(s),
-            mysql=net.mysql(s),
-            loadgen_host=net.host(s),
-            loadgen_port=s.loadgen_port,
-            redis=net.redis(s),
-        )
+        return resources.is_on_tmpfs(self.root.parent)
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
@@ -126,44 +84,24 @@ class NativeStack:
             scripts=str(REPO / "scripts"),
         )
 
-    def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Remove what a killed run left behind; check that the ports are free.
+    def clear(self) -> str | None:
+        return processes.clear(self.settings.stack_name)
 
-        Raises:
-            BusyError: a stack of this name was left running by `./race up`, or a port is taken.
-        """
+    def obtain(self, units: Sequence[str], say: Say) -> None:
         environment.require_open_files()
         if not self.data_in_memory:
-            say(_on_disk(self._root.parent))
-        self._watchdog.wait_for_last(say)
-        require_not_running(self.running())
-        if cleared := processes.clear(self.settings.stack_name):
-            say(f"Cleared what a killed run left: {cleared}.")
-        wanted = [self._find(name) for name in self._provided.check(services, say)]
-        resources.require_free_ports(
-            self.settings.bind_address, [w.ports(self.settings) for w in wanted]
-        )
+            say(_on_disk(self.root.parent))
+        ports = [self._find(name).ports(self.settings) for name in units]
+        resources.require_free_ports(self.settings.bind_address, ports)
 
-    def start(
-        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
-    ) -> None:
-        """Install missing parts (components), start each service as soon as its parts are
-        installed, and return when all services are healthy.
-
-        Raises:
-            SetupError: a part can't be installed.
-            ServiceError: a service did not start; the message ends with the last lines of its log.
-        """
-        wanted = [self._find(name) for name in services]
+    def spawn(self, units: Sequence[str], say: Say, on_ready: OnReady) -> None:
+        """Start each service as soon as its parts (components) are installed."""
+        wanted = [self._find(name) for name in units]
         needed = {part for service in wanted for part in service.parts}
-        self._services = services
-        self._watchdog.begin(logs.parent if logs else None, say, self._provided.environment())
         # mysqld drops root privileges and must still reach its folder, so other users may enter the
         # parent folder (but not list it).
-        self._root.mkdir()
-        self._root.chmod(0o711)
-        self._logs, self._say = logs or self._logs, say
-        self._logs.mkdir(exist_ok=True)
+        self.root.chmod(0o711)
+        self._say = say
         ready = {service.name: threading.Event() for service in wanted}
         with (
             self._fetch(sorted(needed), _versions_of(self.settings), say) as parts,
@@ -178,10 +116,6 @@ class NativeStack:
             for future in as_completed(futures):
                 future.result()
 
-    def apart(self, services: Sequence[str]) -> list[str]:
-        """Return all services: each has processes of its own."""
-        return list(services)
-
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
         """Return each service's main process and all descendants of that process.
 
@@ -195,49 +129,36 @@ class NativeStack:
             for service, each in running.items()
         }
 
-    def helpers(self) -> list[int]:
-        """Return an empty list: native services need no helpers."""
-        return []
-
     def accounting(self, service: str) -> None:
         """Return None: native services have no control groups of their own."""
 
     def folders_in_memory(self, service: str) -> list[Path]:
-        """Return the service's folder if it is on tmpfs, otherwise an empty list."""
-        folder = self._root / service
+        folder = self.root / service
         return [folder] if folder.exists() and resources.is_on_tmpfs(folder) else []
 
     @cached_property
     def _mount(self) -> Path:
-        return resources.mount_point(self._root.parent)
+        return resources.mount_point(self.root.parent)
 
     def data_folders(self) -> list[DataFolder]:
         """Return the folder that contains the data of all services."""
         where = self._mount
         enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
         remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
-        exists = self._root.exists()
-        return [DataFolder(self._root if exists else self._root.parent, str(where), remedy)]
-
-    def log_of(self, service: str) -> Path:
-        """Return the file that receives the service's output."""
-        return self._logs / f"{service}.log"
+        folder = self.root if self.root.exists() else self.root.parent
+        return [DataFolder(folder, str(where), remedy)]
 
     def where_logs(self) -> str:
-        """Return the folder with a log file for each service."""
         return str(self._logs)
 
     def program(self, service: str, name: str) -> str:
-        """Return the path of the program in one of the service's parts."""
         programs = [self._parts[part] / "bin" / name for part in self._find(service).parts]
         return str(next(path for path in programs if path.exists()))
 
     def component_folders(self) -> list[Path]:
-        """Return the folders of the installed parts that the services use."""
         return list(self._parts.values())
 
     def died(self) -> Mapping[str, str]:
-        """Return services that ended unexpectedly, with exit code and the end of the log."""
         return {
             name: running.ending()
             for name, running in list(self._running.items())
@@ -248,48 +169,36 @@ class NativeStack:
         """Return True: a killed service's folder stays until the stack stops."""
         return True
 
-    def kill(self, services: Sequence[str]) -> None:
-        """Send SIGKILL to all processes of these services; return when they are gone."""
-        for service in services:
-            self._running[service].was_killed = True
-        for service in services:
-            processes.kill(self.settings.stack_name, service)
+    def kill_units(self, units: Sequence[str]) -> None:
+        for name in units:
+            self._running[name].was_killed = True
+        for name in units:
+            processes.kill(self.settings.stack_name, name)
             # Reap the main process only when the stack stops. Reaping adds its CPU time to that of
             # this process's children, which counts as CPU time of the harness.
-            self._dead.append(self._running[service].process)
+            self._dead.append(self._running[name].process)
 
-    def pause(self, service: str) -> None:
-        """Stop all processes of a service (SIGSTOP); their connections stay open."""
-        processes.signal_service(self.settings.stack_name, service, signal.SIGSTOP)
+    def signal(self, unit: str, number: Signals) -> None:
+        processes.signal_service(self.settings.stack_name, unit, number)
 
-    def resume(self, service: str) -> None:
-        """Continue a paused service (SIGCONT)."""
-        processes.signal_service(self.settings.stack_name, service, signal.SIGCONT)
-
-    def restart(self, service: str) -> None:
-        """Start a killed service with the data that it left; return when it is ready.
-
-        Raises:
-            ServiceError: the service did not start; the message ends with the last lines of its
-                log.
-        """
-        try:
-            self._launch(self._running[service].service)
-        except _Cancelled:
-            return  # the stack is being stopped
+    def respawn(self, unit: str) -> None:
+        with suppress(_Cancelled):  # the stack is being stopped
+            self._launch(self._running[unit].service)
 
     def versions(self) -> Mapping[str, str]:
-        """Return component → version of all started services."""
         found: dict[str, str] = {}
         for running in self._running.values():
             found.update(running.service.versions(self._context(running.service)))
         return found
 
-    def stop(self, say: Say) -> None:
-        """End all processes that carry this stack's mark, and remove its data. Idempotent."""
+    def alive(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = {}
+        for member in processes.members(self.settings.stack_name):
+            found.setdefault(member.service, []).append(member.process.pid)
+        return found
+
+    def end(self, say: Say) -> str | None:
         self._stopping.set()
-        self._watchdog.wait_for_last(say)
-        began, left_by = time.monotonic(), self._note.run_name()
         while self._starting:
             self._starting.pop().join()
         ended = [*self._dead, *(running.process for running in self._running.values())]
@@ -305,10 +214,7 @@ class NativeStack:
                 process.kill()
             process.wait()  # otherwise it stays a zombie until this process ends
         cleared = processes.removed(self.settings.stack_name, members)
-        self._provided.remove(say, left_by)
-        self._watchdog.dismiss()
-        if cleared:
-            say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
+        return cleared and f"ended {cleared}"
 
     @property
     def unprepared(self) -> tuple[str, ...]:
@@ -349,18 +255,6 @@ class NativeStack:
             say(f"  done in {time.monotonic() - began:.0f} s")
         finally:
             self.stop(lambda _line: None)
-
-    def leave_running(self, engine: str) -> None:
-        """Leave the stack running when this command ends."""
-        self._note.write(self.runtime, engine, self.settings.workload, list(self._running))
-        self._watchdog.dismiss()
-
-    def running(self) -> RunningStack | None:
-        """Return the stack that `leave_running` left running, if any of it is alive."""
-        services: dict[str, list[int]] = {}
-        for member in processes.members(self.settings.stack_name):
-            services.setdefault(member.service, []).append(member.process.pid)
-        return self._note.read(services)
 
     @contextmanager
     def _ended_on_error(self) -> Iterator[None]:
@@ -437,7 +331,7 @@ class NativeStack:
             return spawn(on_cores, output, processes.mark(self.settings.stack_name, service.name))
 
     def _context(self, service: NativeService) -> Context:
-        work = self._root / service.name
+        work = self.root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
         return Context(self.settings, work, self._parts, self._say, self._stopping, self._services)
 

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.cgroups import MemoryKills, how_killed
-from racetrack.errors import RacetrackError
-from racetrack.stack.processes import log_tail
 from racetrack.stack.service import Context, NativeService, NotReady, wait_until_ready
+from racetrack.stack.supervisor import ServiceError, with_log
 
 COMPLETE_CHECK_EVERY_S = 1.0
-
-
-class ServiceError(RacetrackError):
-    """A service did not start, or ended unexpectedly; the message contains the end of its log."""
 
 
 @dataclass
@@ -25,7 +20,7 @@ class RunningService:
     service: NativeService
     process: "subprocess.Popen[bytes]"
     log: Path
-    was_killed: bool = False  # set by `NativeStack.kill`
+    was_killed: bool = False  # set by `NativeStack.kill_units`
 
     def __post_init__(self) -> None:
         self._memory = MemoryKills(self.process.pid)
@@ -38,8 +33,7 @@ class RunningService:
     def ending(self) -> str:
         """Return the exit code or signal of the main process, whether memory ran out, and the end
         of the log."""
-        how = how_killed(self.process.poll() or 0, self._memory.describe())
-        return f"{how}; the end of its log:\n{log_tail(self.log)}"
+        return with_log(how_killed(self.process.poll() or 0, self._memory.describe()), self.log)
 
 
 def wait_ready(
@@ -68,8 +62,6 @@ def wait_ready(
             return wait_until_ready(service, context, COMPLETE_CHECK_EVERY_S, check_process)
     try:
         wait_until_ready(service, context, service.ready_within_s, check_process)
-    except NotReady as still_missing:
-        raise ServiceError(
-            f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-            f" {still_missing}; the end of its log:\n{log_tail(running.log)}"
-        ) from None
+    except NotReady as why:
+        late = f"{service.name} was not ready within {service.ready_within_s:.0f} s: {why}"
+        raise ServiceError(with_log(late, running.log)) from None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from racetrack import plugins
-from racetrack.config import every_setting, load, own_names
+from racetrack.config import every_setting, load, of_engine, own_names
 from racetrack.install.ensure import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.stack import applicability, resources
@@ -30,6 +30,14 @@ IN_FILES = in_env_files()
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
+# Settings of the stack that no service reads. A run that can't have several replicas refuses to
+# start.
+HARNESS_ONLY = {
+    *("RUNTIME", "AIRGAP", "KUBERNETES_SMALL", "KUBERNETES_JOB", "KUBERNETES_REGISTRY"),
+    *("KUBERNETES_CUT_COMMAND", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "READS_PER_SECOND"),
+    *("ENGINE_REPLICAS", "BROKER_REPLICAS", "LOADGEN_REPLICAS"),
+    *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "CORE_SPEED_MIN_PCT"),
+}
 # Setting → settings that must be changed first, so that its own effect shows.
 FROM = {name: overrides for facts in FACTS for name, overrides in facts.changed_from.items()}
 # A workload's setting has an effect only if that workload is chosen.
@@ -55,8 +63,14 @@ def after(name: str) -> Overrides:
 
 def heeding(runtime: str) -> list[str]:
     """Return the settings that are documented to have an effect in a runtime."""
-    unheeded = applicability.ignored_settings(runtime).keys() | applicability.harness_settings()
+    unheeded = {*ignored(runtime)} | HARNESS_ONLY | applicability.harness_settings()
     return [name for name in IN_FILES if name not in unheeded]
+
+
+def ignored(runtime: str) -> list[str]:
+    """Return the settings that are documented to have no effect in a runtime."""
+    where, airgap = ("compose", True) if runtime == "airgap" else (runtime, False)
+    return [n for n in IN_FILES if applicability.why_ignored(n, where, airgap=airgap)]
 
 
 def of_settings(overrides: Overrides) -> Overrides:
@@ -96,7 +110,7 @@ def test_a_setting_reaches_the_images_that_are_made_here(name: str, given: Given
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(applicability.ignored_settings("compose")))
+@pytest.mark.parametrize("name", sorted(ignored("compose")))
 def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
 
@@ -195,8 +209,8 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
 
 
 def test_only_settings_are_said_not_to_be_heeded() -> None:
-    said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
-    assert said | applicability.harness_settings() <= IN_FILES.keys()
+    assert HARNESS_ONLY | applicability.harness_settings() <= IN_FILES.keys()
+    assert applicability.owners().keys() <= IN_FILES.keys()
 
 
 def test_every_setting_stands_in_env() -> None:
@@ -205,6 +219,7 @@ def test_every_setting_stands_in_env() -> None:
 
 
 def test_of_each_setting_that_is_not_heeded_it_is_said_whose_results_depend_on_it() -> None:
-    said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
-    tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
-    assert tuning <= applicability.affected_services().keys()
+    said = {name for where in RUNTIMES for name in ignored(where)}
+    of_engines = {name.upper() for engine in plugins.engine_names() for name in of_engine(engine)}
+    tuning = {name for name in said - of_engines if not name.endswith(applicability.EXPORTED)}
+    assert tuning and tuning <= applicability.owners().keys()

@@ -1,8 +1,6 @@
 """Tests of a native stack's start, also while parts are being installed, and of its end."""
 
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,8 +21,8 @@ from racetrack.errors import SetupError
 from racetrack.stack import processes, resources
 from racetrack.stack.contract import Say
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.native.startup import RunningService
 from racetrack.stack.service import Context, Launch, NativeService, NotReady
+from tests.waiting import wait_until
 
 WITHIN_S = 10.0
 
@@ -192,16 +190,20 @@ def test_what_makes_a_start_faster_is_made_after_the_end(name: str, parts: Parts
     assert said == [], "once"
 
 
-def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
-    """The stack must not wait for this process, which never ends by itself."""
-    stack = NativeStack(load({"STACK_NAME": name}))
-    code = "import sys; sys.stdin.read()"
-    unmarked = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
-    stack._running["any"] = RunningService(cast(NativeService, None), unmarked, Path("its.log"))
+def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str, parts: Parts) -> None:
+    class Unmarked(Service):
+        def launch(self, context: Context) -> Launch:
+            return Launch(["env", "-i", "sleep", "1000"], cwd=context.work)
+
+    stack = stack_of(name, parts, Unmarked("it", "a"))
+    parts.come("a")
+    stack.start(["it"], None, print)
+    ((pid,),) = stack.pids(["it"]).values()
+    wait_until(lambda: psutil.Process(pid).name() == "sleep", "program without the mark")
     said: list[str] = []
     stack.stop(said.append)
-    assert unmarked.returncode == -signal.SIGKILL
-    assert f"(pid {unmarked.pid}), which was not found by its mark" in said[0]
+    assert not psutil.pid_exists(pid)
+    assert f"(pid {pid}), which was not found by its mark" in said[0]
 
 
 def test_data_on_disk_is_said_and_known(
