@@ -1,0 +1,213 @@
+"""Measures how many seeded faults in racetrack/analysis and racetrack/verify the tests find.
+
+    python bench/mutants.py draw [--count 200] [--seed 48] >bench/mutants.jsonl
+    python bench/mutants.py run FOLDER [--count 200] [--commit HEAD]
+
+`run` applies each listed mutant to a copy of the commit, and runs the test files that execute its
+line, the fastest first, until a test fails. FOLDER keeps results: a run that was stopped goes on.
+Mutation tools do neither, so a script on top of them would be as long as this one.
+"""
+
+import argparse
+import ast
+import functools
+import inspect
+import json
+import os
+import queue
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+REPO, LINES = Path(__file__).resolve().parents[1], Path("executed.json").resolve()
+PACKAGES = ("racetrack/analysis/", "racetrack/verify/")
+TESTS = ("analysis", "report", "verify", "run", "plan", "live", "cli")
+OPPOSITES = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)]
+OPPOSITES += [(ast.In, ast.NotIn), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or)]
+SWAPS: dict[Any, Any] = {**dict(OPPOSITES), **{b: a for a, b in OPPOSITES}, ast.FloorDiv: ast.Div}
+EXECUTED: set[str] = set()
+
+
+def mutants(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the mutants of a file: each replaces `old`, which starts at the byte `start`."""
+    text = path.read_text()
+    lines = text.encode().splitlines(keepends=True)
+    for node in nodes(ast.parse(text)):
+        start = sum(map(len, lines[: getattr(node, "lineno", 1) - 1]))
+        for new in changed(node):
+            shown = ast.unparse(new)
+            yield {
+                "file": str(path.relative_to(REPO)),
+                "line": node.lineno,
+                "until": node.end_lineno,
+                "start": start + node.col_offset,
+                "old": ast.get_source_segment(text, node),
+                "new": shown if isinstance(new, ast.Constant | ast.Return) else f"({shown})",
+            }
+
+
+def nodes(node: ast.AST) -> Iterator[Any]:
+    """Yield the nodes that run: no annotations, decorators, or parts of f-strings."""
+    for field, value in ast.iter_fields(node):
+        if field not in ("annotation", "returns", "decorator_list"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
+                    yield from (child, *nodes(child))
+
+
+def changed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield faulty forms of a comparison, operation, condition, constant or return."""
+    if isinstance(node, ast.Compare):
+        for at, operator in enumerate(node.ops):
+            ops = [*node.ops[:at], SWAPS[type(operator)](), *node.ops[at + 1 :]]
+            yield ast.Compare(node.left, ops, node.comparators)
+    elif isinstance(node, ast.BinOp) and type(node.op) in SWAPS:
+        yield ast.BinOp(node.left, SWAPS[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(SWAPS[type(node.op)](), node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
+    elif isinstance(node, ast.Return) and not isinstance(node.value, ast.Constant | type(None)):
+        yield ast.Return(None)
+
+
+def kept(file: Path, copies: "queue.Queue[Path]", job: Callable[[Path], Any]) -> Any:
+    """Return the result of a job in a free copy, or what an earlier run wrote to the file."""
+    if not file.exists():
+        copy = copies.get()
+        try:
+            file.write_text(json.dumps(job(copy)))
+        finally:
+            copies.put(copy)
+    return json.loads(file.read_text())
+
+
+def pytest(copy: Path, timeout_s: float, *arguments: str, **environment: str) -> int:
+    """Run tests in a copy; return the exit code, which is 1 after the timeout."""
+    words = ["-m", "pytest", "-xqm", "not e2e and not slow", "-p", "no:cacheprovider", *arguments]
+    environment |= {**os.environ, "PYTHONPATH": str(REPO / "bench")}
+    try:
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=copy,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+def executed(test: str, copy: Path) -> Any:
+    """Return how long a file of tests takes and which lines it executes, unless it fails."""
+    began_s = time.monotonic()
+    if pytest(copy, 600, "-p", "mutants", test):
+        return {"s": 0, "lines": []}
+    return {"s": time.monotonic() - began_s, "lines": json.loads((copy / LINES.name).read_text())}
+
+
+def outcome(mutant: dict[str, Any], known: dict[str, Any], copy: Path) -> Any:
+    """Return a mutant with what became of it: whether a test failed, and after how long."""
+    path, name, old = copy / mutant["file"], mutant["file"], mutant["old"].encode()
+    before, rest = (text := path.read_bytes())[: mutant["start"]], text[mutant["start"] :]
+    if not rest.startswith(old):
+        raise ValueError(f"{name}:{mutant['line']} is not as it was when it was drawn.")
+    at = {f"{name}:{line}" for line in range(mutant["line"], mutant["until"] + 1)}
+    tests = [test for test in known if at & {*known[test]["lines"]}] or [
+        test for test in known if any(line.startswith(name) for line in known[test]["lines"])
+    ]  # no function's line is executed where a module is imported
+    tests.sort(key=lambda test: known[test]["s"])
+    began_s, timeout_s = time.monotonic(), 30 + 3 * sum(known[test]["s"] for test in tests)
+    path.write_bytes(before + mutant["new"].encode() + rest[len(old) :])
+    try:
+        code = pytest(copy, timeout_s, *tests, PYTHONDONTWRITEBYTECODE="1") if tests else 0
+    finally:
+        path.write_bytes(text)
+    return {**mutant, "killed": code != 0, "s": time.monotonic() - began_s}
+
+
+def run(out: Path, count: int, commit: str) -> None:
+    """Run a commit's tests on each mutant; print how many mutants they find."""
+    archive = subprocess.run(["git", "archive", commit], cwd=REPO, check=True, capture_output=True)
+    listed = (REPO / "bench/mutants.jsonl").read_text().splitlines()[:count]
+    copies: queue.Queue[Path] = queue.Queue()
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        for copy in (Path(folder, name) for name in "ab"):
+            copy.mkdir()
+            subprocess.run(["tar", "x"], cwd=copy, input=archive.stdout, check=True)
+            copies.put(copy)
+        tests = [path for name in TESTS for path in sorted(copy.glob(f"tests/{name}/test_*.py"))]
+        names = [str(path.relative_to(copy)) for path in tests]
+
+        def trace(name: str) -> Any:
+            file = out / f"{name.replace('/', '.')}.json"
+            return kept(file, copies, functools.partial(executed, name))
+
+        def check(number: int) -> Any:
+            job = functools.partial(outcome, json.loads(listed[number]), known)
+            return kept(out / f"{number}.json", copies, job)
+
+        known = dict(zip(names, pool.map(trace, names), strict=True))
+        print("No quick tests, or failing:", *(name for name in names if not known[name]["s"]))
+        results = list(pool.map(check, range(len(listed))))
+    killed = sum(result["killed"] for result in results)
+    print(f"{commit}: {killed} of {len(results)} killed, {killed / len(results):.1%}")
+
+
+@functools.cache
+def watched(code: CodeType) -> str:
+    """Return the path of a function's file, if it has mutants."""
+    path = code.co_filename.removeprefix(f"{LINES.parent}/")
+    return path if path.startswith(PACKAGES) and code.co_flags & inspect.CO_OPTIMIZED else ""
+
+
+def trace(frame: FrameType, _event: str, _argument: object) -> Any:
+    """Note the executed lines."""
+    if path := watched(frame.f_code):
+        EXECUTED.add(f"{path}:{frame.f_lineno}")
+    return trace if path else None
+
+
+def pytest_configure() -> None:
+    """Begin to note executed lines, where pytest loads this file as a plugin."""
+    threading.settrace(trace)
+    sys.settrace(trace)
+
+
+def pytest_unconfigure() -> None:
+    """Write the executed lines."""
+    LINES.write_text(json.dumps(sorted(EXECUTED)))
+
+
+def main() -> None:
+    """Draw mutants or run tests on them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("action", choices=["draw", "run"])
+    parser.add_argument("folder", type=Path, nargs="?", help="of the results of `run`")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=48)
+    parser.add_argument("--commit", default="HEAD")
+    arguments = parser.parse_args()
+    if arguments.action == "run":
+        run(arguments.folder, arguments.count, arguments.commit)
+    else:
+        files = [path for package in PACKAGES for path in sorted((REPO / package).glob("*.py"))]
+        every = [mutant for path in files for mutant in mutants(path)]
+        for mutant in random.Random(arguments.seed).sample(every, arguments.count):  # noqa: S311
+            print(json.dumps(mutant, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
