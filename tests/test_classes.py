@@ -41,8 +41,6 @@ def test_what_a_killed_engine_does_is_in_the_docs() -> None:
             "after_a_kill",
             "reads all input again",
         ),
-        ("spark", {"SPARK_AFTER_A_KILL": "anew"}, "after_a_kill", "reads all input again"),
-        ("kstreams", {"KSTREAMS_GUARANTEE": "exactly_once_v2"}, "after_a_kill", "resumes"),
         ("apex", {"APEX_GUARANTEE": "at_most_once"}, "after_a_kill", "resumes, loses some events"),
         ("dh", {"DEEPHAVEN_PUBLISH": "true"}, "results", "published to Kafka"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),

@@ -6,7 +6,6 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -17,7 +16,6 @@ from racetrack.config import REPO, Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
 from tests.cli.conftest import Ended, invoke, invoke_command
-from tests.records import LAG
 from tests.some_engines import EXAMPLE
 
 MakeRun = Callable[..., Path]
@@ -147,45 +145,6 @@ def test_how_it_ended_is_the_exit_code(ended: Ended, outcome: str, code: int) ->
     failing = run(f"{EXAMPLE} --fail-if lag_p99_ms<100", lambda *_: ended(outcome))
     assert failing.exit_code == (code or 6)
     assert run(EXAMPLE, lambda *_: ended(outcome)).exit_code == code
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("condition", "lag_p99_ms", "says"),
-    [
-        ("lag_p99_ms>2000", 1_500, ""),
-        ("lag_p99_ms>2000", None, "lag_p99_ms is unknown or infinite"),
-        ("lag_p99_ms>+10%", 2_500, "lag_p99_ms changed by +25.0 %"),
-        ("lag_p99_ms>+10%", 2_100, ""),
-    ],
-)
-def test_a_condition_that_holds_has_an_exit_code_of_its_own(
-    tmp_path: Path,
-    ended: Ended,
-    condition: str,
-    lag_p99_ms: float | None,
-    says: str,
-) -> None:
-    def of(lag_ms: float | None) -> dict[str, Any]:
-        lag = {**LAG, "lag_p99_ms": lag_ms}
-        return {"results": {"verdict": {"measured": lag}}, "engine": EXAMPLE}
-
-    before = tmp_path / "before.json"
-    assert run(f"{EXAMPLE} --json {before}", lambda *_: ended("ok", of(2_000))).exit_code == 0
-    typed = f"{EXAMPLE} --fail-if {condition} --against {before}"
-    result = run(typed, lambda *_: ended("ok", of(lag_p99_ms)))
-    assert result.exit_code == (6 if says else 0), result.output
-    assert says in result.output
-
-
-def test_a_baseline_of_another_workload_is_refused(tmp_path: Path, ended: Ended) -> None:
-    before = tmp_path / "before.json"
-    record = {"engine": EXAMPLE, "workload": "another", "outcome": "ok", "lag_p99_ms": 100}
-    before.write_text(json.dumps({"records": [record]}))
-    typed = f"{EXAMPLE} --fail-if lag_p99_ms>+10% --against {before}"
-    result = run(typed, lambda *_: ended("ok"))
-    assert result.exit_code == 2, result.output
-    assert "workload" in result.output
 
 
 def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(

@@ -110,16 +110,6 @@ def rows_in(folder: Path) -> tuple[Row, ...]:
     return table.read(sorted(folder.iterdir())).rows
 
 
-def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
-    gate = {"NOISE_GATE": "true"}
-    for foreign_pct, cpu_pct in ((1.0, 40.0), (30.0, 90.0)):
-        run(tmp_path / "logs", RunSpec(foreign_pct=foreign_pct, cpu_pct=cpu_pct, settings=gate))
-    report = report_on(tmp_path / "logs", tmp_path / "out")
-    mean = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
-    assert mean.n == 1 and mean.mean == pytest.approx(40, abs=2)
-    assert "Void: in the measured window other programs used 30.0 %" in report.printed
-
-
 def test_the_number_of_cores_of_an_engine_s_own_is_shown(tmp_path: Path) -> None:
     run(tmp_path / "logs", replace(STEADY, settings={"ENGINE_CPUS": "1,4-5"}))
     run(tmp_path / "logs", SWIFT)
@@ -223,20 +213,6 @@ def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
         run(tmp_path, RunSpec(arguments=arguments))
         groups = {(row.variant, row.load) for row in rows_in(tmp_path) if row.load}
         assert len(groups) == number
-
-
-def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
-    spike = run(tmp_path / "logs", RunSpec(arguments={"load": "spike 4k 8k 5s"}))
-    fault = run(tmp_path / "logs", RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
-    (back,) = read_run(fault)["results"]["faults"]
-    assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
-    assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
-    assert back["pageviews"]["after_s"] == 0
-    assert read_run(spike)["results"]["load"]["max_backlog_events"] > 0
-    report = report_on(tmp_path / "logs", tmp_path / "out")
-    assert report.rows[spike.name]["load"] == "spike 4k 8k 5s"
-    assert float(report.rows[spike.name]["after_peak_s"]) == 0
-    assert "kill:debezium@15s" in report.html
 
 
 def test_an_experiment_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) -> None:

@@ -119,25 +119,9 @@ def test_the_summary_has_one_line_for_each_part() -> None:
             },
             ["15/s", "p50 0 ms", "p50 502 ms, p99 infinite"],
         ),
-        (
-            {
-                "window_writes": {
-                    "length_ms": 10_000,
-                    "windows": 3,
-                    "after_end_p50_ms": 40.0,
-                    "after_end_max_ms": None,
-                    "lag_max_ms": 8_012.0,
-                }
-            },
-            ["3 of 10 s", "p50 40 ms, max infinite", "8,012 ms"],
-        ),
         ({"views": [VIEW]}, ["item_summary.orders: p50 430 ms", "fell behind"]),
-        (
-            {"start": {"seconds": 4.0, "view": None, "lag_max_ms": None, "more_than_ms": 23_889}},
-            ["first 4.0 s", "more than 23,889 ms"],
-        ),
     ],
-    ids=["warnings", "no update", "reads", "cdc", "windows", "views", "start"],
+    ids=["warnings", "no update", "reads", "cdc", "views"],
 )
 def test_optional_results_have_lines(results: dict[str, Any], parts: list[str]) -> None:
     shown = "\n".join(summary(results))
@@ -160,17 +144,6 @@ def test_services_that_a_cpu_limit_stopped_are_reported() -> None:
     assert "limit of broker: it was used up in 2.0 %" in shown
     assert "limit of mysql" not in shown  # it hardly reached its limit
     assert "CPU limit" not in "\n".join(summary({}))
-
-
-def test_a_void_run_reports_what_to_do_next() -> None:
-    outcome = "Void: in the measured window other programs used 12.0 % of a core (more than 5 %)."
-    noise = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
-    void, fine = summary({"noise": noise}, outcome=outcome), summary({"noise": NOISE_FIGURES})
-    assert void[0].endswith(f": {outcome}")
-    assert [any(line.startswith("  next") for line in lines) for lines in (void, fine)] == [
-        True,
-        False,
-    ]
 
 
 def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
