@@ -84,17 +84,6 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Return(None)
 
 
-def kept(file: Path, copies: "queue.Queue[Path]", job: Callable[[Path], Any]) -> Any:
-    """Return the result of a job in a free copy, or what an earlier run wrote to the file."""
-    if not file.exists():
-        copy = copies.get()
-        try:
-            file.write_text(json.dumps(job(copy)))
-        finally:
-            copies.put(copy)
-    return json.loads(file.read_text())
-
-
 def fail(copy: Path, timeout_s: float, tests: Sequence[str], *more: str, **given: str) -> bool:
     """Return whether one of these files of tests fails, or takes longer."""
     environment = {**os.environ, "PYTHONPATH": str(REPO / "bench"), **given}
@@ -150,20 +139,25 @@ def run(out: Path, count: int, commit: str) -> None:
             copy.mkdir()
             subprocess.run(["tar", "x"], cwd=copy, input=archive.stdout, check=True)
             copies.put(copy)
-        tests = [path for name in TESTS for path in sorted(copy.glob(f"{name}/test_*.py"))]
-        names = [str(path.relative_to(copy)) for path in tests]
+        paths = [path for name in TESTS for path in sorted(copy.glob(f"{name}/test_*.py"))]
+        tests = [str(path.relative_to(copy)) for path in paths]
 
-        def trace(name: str) -> Any:
+        def kept(name: str, job: Callable[[Path], Any]) -> Any:
+            """Return the result of a job in a free copy, or what an earlier run has kept of it."""
             file = out / f"{name.replace('/', '.')}.json"
-            return kept(file, copies, functools.partial(executed, name))
+            if not file.exists():
+                copy = copies.get()
+                try:
+                    file.write_text(json.dumps(job(copy)))
+                finally:
+                    copies.put(copy)
+            return json.loads(file.read_text())
 
-        def check(number: int) -> Any:
-            job = functools.partial(outcome, json.loads(listed[number]), known)
-            return kept(out / f"{number}.json", copies, job)
-
-        known = dict(zip(names, pool.map(trace, names), strict=True))
-        print("No quick tests, or failing:", *(name for name in names if not known[name]["s"]))
-        results = list(pool.map(check, range(len(listed))))
+        done = pool.map(lambda test: kept(test, functools.partial(executed, test)), tests)
+        known = dict(zip(tests, done, strict=True))
+        print("No quick tests, or failing:", *(test for test in tests if not known[test]["s"]))
+        jobs = [functools.partial(outcome, json.loads(line), known) for line in listed]
+        results = list(pool.map(kept, map(str, range(len(jobs))), jobs))
     killed = sum(result["killed"] for result in results)
     print(f"{commit}: {killed} of {len(results)} killed, {killed / len(results):.1%}")
 
