@@ -1,42 +1,50 @@
 """Measures how many seeded faults in racetrack/analysis and racetrack/verify the tests find.
 
     python bench/mutants.py draw [--count 200] [--seed 48] >bench/mutants.jsonl
-    python bench/mutants.py run FOLDER [--count 200] [--commit HEAD]
+    python bench/mutants.py run FOLDER [--count 200]
 
-`run` applies each listed mutant to a copy of the commit, and runs the test files that execute its
-line, the fastest first, until a test fails. FOLDER keeps results: a run that was stopped goes on.
-Mutation tools do neither, so a script on top of them would be as long as this one.
+`run` collects the tests of the work tree in which it is started. For each mutant, a child process
+replaces the code of the function, and runs the tests that execute its line until one fails. FOLDER
+keeps results: a run that was stopped goes on. (Mutation tools start and collect anew for every
+mutant, and run all tests: an hour instead of minutes.)
 """
 
 import argparse
 import ast
 import functools
+import gc
 import inspect
-import itertools
 import json
 import os
-import queue
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-REPO, LINES = Path(__file__).resolve().parents[1], Path("executed.json").resolve()
+import pytest
+from hypothesis import Phase, settings
+
+WORK_TREE = Path.cwd()
+REPO, LIST = Path(__file__).resolve().parents[1], Path(__file__).with_suffix(".jsonl")
 PACKAGES = ("racetrack/analysis/", "racetrack/verify/")
-TESTS = [f"tests/{of}" for of in ("analysis", "verify", "report", "run", "plan", "live", "cli")]
-TESTS += ["racetrack/workloads/*/tests"]
-SLOW_TOO = ("tests/verify/", "racetrack/workloads/")  # elsewhere, slow tests would take hours
+VIEWS = [f"racetrack/workloads/{name}/tests/test_views.py" for name in ("shop", "ads")]
+TESTS = ["tests/analysis", "tests/verify", "tests/report", *VIEWS]
+SLOW_TOO = ("tests/verify/", *VIEWS)  # elsewhere, slow tests would take an hour
+MOST_CPU_S = 600  # a mutant may loop endlessly
 OPPOSITES = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)]
 OPPOSITES += [(ast.In, ast.NotIn), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or)]
 SWAPS: dict[Any, Any] = {**dict(OPPOSITES), **{b: a for a, b in OPPOSITES}, ast.FloorDiv: ast.Div}
 EXECUTED: set[str] = set()
+LOCK = threading.Lock()  # for the work tree
 
 
 def mutants(path: Path) -> Iterator[dict[str, Any]]:
@@ -84,107 +92,180 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Return(None)
 
 
-def fail(copy: Path, timeout_s: float, tests: Sequence[str], *more: str, **given: str) -> bool:
-    """Return whether one of these files of tests fails, or takes longer."""
-    environment = {**os.environ, "PYTHONPATH": str(REPO / "bench"), **given}
-    for mark, files in itertools.groupby(tests, lambda test: test.startswith(SLOW_TOO)):
-        marks = "not e2e" if mark else "not e2e and not slow"
-        words = ["-m", "pytest", "-xqm", marks, "-p", "no:cacheprovider", *more, *files]
-        command, out = [sys.executable, *words], subprocess.DEVNULL
+def mutated(mutant: dict[str, Any]) -> bytes:
+    """Return the text of a mutant's file."""
+    text, old, start = Path(mutant["file"]).read_bytes(), mutant["old"].encode(), mutant["start"]
+    if not text[start:].startswith(old):
+        raise SystemExit(f"{mutant['file']} is not as it was when {LIST.name} was drawn.")
+    return text[:start] + mutant["new"].encode() + text[start + len(old) :]
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """Yield the functions of a module and its classes, without those within functions."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            is_function = inner.co_flags & inspect.CO_OPTIMIZED
+            yield from [inner] if is_function else functions(inner)
+
+
+def patch(mutant: dict[str, Any]) -> bool:
+    """Give a loaded function a mutant's code; return False if the mutant is in no function."""
+    path, is_patched = str(Path(mutant["file"]).resolve()), False
+    codes = {
+        (code.co_qualname, code.co_firstlineno): code  # type: ignore[attr-defined]
+        for code in functions(compile(mutated(mutant), path, "exec"))
+    }
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == path:
+            old = function.__code__
+            place = (old.co_qualname, old.co_firstlineno)  # type: ignore[attr-defined]
+            if codes.get(place, old) != old:
+                function.__code__, is_patched = codes[place], True
+    return is_patched
+
+
+def in_child(job: Callable[[], int]) -> int:
+    """Return a job's exit code in a child process; a signal's if it crashes or takes too long."""
+    with tempfile.TemporaryDirectory() as folder:
+        if child := os.fork():
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:
-            subprocess.run(
-                command, cwd=copy, env=environment, stdout=out, timeout=timeout_s, check=True
-            )
-        except subprocess.SubprocessError:
-            return True
-    return False
-
-
-def executed(test: str, copy: Path) -> Any:
-    """Return how long a file of tests takes and which lines it executes, unless it fails."""
-    began_s = time.monotonic()
-    if fail(copy, 600, [test], "-p", "mutants"):
-        return {"s": 0, "lines": []}
-    return {"s": time.monotonic() - began_s, "lines": json.loads((copy / LINES.name).read_text())}
-
-
-def outcome(mutant: dict[str, Any], known: dict[str, Any], copy: Path) -> Any:
-    """Return a mutant with what became of it: whether a test failed, and after how long."""
-    path, name, old = copy / mutant["file"], mutant["file"], mutant["old"].encode()
-    before, rest = (text := path.read_bytes())[: mutant["start"]], text[mutant["start"] :]
-    if not rest.startswith(old):
-        raise ValueError(f"{name}:{mutant['line']} is not as it was when it was drawn.")
-    at = {f"{name}:{line}" for line in range(mutant["line"], mutant["until"] + 1)}
-    tests = [test for test in known if at & {*known[test]["lines"]}] or [
-        test for test in known if any(line.startswith(name) for line in known[test]["lines"])
-    ]  # no function's line is executed where a module is imported
-    tests.sort(key=lambda test: (test.startswith(SLOW_TOO), known[test]["s"]))
-    began_s, timeout_s = time.monotonic(), 30 + 3 * sum(known[test]["s"] for test in tests)
-    path.write_bytes(before + mutant["new"].encode() + rest[len(old) :])
-    try:
-        killed = fail(copy, timeout_s, tests, PYTHONDONTWRITEBYTECODE="1")
-    finally:
-        path.write_bytes(text)
-    return {**mutant, "killed": killed, "s": time.monotonic() - began_s}
-
-
-def run(out: Path, count: int, commit: str) -> None:
-    """Run a commit's tests on each mutant; print how many mutants they find."""
-    archive = subprocess.run(["git", "archive", commit], cwd=REPO, check=True, capture_output=True)
-    listed = (REPO / "bench/mutants.jsonl").read_text().splitlines()[:count]
-    copies: queue.Queue[Path] = queue.Queue()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        for copy in (Path(folder, name) for name in "ab"):
-            copy.mkdir()
-            subprocess.run(["tar", "x"], cwd=copy, input=archive.stdout, check=True)
-            copies.put(copy)
-        paths = [path for name in TESTS for path in sorted(copy.glob(f"{name}/test_*.py"))]
-        tests = [str(path.relative_to(copy)) for path in paths]
-
-        def kept(name: str, job: Callable[[Path], Any]) -> Any:
-            """Return the result of a job in a free copy, or what an earlier run has kept of it."""
-            file = out / f"{name.replace('/', '.')}.json"
-            if not file.exists():
-                copy = copies.get()
-                try:
-                    file.write_text(json.dumps(job(copy)))
-                finally:
-                    copies.put(copy)
-            return json.loads(file.read_text())
-
-        done = pool.map(lambda test: kept(test, functools.partial(executed, test)), tests)
-        known = dict(zip(tests, done, strict=True))
-        print("No quick tests, or failing:", *(test for test in tests if not known[test]["s"]))
-        jobs = [functools.partial(outcome, json.loads(line), known) for line in listed]
-        results = list(pool.map(kept, map(str, range(len(jobs))), jobs))
-    killed = sum(result["killed"] for result in results)
-    print(f"{commit}: {killed} of {len(results)} killed, {killed / len(results):.1%}")
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
+            os._exit(job())
+        finally:
+            os._exit(1)
 
 
 @functools.cache
-def watched(code: CodeType) -> str:
-    """Return the path of a function's file, if it has mutants."""
-    path = code.co_filename.removeprefix(f"{LINES.parent}/")
-    return path if path.startswith(PACKAGES) and code.co_flags & inspect.CO_OPTIMIZED else ""
+def with_mutants(file: str) -> str:
+    """Return the path of a file with mutants in the work tree, or nothing."""
+    path = file.removeprefix(f"{WORK_TREE}/")
+    return path if path.startswith(PACKAGES) else ""
 
 
 def trace(frame: FrameType, _event: str, _argument: object) -> Any:
-    """Note the executed lines."""
-    if path := watched(frame.f_code):
+    """Note the executed lines of files with mutants."""
+    if path := with_mutants(frame.f_code.co_filename):
         EXECUTED.add(f"{path}:{frame.f_lineno}")
-    return trace if path else None
+        return trace
+    return None
 
 
-def pytest_configure() -> None:
-    """Begin to note executed lines, where pytest loads this file as a plugin."""
-    threading.settrace(trace)
-    sys.settrace(trace)
+class Runs:
+    """Plugin of pytest that runs the collected tests on each mutant."""
 
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder = folder
+        self.mutants = [json.loads(line) for line in LIST.read_text().splitlines()[:count]]
+        for mutant in self.mutants:
+            mutated(mutant)  # ends with a message if a file has changed
+        self.session: Any = None
+        self.lines: dict[str, list[str]] = {}
 
-def pytest_unconfigure() -> None:
-    """Write the executed lines."""
-    LINES.write_text(json.dumps(sorted(EXECUTED)))
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """Let tests by examples be the same each time, and end with the first failure."""
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile(
+            "mutants", deadline=None, derandomize=True, database=None, phases=phases
+        )
+        settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out slow tests."""
+        items[:] = [
+            item
+            for item in items
+            if item.nodeid.startswith(SLOW_TOO) or not item.get_closest_marker("slow")
+        ]
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Find the lines that each test executes; run the tests on the mutants."""
+        self.session = session
+        if not (self.folder / "lines.json").exists():
+            in_child(self.note_lines)
+        self.lines = json.loads((self.folder / "lines.json").read_text())
+        with ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(self.fate, range(len(self.mutants))))
+        killed = sum(result["killed"] for result in results)
+        print(f"{killed} of {len(results)} mutants killed: {killed / len(results):.1%}")
+        return True
+
+    def run(self, items: list[Any]) -> Iterator[tuple[str, float, bool]]:
+        """Run tests; yield the id of each, how long it took, and whether it failed."""
+        for item, following in pairwise([*items, None]):
+            began_s, failed = time.monotonic(), self.session.testsfailed
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            took_s = time.monotonic() - began_s
+            yield item.nodeid, took_s, self.session.testsfailed > failed
+
+    def note_lines(self) -> int:
+        """Write the lines of each test that passes; those of a file's first test hold for all of
+        its tests, because they may be those of common fixtures. The fastest files come first."""
+        found: dict[str, list[str]] = {}
+        files: dict[str, float] = {}
+        common: dict[str, list[str]] = {}
+        threading.settrace(trace)
+        sys.settrace(trace)
+        for name, took_s, has_failed in self.run(self.session.items):
+            file = name.partition("::")[0]
+            files[file] = files.get(file, 0.0) + took_s
+            common.setdefault(file, sorted(EXECUTED))
+            if not has_failed:
+                found[name] = sorted({*common[file], *EXECUTED})
+            EXECUTED.clear()
+        sys.settrace(None)
+        ordered = sorted(found, key=lambda name: files[name.partition("::")[0]])
+        lines = {name: found[name] for name in ordered}
+        (self.folder / "lines.json").write_text(json.dumps(lines))
+        return 0
+
+    def fate(self, number: int) -> Any:
+        """Return a mutant with what became of it."""
+        file, mutant = self.folder / f"{number}.json", self.mutants[number]
+        if not file.exists():
+            began_s = time.monotonic()
+            killer = self.folder / f"{number}.killer"
+            code = in_child(lambda: self.test(mutant, killer))
+            if code == 2:
+                code = self.test_anew(mutant)
+            by = killer.read_text() if killer.exists() else ""
+            result = {**mutant, "killed": code != 0, "by": by, "s": time.monotonic() - began_s}
+            file.write_text(json.dumps(result))
+        return json.loads(file.read_text())
+
+    def test(self, mutant: dict[str, Any], killer: Path) -> int:
+        """Return 1 if a test finds the mutant, 0 if none does, and 2 if it is in no function."""
+        if not patch(mutant):
+            return 2
+        at = {f"{mutant['file']}:{line}" for line in range(mutant["line"], mutant["until"] + 1)}
+        by_name = {item.nodeid: item for item in self.session.items}
+        chosen = [by_name[name] for name, lines in self.lines.items() if at.intersection(lines)]
+        for name, _, has_failed in self.run(chosen):
+            if has_failed:
+                killer.write_text(name)
+                return 1
+        return 0
+
+    def test_anew(self, mutant: dict[str, Any]) -> int:
+        """Return whether the tests find a mutant in what a module does when it is imported."""
+        path, in_verify = Path(mutant["file"]), mutant["file"].startswith(PACKAGES[1])
+        names = [
+            name for name, lines in self.lines.items() if any(mutant["file"] in at for at in lines)
+        ]
+        files = dict.fromkeys(name.partition("::")[0] for name in names)
+        chosen = [file for file in files if file.startswith(SLOW_TOO) or not in_verify]
+        marks = "not e2e" if in_verify else "not e2e and not slow"
+        with LOCK:
+            text = path.read_bytes()
+            path.write_bytes(mutated(mutant))
+            try:
+                command = [sys.executable, "-m", "pytest", "-xqm", marks, "--tb=no", *chosen]
+                return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+            finally:
+                path.write_bytes(text)
 
 
 def main() -> None:
@@ -194,10 +275,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="of the results of `run`")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=48)
-    parser.add_argument("--commit", default="HEAD")
     arguments = parser.parse_args()
     if arguments.action == "run":
-        run(arguments.folder, arguments.count, arguments.commit)
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        options = ["-qsm", "not e2e", "--tb=no", "-p", "no:cacheprovider", *TESTS]
+        pytest.main(options, plugins=[Runs(arguments.folder.resolve(), arguments.count)])
     else:
         files = [path for package in PACKAGES for path in sorted((REPO / package).glob("*.py"))]
         every = [mutant for path in files for mutant in mutants(path)]
