@@ -156,8 +156,8 @@ def trace(frame: FrameType, _event: str, _argument: object) -> Any:
 class Runs:
     """Plugin of pytest that runs the collected tests on each mutant."""
 
-    def __init__(self, folder: Path, count: int) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, count: int, workers: int) -> None:
+        self.folder, self.workers = folder, workers
         self.mutants = [json.loads(line) for line in LIST.read_text().splitlines()[:count]]
         for mutant in self.mutants:
             mutated(mutant)  # ends with a message if a file has changed
@@ -184,43 +184,44 @@ class Runs:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Find the lines that each test executes; run the tests on the mutants."""
         self.session = session
-        if not (self.folder / "lines.json").exists():
-            in_child(self.note_lines)
-        self.lines = json.loads((self.folder / "lines.json").read_text())
-        with ThreadPoolExecutor(2) as pool:
+        files = list(dict.fromkeys(item.nodeid.partition("::")[0] for item in session.items))
+        with ThreadPoolExecutor(self.workers) as pool:
+            found = sorted(pool.map(self.lines_of, files), key=lambda of: float(of["s"]))
+            self.lines = {name: lines for of in found for name, lines in of["tests"].items()}
             results = list(pool.map(self.fate, range(len(self.mutants))))
         killed = sum(result["killed"] for result in results)
         print(f"{killed} of {len(results)} mutants killed: {killed / len(results):.1%}")
         return True
 
-    def run(self, items: list[Any]) -> Iterator[tuple[str, float, bool]]:
-        """Run tests; yield the id of each, how long it took, and whether it failed."""
+    def run(self, items: list[Any]) -> Iterator[tuple[str, bool]]:
+        """Run tests; yield the id of each, and whether it failed."""
         for item, following in pairwise([*items, None]):
-            began_s, failed = time.monotonic(), self.session.testsfailed
+            failed = self.session.testsfailed
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            took_s = time.monotonic() - began_s
-            yield item.nodeid, took_s, self.session.testsfailed > failed
+            yield item.nodeid, self.session.testsfailed > failed
 
-    def note_lines(self) -> int:
-        """Write the lines of each test that passes; those of a file's first test hold for all of
-        its tests, because they may be those of common fixtures. The fastest files come first."""
-        found: dict[str, list[str]] = {}
-        files: dict[str, float] = {}
-        common: dict[str, list[str]] = {}
-        threading.settrace(trace)
-        sys.settrace(trace)
-        for name, took_s, has_failed in self.run(self.session.items):
-            file = name.partition("::")[0]
-            files[file] = files.get(file, 0.0) + took_s
-            common.setdefault(file, sorted(EXECUTED))
-            if not has_failed:
-                found[name] = sorted({*common[file], *EXECUTED})
-            EXECUTED.clear()
-        sys.settrace(None)
-        ordered = sorted(found, key=lambda name: files[name.partition("::")[0]])
-        lines = {name: found[name] for name in ordered}
-        (self.folder / "lines.json").write_text(json.dumps(lines))
-        return 0
+    def lines_of(self, file: str) -> Any:
+        """Return how long a file of tests takes, and the lines of each test that passes. Those of
+        the first test hold for all, because they may be those of common fixtures."""
+        kept = self.folder / f"{file.replace('/', '.')}.json"
+
+        def note() -> int:
+            threading.settrace(trace)
+            sys.settrace(trace)
+            began_s, found, common = time.monotonic(), dict[str, list[str]](), set[str]()
+            of_file = [item for item in self.session.items if item.nodeid.startswith(f"{file}::")]
+            for name, has_failed in self.run(of_file):
+                common = common or {*EXECUTED}
+                if not has_failed:
+                    found[name] = sorted(common | EXECUTED)
+                EXECUTED.clear()
+            sys.settrace(None)
+            kept.write_text(json.dumps({"s": time.monotonic() - began_s, "tests": found}))
+            return 0
+
+        if not kept.exists():
+            in_child(note)
+        return json.loads(kept.read_text())
 
     def fate(self, number: int) -> Any:
         """Return a mutant with what became of it."""
@@ -243,7 +244,7 @@ class Runs:
         at = {f"{mutant['file']}:{line}" for line in range(mutant["line"], mutant["until"] + 1)}
         by_name = {item.nodeid: item for item in self.session.items}
         chosen = [by_name[name] for name, lines in self.lines.items() if at.intersection(lines)]
-        for name, _, has_failed in self.run(chosen):
+        for name, has_failed in self.run(chosen):
             if has_failed:
                 killer.write_text(name)
                 return 1
@@ -275,11 +276,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="of the results of `run`")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=48)
+    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.action == "run":
         arguments.folder.mkdir(parents=True, exist_ok=True)
         options = ["-qsm", "not e2e", "--tb=no", "-p", "no:cacheprovider", *TESTS]
-        pytest.main(options, plugins=[Runs(arguments.folder.resolve(), arguments.count)])
+        pytest.main(
+            options, plugins=[Runs(arguments.folder.resolve(), arguments.count, arguments.workers)]
+        )
     else:
         files = [path for package in PACKAGES for path in sorted((REPO / package).glob("*.py"))]
         every = [mutant for path in files for mutant in mutants(path)]
