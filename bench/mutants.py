@@ -40,7 +40,12 @@ VIEWS = [f"racetrack/workloads/{name}/tests/test_views.py" for name in ("shop", 
 TESTS = ["tests/analysis", "tests/verify", "tests/report", *VIEWS]
 SLOW_TOO = ("tests/verify/", *VIEWS)  # elsewhere, slow tests would take an hour
 MOST_CPU_S = 600  # a mutant may loop endlessly
-OPPOSITES = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)]
+OPPOSITES: list[tuple[Any, Any]] = [
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+]
 OPPOSITES += [(ast.In, ast.NotIn), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or)]
 SWAPS: dict[Any, Any] = {**dict(OPPOSITES), **{b: a for a, b in OPPOSITES}, ast.FloorDiv: ast.Div}
 EXECUTED: set[str] = set()
@@ -94,10 +99,11 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
 
 def mutated(mutant: dict[str, Any]) -> bytes:
     """Return the text of a mutant's file."""
-    text, old, start = Path(mutant["file"]).read_bytes(), mutant["old"].encode(), mutant["start"]
+    text, old = Path(mutant["file"]).read_bytes(), str(mutant["old"]).encode()
+    start: int = mutant["start"]
     if not text[start:].startswith(old):
         raise SystemExit(f"{mutant['file']} is not as it was when {LIST.name} was drawn.")
-    return text[:start] + mutant["new"].encode() + text[start + len(old) :]
+    return text[:start] + str(mutant["new"]).encode() + text[start + len(old) :]
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
@@ -112,13 +118,13 @@ def patch(mutant: dict[str, Any]) -> bool:
     """Give a loaded function a mutant's code; return False if the mutant is in no function."""
     path, is_patched = str(Path(mutant["file"]).resolve()), False
     codes = {
-        (code.co_qualname, code.co_firstlineno): code  # type: ignore[attr-defined]
+        (code.co_qualname, code.co_firstlineno): code
         for code in functions(compile(mutated(mutant), path, "exec"))
     }
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename == path:
             old = function.__code__
-            place = (old.co_qualname, old.co_firstlineno)  # type: ignore[attr-defined]
+            place = (old.co_qualname, old.co_firstlineno)
             if codes.get(place, old) != old:
                 function.__code__, is_patched = codes[place], True
     return is_patched

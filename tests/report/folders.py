@@ -276,9 +276,8 @@ def engine_of(spec: RunSpec) -> Engine:
         services_in=lambda _: services,
         measured_services=lambda _: services,
         runs_elsewhere=lambda _: False,
-        observer_in=lambda _: engine,
     )
-    engine.members = (engine,)
+    engine.members, engine.observer_in = (engine,), lambda _: engine
     return cast(Engine, engine)
 
 
