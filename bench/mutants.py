@@ -97,9 +97,15 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Return(None)
 
 
+@functools.cache
+def original(file: str) -> bytes:
+    """Return the text of a file before any mutant is written into it."""
+    return Path(file).read_bytes()
+
+
 def mutated(mutant: dict[str, Any]) -> bytes:
     """Return the text of a mutant's file."""
-    text, old = Path(mutant["file"]).read_bytes(), str(mutant["old"]).encode()
+    text, old = original(mutant["file"]), str(mutant["old"]).encode()
     start: int = mutant["start"]
     if not text[start:].startswith(old):
         raise SystemExit(f"{mutant['file']} is not as it was when {LIST.name} was drawn.")
@@ -266,13 +272,12 @@ class Runs:
         chosen = [file for file in files if file.startswith(SLOW_TOO) or not in_verify]
         marks = "not e2e" if in_verify else "not e2e and not slow"
         with LOCK:
-            text = path.read_bytes()
             path.write_bytes(mutated(mutant))
             try:
                 command = [sys.executable, "-m", "pytest", "-xqm", marks, "--tb=no", *chosen]
                 return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
             finally:
-                path.write_bytes(text)
+                path.write_bytes(original(mutant["file"]))
 
 
 def main() -> None:
