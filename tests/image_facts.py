@@ -84,4 +84,3 @@ IMAGES: Mapping[str, Image] = {
 DEBEZIUM = IMAGES["quay.io/debezium/connect"]
 MYSQL = IMAGES["mysql"]
 PYPY = IMAGES["pypy"]
-REDPANDA = IMAGES["docker.redpanda.com/redpandadata/redpanda"]

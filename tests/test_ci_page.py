@@ -1,18 +1,16 @@
-"""docs/ci.md: its commands exist, and its conditions pass and fail on recorded runs."""
+"""docs/ci.md: its commands and its conditions exist."""
 
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.config import REPO
-from tests.report.folders import RunSpec, run, search
+from racetrack.report import gate
 
 PAGE = (REPO / "docs" / "ci.md").read_text()
 
@@ -45,59 +43,11 @@ def test_each_command_takes_its_arguments(
     assert command.make_context(words[0], given, parent=context).params
 
 
-BASE, CAPACITY_PER_S = RunSpec(), 100_000
-# Changes of the recorded base that make a condition hold: of its runs, or of its capacity.
-WORSE: dict[str, tuple[RunSpec, float]] = {
-    "lag_p99_ms>2000": (RunSpec(delay_ms=3_000), CAPACITY_PER_S),
-    "lag_p99_ms>5000": (RunSpec(delay_ms=6_000), CAPACITY_PER_S),
-    "cpu_s_per_million>+10%": (RunSpec(cpu_pct=60), CAPACITY_PER_S),
-    "cpu_s_per_million>+15%": (RunSpec(cpu_pct=60), CAPACITY_PER_S),
-    "capacity_per_s<-10%": (BASE, 70_000),
-    "capacity_per_s<-15%": (BASE, 70_000),
-    "fell_behind": (RunSpec(leak=0.1), CAPACITY_PER_S),
-    "undecided": (RunSpec(leak=0.01, window_s=5), CAPACITY_PER_S),
-}
-
-
-def record_runs(logs: Path, spec: RunSpec, per_s: float) -> None:
-    """Record two runs and a capacity search of the same engine."""
-    for seed in (1, 2):
-        run(logs, replace(spec, seed=seed))
-    search(logs, spec.engine, per_s)
-
-
-def compare(*typed: object) -> tuple[int, str]:
-    result = CliRunner().invoke(cli.race, ["compare", *map(str, typed)])
-    return result.exit_code, result.output
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of `--json`, beside the folder of the runs in it."""
-    folder = tmp_path_factory.mktemp("base")
-    record_runs(folder / "logs", BASE, CAPACITY_PER_S)
-    same, file = folder / "logs", folder / "base.json"
-    code, output = compare(same, "--against", same, "--json", file)
-    assert code == 0, output
-    return file
-
-
-def test_each_condition_of_the_page_is_known() -> None:
+def test_each_condition_of_the_page_is_one() -> None:
     rows = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
     conditions = {each.strip("'") for row in rows for each in re.findall(r"`(.*?)`", row)}
     for words in commands():
         conditions |= {words[at + 1] for at, word in enumerate(words) if word == "--fail-if"}
-    assert conditions == set(WORSE)
-
-
-@pytest.mark.parametrize("condition", WORSE)
-def test_a_condition_passes_and_fails_on_recorded_runs(
-    condition: str, base: Path, tmp_path: Path
-) -> None:
-    gate = "--against", base, "--fail-if", condition
-    code, output = compare(base.with_name("logs"), *gate)
-    assert code == 0, output
-    record_runs(tmp_path / "logs", *WORSE[condition])
-    code, output = compare(tmp_path / "logs", *gate)
-    assert code == 6, output
-    assert f"Fails --fail-if '{condition}': " in output
+    assert conditions
+    for condition in conditions:
+        assert gate.parse(condition)

@@ -41,22 +41,9 @@ def test_what_a_killed_engine_does_is_in_the_docs() -> None:
             "after_a_kill",
             "reads all input again",
         ),
-        ("flink", {"FLINK_GATEWAY_URL": "http://host:8083"}, "after_a_kill", ""),
-        ("spark", {"RUNTIME": "kubernetes"}, "after_a_kill", "reads all input again"),
-        ("spark", {"SPARK_AFTER_A_KILL": "anew"}, "after_a_kill", "reads all input again"),
-        ("kstreams", {"KSTREAMS_GUARANTEE": "exactly_once_v2"}, "after_a_kill", "resumes"),
-        ("kstreams", {"KSTREAMS_AFTER_A_KILL": "anew"}, "after_a_kill", "reads all input again"),
-        (
-            "storm",
-            {"STORM_GUARANTEE": "at_most_once"},
-            "after_a_kill",
-            "resumes, loses some events",
-        ),
         ("apex", {"APEX_GUARANTEE": "at_most_once"}, "after_a_kill", "resumes, loses some events"),
         ("dh", {"DEEPHAVEN_PUBLISH": "true"}, "results", "published to Kafka"),
-        ("pg", {}, "work", "when read"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),
-        ("pg", {"POSTGRES_URL": "postgres://u@h:5432/d"}, "after_a_kill", "resumes"),
     ],
 )
 def test_a_class_follows_its_settings(

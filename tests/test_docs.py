@@ -87,14 +87,3 @@ def test_every_link_leads_somewhere(page: str) -> None:
     path = REPO / page
     links = [link for link in LINK.findall(path.read_text()) if not link.startswith("https://")]
     assert broken(path, links) == []
-
-
-def test_a_link_to_a_missing_page_or_heading_is_found() -> None:
-    links = ["docs/verdict.md#lag", "docs/no-such-page.md", "docs/verdict.md#no-such-heading"]
-    assert broken(REPO / "README.md", links) == links[1:]
-
-
-def test_code_is_not_counted() -> None:
-    assert (
-        words(without_code("one two\n\n    indented code\n\n```sh\nfenced code\n```\nthree")) == 3
-    )

@@ -14,6 +14,7 @@ NAMES = engines.engine_names()
 # Modules that every engine may import, and those that the harness may import from engines.
 SHARED = ("racetrack.engines.contract", "racetrack.engines.shared")
 TO_THE_HARNESS = {"racetrack.engines", "racetrack.engines.contract"}
+SHARED_RECIPE = "racetrack.engines.shared.java_program.recipe"
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +62,13 @@ def test_the_harness_imports_no_engine(imports: grimp.ImportGraph) -> None:
             assert used <= TO_THE_HARNESS, module
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recipe_needs_the_standard_library_only(name: str, imports: grimp.ImportGraph) -> None:
+RECIPES = [SHARED_RECIPE, *(f"racetrack.engines.{name}.recipe" for name in NAMES)]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_needs_the_standard_library_only(recipe: str, imports: grimp.ImportGraph) -> None:
     """The recipe says how to install the engine, and runs before anything is installed."""
-    for found in imported_by(imports, f"racetrack.engines.{name}.recipe").values():
+    for found in imported_by(imports, recipe).values():
         elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
-        shared = "racetrack.engines.shared.java_program.recipe"
-        assert all(within(each, "racetrack.install") or each == shared for each in elsewhere)
-
-
-def test_the_shared_recipe_needs_the_standard_library_only(imports: grimp.ImportGraph) -> None:
-    shared = "racetrack.engines.shared.java_program.recipe"
-    for found in imported_by(imports, shared).values():
-        elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
+        elsewhere -= {SHARED_RECIPE}
         assert all(within(each, "racetrack.install") for each in elsewhere)

@@ -58,21 +58,22 @@ def works(per_s: float, idle_share: float = 0.0) -> Work:
     return Work((per_s,), backlog_min_s=5, backlog_max_s=10, idle_share=idle_share)
 
 
+@pytest.mark.parametrize(
+    "views",
+    [
+        {},
+        {"swift": works(9_100)},
+        {"as": works(8_850)},  # may be chance
+        {"idle": works(3_000, idle_share=0.5)},  # processes only what arrives
+    ],
+)
+def test_a_view_that_works_as_its_count_or_is_idle_changes_nothing(views: dict[str, Work]) -> None:
+    assert slowest(works(9_000), views) == (None, works(9_000))
+
+
 def test_an_engine_works_as_its_slowest_view() -> None:
     views = {"swift": works(9_100), "slow": works(8_800), "slower": works(8_700)}
     assert slowest(works(9_000), views) == ("slower", views["slower"])
-
-
-def test_a_view_that_works_as_its_count_changes_nothing() -> None:
-    assert slowest(works(9_000), {"swift": works(9_100)}) == (None, works(9_000))
-    assert slowest(works(9_000), {"as": works(8_850)}) == (None, works(9_000))  # may be chance
-    assert slowest(works(9_000), {}) == (None, works(9_000))
-
-
-def test_a_view_without_backlog_does_not_limit_the_capacity() -> None:
-    """Such a view, for example of a topic with a lower rate, processes only what arrives, so its
-    rate is not its capacity."""
-    assert slowest(works(9_000), {"idle": works(3_000, idle_share=0.5)})[0] is None
 
 
 def test_batches_show_how_work_wavers() -> None:

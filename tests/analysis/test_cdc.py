@@ -38,19 +38,10 @@ WINDOW = Window(start_ms=START_MS + 10_000, end_ms=START_MS + 50_000)
 def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
     tmp_path: Path, per_row: int
 ) -> None:
-    write(tmp_path, per_row, 300, 1_200)
+    write(tmp_path, per_row, 300, 1_200, sent_ms=700)
     found = views.cdc_path(tmp_path, WINDOW)
     assert found
     assert found.inserts_per_s == pytest.approx(9 * per_row, rel=0.01)
-    for seen, true_ms in ((found.in_database, 300), (found.in_topic, 1_200)):
-        for ms in (seen.p50_ms, seen.p99_ms):
-            assert true_ms <= ms <= true_ms + EVERY_MS
-
-
-def test_broker_and_debezium_are_distinguished(tmp_path: Path) -> None:
-    write(tmp_path, 10, 300, 1_200, sent_ms=700)
-    found = views.cdc_path(tmp_path, WINDOW)
-    assert found
     for seen, true_ms in ((found.in_database, 300), (found.sent, 700), (found.in_topic, 1_200)):
         assert true_ms <= seen.p50_ms <= seen.p99_ms <= true_ms + EVERY_MS
 

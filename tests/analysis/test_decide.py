@@ -76,16 +76,20 @@ def test_the_readmes_example_decides_in_99_of_100_runs() -> None:
     assert max(found.after_s) <= 45
 
 
-def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_known() -> None:
-    run = SyntheticRun(window_s=120, cycle_ms=100, delay_ms=3_000, noise_ms=20)
-    measured = synthetic.curves(run, np.random.default_rng(3))
-    begun_ms = START_MS - 500
+def since(begun_ms: float) -> Callable[[Curve], Curve]:
+    """Return a function that cuts curves off which were recorded from this time on."""
 
-    def recorded(curve: Curve) -> Curve:
+    def cut(curve: Curve) -> Curve:
         there = curve.at_ms >= begun_ms
         return Curve(curve.at_ms[there], curve.count[there])
 
-    measured = replace(measured, due=tuple(map(recorded, measured.due)))
+    return cut
+
+
+def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_known() -> None:
+    run = SyntheticRun(window_s=120, cycle_ms=100, delay_ms=3_000, noise_ms=20)
+    begun_ms = START_MS - 500
+    measured = synthetic.changed(synthetic.curves(run, RNG(3)), since(begun_ms), "due")
     found = decide(measured, START_MS, START_MS + 1000 * run.window_s)
     assert found.kind is VerdictKind.KEPT_UP
     assert found.from_ms >= begun_ms + run.delay_ms
@@ -96,14 +100,6 @@ def backlog_of_a_start(caught_up_ms: float) -> Curves:
     `caught_up_ms` after the rate was set, and whose recording began half a second before that."""
     run = SyntheticRun(window_s=120, cycle_ms=5_000, delay_ms=40, noise_ms=5, warm_up_ms=60_000)
     measured = synthetic.curves(run, RNG(5))
-
-    def since(begun_ms: float) -> Callable[[Curve], Curve]:
-        def cut(curve: Curve) -> Curve:
-            there = curve.at_ms >= begun_ms
-            return Curve(curve.at_ms[there], curve.count[there])
-
-        return cut
-
     measured = synthetic.changed(measured, since(START_MS - 500), "due", "handed_over", "published")
     return synthetic.changed(measured, since(START_MS + caught_up_ms), "processed")
 

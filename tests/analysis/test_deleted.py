@@ -29,18 +29,11 @@ def recorded(deleted: tuple[float, float], processed: Rows, until_ms: float = 10
     [
         ((6_000, 4_000), ((1_000, 950), (5_000, 4_950), (10_000, 9_950)), 0),
         (DELETED, PAUSED, 2_050),
-        (DELETED, ((2_000, 1_950), (8_000, 7_950), (10_000, 9_950)), 0),
+        (DELETED, ((2_000, 1_950), (8_000, 7_950), (10_000, 9_950)), 0),  # the engine held it
         (DELETED, (), 4_000),
+        # A killed engine reads again what is left, or continues where it was.
         ((2_500, 1_000), ((2_000, 1_950), (3_000, 0), (4_000, 500), (10_000, 8_950)), 500),
         ((2_500, 1_000), ((2_000, 1_950), (3_000, 0), (4_000, 2_000), (10_000, 2_500)), 0),
-    ],
-    ids=[
-        "deleted after it was counted",
-        "deleted in a pause",
-        "deleted in a pause, but the engine held it",
-        "never read",
-        "killed, reads again what is left",
-        "killed, continues where it was",
     ],
 )
 def test_only_messages_that_were_never_counted_are_deleted_unread(

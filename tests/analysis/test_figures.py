@@ -75,6 +75,8 @@ def test_the_rates_are_those_of_the_window(folder: Path) -> None:
     results = figures.results(folder)
     assert results.offered_pageviews_per_s == 4000
     assert results.achieved_pageviews_per_s == 3990
+    # Totals are those of the whole run.
+    assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
 
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
@@ -112,6 +114,7 @@ def test_costs_are_the_kernels_over_the_judged_window(folder: Path) -> None:
     assert steadyd.cpu_s_per_million == pytest.approx(8.5 / 0.12, rel=0.01)
     assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.12, rel=0.01)
     assert results.engine and results.engine.cpu_s == steadyd.cpu_s
+    assert results.engine.throttled_pct is None
 
 
 def test_the_maximum_of_memory_is_that_of_the_run_under_load_with_its_time(folder: Path) -> None:
@@ -169,11 +172,6 @@ def test_the_share_of_throttled_periods_is_that_of_the_worst_pod_in_the_window(
     assert found.processes["steadyd"].throttled_pct == 20.0  # (50 + 10) of (200 + 100)
     assert found.engine and found.engine.throttled_pct == 20.0
     assert found.processes["broker"].throttled_pct is None  # it has no CPU limit
-
-
-def test_outside_of_kubernetes_there_is_no_share_of_throttled_periods(folder: Path) -> None:
-    found = figures.results(folder)
-    assert found.engine and found.engine.throttled_pct is None
 
 
 def test_a_few_events_have_no_cost_of_each(folder: Path) -> None:
@@ -235,17 +233,11 @@ def test_memory_is_what_was_read_at_the_ends_of_the_window(folder: Path) -> None
 
 
 def test_memory_that_could_not_be_read_is_none(folder: Path) -> None:
-    (folder / "memory.csv").write_text(
-        f"at_ms,service,pss_gib,tmpfs_gib,took_ms\n{START_MS + 500},steadyd,,,3.0\n"
-    )
+    header = "at_ms,service,pss_gib,tmpfs_gib,took_ms"
+    (folder / "memory.csv").write_text(f"{header}\n{START_MS + 500},steadyd,,,3.0\n")
     steadyd = figures.results(folder).processes["steadyd"]
     assert (steadyd.pss_max_gib, steadyd.tmpfs_max_gib) == (None, None)
     assert steadyd.live_heap_gib is None
-
-
-def test_totals_are_those_of_the_whole_run(folder: Path) -> None:
-    results = figures.results(folder)
-    assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
 
 
 def test_a_run_in_which_littles_law_does_not_hold_warns_of_it(folder: Path) -> None:

@@ -188,15 +188,6 @@ def test_what_is_not_due_yet_is_not_late() -> None:
     assert age(recorded, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
 
 
-def test_what_was_due_before_the_recording_began_is_without_end() -> None:
-    at = np.arange(1_000, 10_001, 100.0)
-    due = Curve(at, at)
-    recorded = Curves(
-        (0,), (due,), (due,), (due,), (Curve(np.array([1_500.0]), np.array([500.0])),)
-    )
-    assert age(recorded, 2_000, 9_000).quantiles_ms((0.5, 1.0)) == [np.inf, np.inf]
-
-
 @given(
     cycle_ms=st.sampled_from([50.0, 300.0, 1_000.0, 4_000.0]),
     delay_ms=st.floats(0, 3_000),

@@ -102,40 +102,10 @@ def test_a_copy_of_a_run_counts_once_and_another_run_is_a_repeat(tmp_path: Path)
     assert any("a_copy" in line or "a_run" in line for line in found.left_out)
 
 
-def part_of_an_experiment(logs: Path, tag: str, repeat: int) -> Path:
-    """Write a run of an experiment with two windows."""
-    path = folders.run(logs, SHORT, tag)
-    windows = [
-        {"name": "1,000/s", "per_s": 1_000, "figures": {"lag_p99_ms": 40.0 + repeat}},
-        {"name": "saturation", "figures": {"capacity_per_s": 50_000.0 + repeat}},
-    ]
-    part_of = {"experiment": "a_compare", "variant": "steady[HEAP=2g]", "repeat": repeat}
-    folders.edit(path, windows=windows, part_of=part_of)
-    return path
-
-
-def identity(one: Row) -> tuple[object, ...]:
-    return one.experiment, one.variant, one.repeat, one.window, tuple(one.values.items())
-
-
-def test_runs_of_an_experiment_pair_wherever_their_folders_are(tmp_path: Path) -> None:
-    logs, other = tmp_path / "logs", tmp_path / "other"
-    paths = [part_of_an_experiment(logs, f"run_{repeat}", repeat) for repeat in (1, 2)]
-    before = [identity(one) for one in table.read([logs]).rows]
-    assert len(before) == 4 and {one[:3] for one in before} == {
-        ("a_compare", "steady[HEAP=2g]", repeat) for repeat in (1, 2)
-    }
-    shutil.copytree(paths[0], logs / "a_copy_of_run_1")
-    shutil.move(paths[1], other / "renamed")
-    found = table.read([logs, other])
-    assert sorted(identity(one) for one in found.rows) == sorted(before)
-    assert len(found.left_out) == 1
-
-
 def test_a_figure_that_is_not_registered_is_in_the_records_and_in_no_comparison(
     tmp_path: Path,
 ) -> None:
-    path = part_of_an_experiment(tmp_path, "a_run", 1)
+    path = folders.run(tmp_path, SHORT, "a_run")
     folders.edit(path, windows=[{"name": "1,000/s", "per_s": 1_000, "figures": {"of_later_ms": 1}}])
     made = document(sheet(table.read([tmp_path])))
     assert made.records[0]["of_later_ms"] == 1

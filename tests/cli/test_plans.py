@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -49,8 +48,6 @@ def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> N
     [
         (["nosuch"], "nosuch"),
         (["quick"], "variants"),
-        (["quick", "nosuch"], "nosuch"),
-        (["quick", f"{ONE}["], ONE),
         (["quick", ONE, "--load", "0%"], "0%"),
     ],
 )
@@ -130,11 +127,3 @@ def test_the_exit_code_is_that_of_the_last_outcome_of_each_run() -> None:
     assert code((0, "Void: noise."), (1, "ok")) == 5
     assert code((0, "Void: noise."), (1, "it failed")) == 1
     assert code((0, None)) == 1
-
-
-def test_plans_are_completed() -> None:
-    command = cli.race.get_command(click.Context(cli.race), "plan")
-    assert command
-    (name, *_) = command.params
-    words = name.shell_complete(click.Context(command), "as-")
-    assert [word.value for word in words] == ["as-published"]

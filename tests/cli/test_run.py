@@ -6,7 +6,6 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -17,7 +16,6 @@ from racetrack.config import REPO, Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
 from tests.cli.conftest import Ended, invoke, invoke_command
-from tests.records import LAG
 from tests.some_engines import EXAMPLE
 
 MakeRun = Callable[..., Path]
@@ -40,21 +38,13 @@ def run(typed: str, make_run: MakeRun = nothing_is_run) -> Result:
     ("arguments", "says"),
     [
         (["nosuch", "5000", "20", "10", "1.0"], "nosuch"),
-        (["fluid", "5000", "20", "10", "1.0"], "there is no 'fluid'"),
+        (["fluid", "5000", "20", "10", "1.0"], "fluid"),  # a simulation
         ([EXAMPLE, "-5", "20", "10", "1.0"], "-5 is negative"),
-        ([EXAMPLE, "5,000", "20", "10", "1.0"], "write 5000"),
-        ([EXAMPLE, "many", "20", "10", "1.0"], "RATE"),
         ([EXAMPLE, "5000", "nan", "10", "1.0"], "WAIT"),
         ([EXAMPLE, "5000", "20", "0", "1.0"], "SAMPLES"),
-        ([EXAMPLE, "5000", "20", "1.5", "1.0"], "SAMPLES"),
-        ([EXAMPLE, "5000", "20", "10", "-1"], "-1 is negative"),
         ([EXAMPLE, "5000", "20", "10", "0"], "DELAY"),
-        ([*POSITIONAL, "--verfy"], "Did you mean '--verify'?"),
-        ([EXAMPLE, "5000", "20", "10", "inf"], "DELAY"),
         ([EXAMPLE, "5000", "20", "10"], "DELAY"),
-        ([*POSITIONAL, "--workload", "nosuch"], "nosuch"),
-        ([], "ENGINE"),
-        (["dh,nosuch", "5000", "20", "10", "1.0"], "there is no 'nosuch'"),
+        (["dh,nosuch", "5000", "20", "10", "1.0"], "nosuch"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
@@ -69,17 +59,14 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
     ("options", "says"),
     [
         ("--rate many", "--rate"),
-        ("--every 0", "--every"),
-        ("--samples 0", "--samples"),
-        ("--load spike", "Write spike BASE PEAK DURATION"),
-        ("--fail-if lag_p99>2", "Did you mean lag_p99_ms?"),
-        ("--fail-if lag_p99_ms>+10%", "Add --against PATH"),
-        ("--fail-if lag_p99_ms>10%", "sign and percent"),
-        ("--fail-if slow", "is not a condition"),
+        ("--load spike", "spike BASE PEAK DURATION"),
+        ("--load 'spike 5k 50k 10s' --rate 5k", "--rate and --load"),
+        ("--fail-if lag_p99_ms>+10%", "--against"),
+        ("--fail-if slow", "--fail-if"),
         ("--json - --csv -", "Only one of"),
-        ("--json nowhere/run.json", "there is no folder nowhere"),
-        ("--workload ads --queries q0", "--queries has no effect with the workload ads"),
-        ("--workload nexmark --queries q6", "there is no query 'q6'"),
+        ("--json nowhere/run.json", "nowhere"),
+        ("--workload ads --queries q0", "--queries"),
+        ("--workload nexmark --queries q6", "q6"),
     ],
 )
 def test_an_option_that_can_not_be_used_is_named_before_anything_runs(
@@ -132,55 +119,23 @@ def test_engines_separated_by_commas_are_a_group(made: Made) -> None:
     assert [engine for engine, _, _ in made.runs] == ["dh+pg"]
 
 
-def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DECIDE_WITHIN", raising=False)
-    assert run(EXAMPLE, made).exit_code == 0
-    ((_, arguments, _),) = made.runs
-    assert (arguments.pageviews_per_s, arguments.wait_s, arguments.samples, arguments.delay_s) == (
-        5000,
-        20,
-        10,
-        1,
-    )
-    assert arguments.decide_within_s == 120
-
-
-def run_with_load(load: str, *options: str, make_run: MakeRun = nothing_is_run) -> Result:
-    return run(f"{EXAMPLE} --load '{load}' {' '.join(options)}", make_run)
-
-
 def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(made: Made) -> None:
-    sampled = ("--samples", "500", "--every", "100ms")
-    assert run_with_load("spike 5k 50k 10s", make_run=made).exit_code == 0
-    assert run_with_load("sine 1k 3k 60s", *sampled, make_run=made).exit_code == 0
-    assert run_with_load("constant 7k", make_run=made).exit_code == 0
+    sampled = "--samples 500 --every 100ms"
+    for load in ("'spike 5k 50k 10s'", f"'sine 1k 3k 60s' {sampled}", "'constant 7k'"):
+        assert run(f"{EXAMPLE} --load {load}", made).exit_code == 0
     spike, sine, constant = (given for _, given, _ in made.runs)
     assert (spike.load, spike.pageviews_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
     assert (sine.samples, sine.decide_within_s) == (600, 0)
     assert (constant.load, constant.pageviews_per_s, constant.samples) == (None, 7_000, 10)
 
 
-def test_a_rate_beside_a_load_profile_is_refused() -> None:
-    result = run_with_load("spike 5k 50k 10s", "--rate", "5k")
-    assert result.exit_code == 2
-    assert "--rate and --load exclude each other" in result.output
-    live = invoke(f"live {EXAMPLE} --rate 5k --load 'spike 5k 50k 10s'")
-    assert live.exit_code == 2
-    assert "--rate and --load exclude each other" in live.output
-
-
-def test_rates_and_times_are_taken_as_people_write_them(made: Made) -> None:
-    for typed in ("5k 2m 10 500ms", "0 0 10 1s --decide-within 2m"):
-        result = by_position([EXAMPLE, *typed.split()], made)
-        assert result.exit_code == 0, result.output
-    assert [
-        (arguments.pageviews_per_s, arguments.wait_s, arguments.delay_s)
-        for _, arguments, _ in made.runs
-    ] == [
-        (5_000, 120, 0.5),
-        (0, 0, 1),
-    ]
-    assert made.runs[1][1].decide_within_s == 0  # nothing is offered, so there is nothing to decide
+def test_at_rate_0_there_is_nothing_to_decide(made: Made) -> None:
+    typed = [EXAMPLE, "0", "2m", "10", "500ms", "--decide-within", "2m"]
+    result = by_position(typed, made)
+    assert result.exit_code == 0, result.output
+    ((_, arguments, _),) = made.runs
+    assert (arguments.pageviews_per_s, arguments.wait_s, arguments.delay_s) == (0, 120, 0.5)
+    assert arguments.decide_within_s == 0
 
 
 @pytest.mark.parametrize(
@@ -190,48 +145,6 @@ def test_how_it_ended_is_the_exit_code(ended: Ended, outcome: str, code: int) ->
     failing = run(f"{EXAMPLE} --fail-if lag_p99_ms<100", lambda *_: ended(outcome))
     assert failing.exit_code == (code or 6)
     assert run(EXAMPLE, lambda *_: ended(outcome)).exit_code == code
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("condition", "lag_p99_ms", "says"),
-    [
-        ("lag_p99_ms>2000", 2_500, "lag_p99_ms is 2,500"),
-        ("lag_p99_ms>2000", 1_500, ""),
-        ("lag_p99_ms>2000", None, "lag_p99_ms is unknown or infinite"),
-        ("lag_p99_ms>+10%", 2_500, "lag_p99_ms changed by +25.0 %"),
-        ("lag_p99_ms>+10%", 2_100, ""),
-        ("fell_behind", 2_500, ""),
-        ("capacity_per_s<1000", 1, "no run has capacity_per_s"),
-    ],
-)
-def test_a_condition_that_holds_has_an_exit_code_of_its_own(
-    tmp_path: Path,
-    ended: Ended,
-    condition: str,
-    lag_p99_ms: float | None,
-    says: str,
-) -> None:
-    def of(lag_ms: float | None) -> dict[str, Any]:
-        lag = {**LAG, "lag_p99_ms": lag_ms}
-        return {"results": {"verdict": {"measured": lag}}, "engine": EXAMPLE}
-
-    before = tmp_path / "before.json"
-    assert run(f"{EXAMPLE} --json {before}", lambda *_: ended("ok", of(2_000))).exit_code == 0
-    typed = f"{EXAMPLE} --fail-if {condition} --against {before}"
-    result = run(typed, lambda *_: ended("ok", of(lag_p99_ms)))
-    assert result.exit_code == (6 if says else 0), result.output
-    assert says in result.output
-
-
-def test_a_baseline_of_another_workload_is_refused(tmp_path: Path, ended: Ended) -> None:
-    before = tmp_path / "before.json"
-    record = {"engine": EXAMPLE, "workload": "another", "outcome": "ok", "lag_p99_ms": 100}
-    before.write_text(json.dumps({"records": [record]}))
-    typed = f"{EXAMPLE} --fail-if lag_p99_ms>+10% --against {before}"
-    result = run(typed, lambda *_: ended("ok"))
-    assert result.exit_code == 2, result.output
-    assert "Runs of more than one workload can't be compared" in result.output
 
 
 def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
@@ -246,11 +159,7 @@ def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
     assert run(f"{EXAMPLE} --json {before}", under("spike 1k 9k 1s", 100)).exit_code == 0
     for load, backlog, says in (
         ("spike 1k 9k 1s", 105, ""),
-        (
-            "spike 1k 9k 1s",
-            200,
-            "at spike 1k 9k 1s: max_backlog_events changed by +100.0",
-        ),
+        ("spike 1k 9k 1s", 200, "max_backlog_events changed by +100.0"),
         ("sine 1k 9k 1s", 105, "max_backlog_events"),
     ):
         condition = f"--fail-if max_backlog_events>+10% --against {before}"
@@ -264,14 +173,10 @@ def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) 
     result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}", made)
     run_record = json.loads(result.stdout)
     (record,) = run_record["records"]
-    assert (run_record["schema_version"], run_record["kind"], record["outcome"]) == (
-        3,
-        "runs",
-        "ok",
-    )
+    assert (run_record["kind"], record["outcome"]) == ("runs", "ok")
     columns = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
     assert columns == list(record)
-    assert "| 5,000/s | steady | 1 | kept up | 1 | 1 |" in table.read_text()
+    assert "| kept up |" in table.read_text()
 
 
 @pytest.mark.parametrize(("option", "printed"), [("", ""), ("--print-samples", "name=x\n")])
@@ -286,9 +191,8 @@ def test_samples_are_printed_if_asked_for(ended: Ended, option: str, printed: st
     ("arguments", "settings", "says"),
     [
         ("--fault kill:nobody@1s", {}, "nobody"),
-        ("", {"WORKLOAD": "nosuch"}, "WORKLOAD"),
         ("", {"KAFKA_HEAP": "much"}, "KAFKA_HEAP"),
-        ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY has no effect"),
+        ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY"),
     ],
 )
 def test_what_can_not_be_used_is_reported_while_another_run_has_the_machine(

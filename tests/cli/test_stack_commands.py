@@ -43,9 +43,8 @@ def test_up_leaves_the_stack_running_and_reports_what_can_not_be_measured(
     printed = "\n".join(up(stack, lambda of, *_: checked.append(of)))
     assert checked == [stack]
     assert [did for did, _ in stack.did] == ["start", "leave running"]
-    assert "IDE: there" in printed
     assert ("CPU and memory can't be measured" in printed) == bool(unmeasurable)
-    assert "Take it down: ./race down" in printed
+    assert "./race down" in printed
 
 
 def test_up_ends_when_a_service_dies_while_writes_are_checked() -> None:
@@ -57,36 +56,28 @@ def test_up_ends_when_a_service_dies_while_writes_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("services", "is_complete", "line"),
+    ("services", "is_complete", "text"),
     [
-        ({"mysql": [70, 71], "broker": []}, True, "  mysql      pid 70, 71"),
-        ({"mysql": [70, 71], "broker": []}, True, "  broker     running"),
-        ({"mysql": [70]}, False, "Ended since: broker. `./race up` printed where their logs are."),
+        ({"mysql": [70, 71], "broker": []}, True, "70, 71"),
+        ({"mysql": [70]}, False, "since: broker"),
     ],
 )
 def test_status_names_what_runs_and_what_has_ended(
-    services: dict[str, list[int]], is_complete: bool, line: str
+    services: dict[str, list[int]], is_complete: bool, text: str
 ) -> None:
     stack = RunningStack("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], services)
     lines: list[str] = []
     assert describe_running(stack, lines.append) == is_complete
-    assert line in lines
+    assert text in "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "says"),
-    [
-        ("status", 1, "No stack is up. Start one with `./race up ENGINE`."),
-        ("verify --json -", 2, "No stack is up."),
-        ("down", 0, "No stack is up."),
-    ],
-)
+@pytest.mark.parametrize(("command", "code"), [("status", 1), ("verify --json -", 2), ("down", 0)])
 def test_without_a_stack_the_commands_say_so(
-    command: str, code: int, says: str, monkeypatch: pytest.MonkeyPatch
+    command: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STACK_NAME", f"none-{uuid4().hex[:8]}")
     result = invoke(command)
-    assert (result.exit_code, says in result.output) == (code, True), result.output
+    assert result.exit_code == code and "No stack is up." in result.output, result.output
 
 
 class Stops:

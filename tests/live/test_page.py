@@ -258,16 +258,6 @@ def test_single_keys_can_be_turned_off(browser: Browser, session: PageSession) -
     tab.page.close()
 
 
-def test_a_table_has_the_figures_of_the_curves(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
-    tab.page.click("#table summary")
-    rows = tab.page.locator("#table tbody tr")
-    rows.first.wait_for()
-    assert rows.count() > 60
-    assert rows.first.locator("td").first.text_content() == "5,000 /s"
-    tab.page.close()
-
-
 # Ten hours at ten rows a second, with a peak and a dip of a single row each hour.
 LONG = """async () => {
   const { History } = await import("/page/history.js");

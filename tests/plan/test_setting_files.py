@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from racetrack import cli, plugins
+from racetrack import plugins
 from racetrack.config import of_engine
 from racetrack.errors import UsageError
 from racetrack.plan.model import parse_plan
@@ -146,28 +145,9 @@ def test_engines_on_one_input_need_equal_settings_of_the_core(write_file: WriteF
         resolved(f"{FIRST}@tuned+{SECOND}@tuned")
 
 
-def test_the_settings_of_variants_are_listed_with_their_reasons(write_file: WriteFile) -> None:
-    write_file("[ads]\n# Because of that.\nLOADGEN_SEED=7\n")
-    shown = CliRunner().invoke(cli.race, ["engines", FIRST])
-    assert shown.exit_code == 0, shown.output
-    of_variant = shown.output.partition(f"{FIRST}@tuned\n")[2]
-    assert "LOADGEN_SEED=7" in of_variant and "ads" in of_variant
-    assert "Because of that." in of_variant
-
-
-def without_reason(engine: str, name: str) -> list[str]:
-    """Return the settings of a file that have no reason directly above."""
-    return [each.name for each in read_file(engine, name) if not any(each.reason)]
-
-
 def test_every_setting_of_a_committed_file_has_a_reason() -> None:
     for engine in plugins.engine_names():
         for name in files_of(engine):
-            assert without_reason(engine, name) == []
+            assert [each.name for each in read_file(engine, name) if not any(each.reason)] == []
             text = (plugins.ENGINES / engine / f"{name}.env").read_text()
             assert len(text.splitlines()) <= MOST_LINES, "at most a page"
-
-
-def test_a_setting_without_a_reason_is_found(write_file: WriteFile) -> None:
-    write_file("# why\nLOADGEN_SEED=7\nENGINE_REPLICAS=2\n# not above\n\nENGINE_CPUS=0\n")
-    assert without_reason(FIRST, TUNED) == ["ENGINE_REPLICAS", "ENGINE_CPUS"]

@@ -2,15 +2,16 @@
 synthetic curves instead of running an engine. So tests always read the current format."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
 
-from racetrack.config import Settings, load
+from racetrack.config import load
 from racetrack.engines.contract import Engine
 from racetrack.plan.model import Phase, Saturate, Search, Top
 from racetrack.plan.model import Window as WindowPhase
@@ -35,7 +36,7 @@ from racetrack.results.run import (
 from racetrack.results.verification import Verified
 from racetrack.run.experiment import Experiment
 from racetrack.run.session import Session
-from racetrack.stack.contract import DataFolder, ServiceClock, Stack
+from racetrack.stack.contract import Stack
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads.load_profile import LoadProfile
 from simulations import synthetic
@@ -173,20 +174,10 @@ class PlayedBack:
                 peak_until_ms=from_ms + 15_000,
             )
 
-    def watch_recovery(self) -> None:
-        pass
+    def stop(self, *_: object) -> None:
+        """Do nothing, like the other steps below."""
 
-    def sample_memory(self) -> None:
-        pass
-
-    def write_live_heaps(self) -> None:
-        pass
-
-    def watch(self, seconds: float, what: str) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
+    watch = watch_recovery = sample_memory = write_live_heaps = stop
 
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
         half = [self._spec.rate // 2] if self._spec.arguments.get("warm_up_s") else []
@@ -252,66 +243,42 @@ class PlayedBack:
         return dict.fromkeys(self._spec.engine.split("+"), found)
 
 
-@dataclass(frozen=True)
-class NoStack:
-    """The part of a stack that an Experiment uses when it plays back a run."""
+def stack_of(spec: RunSpec) -> Stack:
+    """Return the part of a stack that an Experiment uses when it plays back a run."""
+    marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
+    reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
+    stack = SimpleNamespace(
+        runtime=spec.runtime,
+        settings=load({**marks, **reads, **spec.settings}),
+        data_in_memory=True,
+        unprepared=(),
+        clocks={},
+        data_folders=list,
+        speed_up_next_start=lambda _: None,
+    )
+    return cast(Stack, stack)
 
-    runtime: str
-    settings: Any
-    data_in_memory: bool = True
-    unprepared: tuple[str, ...] = ()
-    clocks: Mapping[str, ServiceClock] = field(default_factory=dict)
 
-    def data_folders(self) -> list[DataFolder]:
-        return []
-
-    def speed_up_next_start(self, say: object) -> None:
-        """Do nothing."""
-
-
-@dataclass(frozen=True)
-class NamedEngine:
-    """The part of an engine that an Experiment uses when it plays back a run."""
-
-    name: str
-    own_caveats: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
-    own_classes: Classes = SERVED
-    summary_after_ms: int = 0
-    stamped_by: str = ""
-    script_ending: str = ".sql"
-
-    @property
-    def title(self) -> str:
-        return self.name
-
-    @property
-    def members(self) -> "tuple[NamedEngine, ...]":
-        return (self,)
-
-    def caveats(self, settings: Settings) -> list[str]:
-        return list(self.own_caveats)
-
-    def classes(self, settings: Settings) -> Classes:
-        return self.own_classes
-
-    def observer_in(self, settings: Settings) -> "NamedEngine":
-        return self
-
-    def absent_views(self, settings: Settings) -> tuple[str, ...]:
-        return self.absent
-
-    def needs_in(self, settings: Settings) -> tuple[str, ...]:
-        return ()
-
-    def services_in(self, settings: Settings) -> tuple[str, ...]:
-        return (SERVICE.get(self.name, self.name),)
-
-    def measured_services(self, settings: Settings) -> tuple[str, ...]:
-        return self.services_in(settings)
-
-    def runs_elsewhere(self, settings: Settings) -> bool:
-        return False
+def engine_of(spec: RunSpec) -> Engine:
+    """Return the part of an engine that an Experiment uses when it plays back a run."""
+    services = (SERVICE.get(spec.engine, spec.engine),)
+    engine = SimpleNamespace(
+        name=spec.engine,
+        title=spec.engine,
+        absent=spec.absent,
+        summary_after_ms=0,
+        stamped_by="",
+        script_ending=".sql",
+        caveats=lambda _: list(spec.caveats),
+        classes=lambda _: spec.classes,
+        absent_views=lambda _: spec.absent,
+        needs_in=lambda _: (),
+        services_in=lambda _: services,
+        measured_services=lambda _: services,
+        runs_elsewhere=lambda _: False,
+    )
+    engine.members, engine.observer_in = (engine,), lambda _: engine
+    return cast(Engine, engine)
 
 
 RIGHT = {
@@ -356,13 +323,10 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
             **spec.arguments,
         }
     )
-    marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
-    reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
-    stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
     Experiment(
         arguments,
-        cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent, spec.classes)),
-        cast(Stack, stack),
+        engine_of(spec),
+        stack_of(spec),
         folder,
         Screen(Console(quiet=True)),
         open_session=lambda *_: cast(Session, PlayedBack(spec, folder)),

@@ -35,10 +35,6 @@ def test_nobody_is_named_without_a_claim() -> None:
     assert "**[" not in page
 
 
-def test_engines_without_results_are_named() -> None:
-    assert "Not measured yet: Other." in page_of(STEADY, SWIFT)
-
-
 def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> None:
     rows = rows_of(page_of(STEADY, SWIFT, replace(SWIFT, name="slow", lag_ms=6_000)))
     # Lag is 300 ms and 90 ms at no load, and grows with the load.
@@ -60,10 +56,6 @@ def test_engines_of_different_classes_are_told_apart() -> None:
     assert rows["where results live: served"] == "[Steady Stream][1]"
     assert rows["where results live: published to Kafka"] == "[Swift <b>&][2]"
 
-
-def test_each_name_leads_to_its_record() -> None:
-    page = page_of(STEADY, SWIFT)
-    assert f"\n[2]: ../results/{result(SWIFT).file_name}" in page
 
 
 def test_the_queries_of_a_workload_have_folders_of_their_own() -> None:

@@ -18,7 +18,6 @@ from racetrack.config import REPO
 from racetrack.errors import UsageError
 from racetrack.report.pages import results_page
 from racetrack.report.publish import EngineName, gather, publish
-from racetrack.report.ranking import ranking_page
 from racetrack.report.standings import read_results, standings
 from racetrack.results import folder as runfolder
 from racetrack.results.published import MOST_BYTES, schema
@@ -138,11 +137,6 @@ def test_searches_have_windows_at_saturation_but_none_of_their_trials(
     assert all(window["at_least"] == ["sustained_5s_per_s"] for window in found)
 
 
-def test_what_does_not_count_is_named(logs: Path, result: dict[str, Any]) -> None:
-    (left_out,) = result["left_out"]
-    assert "published pageviews differ" in left_out
-
-
 def test_verified_and_absent_views_are_named(result: dict[str, Any]) -> None:
     views = result["views"]
     assert views["runs"] == 4
@@ -227,11 +221,9 @@ def compared(logs: Path, of_plan: dict[str, str] | None = None, **of_windows: An
     return experiment(logs, "my", runs, f"{COMMAND} --json 'my file.json' --csv=of.csv")
 
 
-@pytest.mark.parametrize("is_folder_of_all", [False, True])
-def test_a_comparison_brings_rates_and_capacities(tmp_path: Path, is_folder_of_all: bool) -> None:
+def test_a_comparison_brings_rates_and_capacities(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs")
-    named = folder.parent if is_folder_of_all else folder
-    (file,) = publish([named], tmp_path / "results", ENGINES)
+    (file,) = publish([folder], tmp_path / "results", ENGINES)
     result = json.loads(file.read_text())
     windows = [(of.get("per_s"), of["repeat"], of["experiment"]) for of in result["windows"]]
     assert windows == [
@@ -276,14 +268,6 @@ def test_void_windows_do_not_count(tmp_path: Path) -> None:
     assert len(result["left_out"]) == 3 and "a backup ran" in result["left_out"][0]
 
 
-def test_a_capacity_is_a_lower_bound_if_that_of_any_repeat_is(tmp_path: Path) -> None:
-    at_least = compared(tmp_path / "logs", at_least=("capacity_per_s",))
-    publish([at_least], tmp_path / "results", ENGINES)
-    found = standings(read_results(tmp_path / "results"))
-    assert found[0].estimates["Steady Stream", "capacity_per_s", None].at_least
-    assert "| ≥ 50,0" in results_page(found, "results")
-
-
 def test_changing_loads_do_not_count_and_of_a_run_with_faults_only_its_recovery(
     tmp_path: Path,
 ) -> None:
@@ -297,15 +281,11 @@ def test_changing_loads_do_not_count_and_of_a_run_with_faults_only_its_recovery(
 
 
 def test_places_have_files_of_their_own(tmp_path: Path) -> None:
-    run(tmp_path, RunSpec())
-    run(tmp_path, RunSpec(runtime="compose"))
     run(tmp_path, RunSpec(engine="swift"))
     edit(run(tmp_path, RunSpec()), data_in_memory=False)
     edit(run(tmp_path, RunSpec()), broker="Kafka elsewhere")
     files = publish([tmp_path], tmp_path / "results", ENGINES, variant="big heap")
-    places = {file.parent.name for file in files}
-    assert len(files) == 5 and len(places) == 4
-    assert {file.name.partition("@")[0] for file in files} == {"steady", "swift"}
+    assert len({file.parent.name for file in files}) == len(files) == 3
     assert all(file.name.endswith("+big-heap.json") for file in files)
 
 
@@ -317,21 +297,8 @@ def test_a_file_that_is_not_where_it_belongs_is_refused(
         read_results(tmp_path)
 
 
-def test_the_committed_pages_are_those_of_the_committed_results() -> None:
-    found = standings(read_results(REPO / "results"))
-    pages = {"index.html": ranking_page(found), "results.md": results_page(found, "../results")}
-    for name, text in pages.items():
-        assert (REPO / "docs" / name).read_text() == text + "\n", "./race publish"
-
-
 def test_a_table_has_the_figures_with_their_intervals(made: tuple[Path, Path]) -> None:
     root, file = made
     page = results_page(standings(read_results(root)), "results")
     assert f"](results/{file.relative_to(root).as_posix()})" in page
-    machine = "AMD EPYC(TM) Processor (family 26, model 2), 2 cores, 24 GiB"
-    assert f"\n## shop: {machine}, native, Apache Kafka\n" in page
-    assert "| 51,498 ± " in page
-    assert " views right |" in page
-    assert "\n| 1,000/s (not ranked: below a tenth of the capacity of " in page
-    assert "\n| 4,000/s (" in page
-    assert "The script does not create hvu_test" in page
+    assert "2 cores, 24 GiB" in page and "| 51,498 ± " in page

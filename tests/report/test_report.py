@@ -14,21 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from racetrack.analysis import table
 from racetrack.analysis.claims import by_place, estimates
 from racetrack.analysis.table import Load, Row, Table
 from racetrack.analysis.warnings import Grade
-from racetrack.cli import race
-from racetrack.errors import UsageError
-from racetrack.metrics import CAPACITY
 from racetrack.report.html import MOST_INLINE, write
 from racetrack.report.render import show
 from racetrack.report.runs import notes_of, read_runs, warnings_by_grade
 from racetrack.report.sheet import Sheet, sheet
-from tests.report.folders import PlannedRun, RunSpec, edit, experiment, run, search
+from tests.report.folders import PlannedRun, RunSpec, edit, experiment, run
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
@@ -114,17 +110,6 @@ def rows_in(folder: Path) -> tuple[Row, ...]:
     return table.read(sorted(folder.iterdir())).rows
 
 
-def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
-    gate = {"NOISE_GATE": "true"}
-    for foreign_pct, cpu_pct in ((1.0, 40.0), (30.0, 90.0)):
-        run(tmp_path / "logs", RunSpec(foreign_pct=foreign_pct, cpu_pct=cpu_pct, settings=gate))
-    report = report_on(tmp_path / "logs", tmp_path / "out")
-    mean = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
-    assert mean.n == 1 and mean.mean == pytest.approx(40, abs=2)
-    why = "Void: in the measured window other programs used 30.0 % of a core (more than 5 %)."
-    assert why in report.printed and why in report.words
-
-
 def test_the_number_of_cores_of_an_engine_s_own_is_shown(tmp_path: Path) -> None:
     run(tmp_path / "logs", replace(STEADY, settings={"ENGINE_CPUS": "1,4-5"}))
     run(tmp_path / "logs", SWIFT)
@@ -133,8 +118,6 @@ def test_the_number_of_cores_of_an_engine_s_own_is_shown(tmp_path: Path) -> None
         "steady": 3,
         "swift": None,
     }
-    (grid,) = [of for of in report.sheet.sections[0].grids if of.title == "Whole runs"]
-    assert [row[:2] for row in grid.rows] == [("steady", "3"), ("swift", "all")]
 
 
 def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
@@ -158,7 +141,7 @@ def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
     assert f"{mean:,.1f} " in report.words
 
 
-def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Report) -> None:
+def test_csv_and_json_hold_the_same_numbers(logs: Path, report: Report) -> None:
     rows = report.rows
     assert len(rows) == len(report.records) == 9
     for record in report.records:
@@ -169,50 +152,13 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, report: Repor
             assert float(one["rss_max_gib"]) == process["rss_max"]["gib"]
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
-    plain = {"run_id", "experiment", "tag", "engine", "variant", "beside", "workload", "runtime"}
-    plain |= {"broker", "data_in_memory", "machine", "window", "load", "repeat", "outcome"}
-    plain |= {"verdict", "at_least", "remark", "share_of_capacity"}
-    unit = re.compile(r".*_(s|ms|pct|gib|min|cores|events|per_s|per_million)$|^(views|class)_\w+$")
-    columns = rows[record["tag"]]
-    assert [key for key in columns if key not in plain and not unit.match(key)] == []
 
 
 def test_a_failed_run_is_listed_with_its_reason_and_in_no_mean(report: Report) -> None:
     made = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
     assert made.n == 2
-    outcome = report.rows["2026.03.22.06.00.00_UTC_lost"]["outcome"]
-    for text in (report.printed, report.html, outcome):
-        assert "published pageviews differ" in text
-
-
-def test_base_cpu_is_extrapolated_to_rate_0(report: Report) -> None:
-    """These engines use the same CPU at every rate, so all of it is base load."""
-    for label, cpu_pct in (("steady", STEADY.cpu_pct), ("swift", SWIFT.cpu_pct)):
-        base = estimates(report.table.rows)[label, "base_cpu_pct", None]
-        assert base.mean == pytest.approx(cpu_pct, rel=0.1)
-        assert base.n == 2
-
-
-def test_the_answers_come_first_and_are_those_of_the_claims(report: Report) -> None:
-    (section,) = report.sheet.sections
-    claim = next(one for one in section.claims if one.metric.key == "cpu_s_per_million")
-    assert claim.load == Load(4_000)
-    pair = claim.pairs["swift", "steady"]
-    assert 1.8 < pair.ratio.ratio < 2.2 and pair.claimed
-    best = "steady uses the least CPU time"
-    assert any(line.startswith(best.replace("steady", "`steady`")) for line in report.answers)
-    assert report.words.index(best) < report.words.index("At each load")
-    (figures,) = report.json["sections"]
-    claims = {one["metric"]: one for one in figures["claims"]}
-    assert claims["cpu_s_per_million"]["leaders"] == ["steady"]
-
-
-def test_single_runs_have_no_winner(tmp_path: Path) -> None:
-    for spec in (STEADY, SWIFT):
-        run(tmp_path / "logs", spec)
-    report = report_on(tmp_path / "logs", tmp_path / "out")
-    assert all("not decided" in line for line in report.answers)
-    assert "only one run" in report.answers[0]
+    assert report.rows["2026.03.22.06.00.00_UTC_lost"]["outcome"] != "ok"
+    assert "published pageviews differ" in report.printed
 
 
 def test_an_engine_that_did_not_hold_a_rate_is_not_compared_there(tmp_path: Path) -> None:
@@ -231,27 +177,16 @@ def test_places_have_sections_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, RunSpec(runtime="compose", settings={"AIRGAP": "true"}))
     edit(run(tmp_path, RunSpec()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
     edit(run(tmp_path, RunSpec()), data_in_memory=False)
+    edit(run(tmp_path, RunSpec()), beside=["swift"])
     places = list(by_place(rows_in(tmp_path)))
-    assert [place.runtime for place in places] == [
-        "native",
-        "compose",
-        "compose, images made here",
-        "native",
-        "native",
+    assert [(place.runtime, place.in_memory, place.together) for place in places] == [
+        ("native", True, ""),
+        ("compose", True, ""),
+        ("compose, images made here", True, ""),
+        ("native", True, ""),
+        ("native", False, ""),
+        ("native", True, "steady+swift"),
     ]
-    assert [place.in_memory for place in places] == [True, True, True, True, False]
-
-
-def test_engines_that_shared_the_machine_have_a_section_of_their_own(tmp_path: Path) -> None:
-    for spec in (STEADY, SWIFT):
-        run(tmp_path, spec)
-        other = {"steady": "swift", "swift": "steady"}[spec.engine]
-        edit(run(tmp_path, spec), beside=[other])
-    alone, together = by_place(rows_in(tmp_path)).items()
-    assert [[row.variant for row in rows] for _, rows in (alone, together)] == [
-        ["steady", "swift"]
-    ] * 2
-    assert (alone[0].together, together[0].together) == ("", "steady+swift")
 
 
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
@@ -280,21 +215,6 @@ def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
         assert len(groups) == number
 
 
-def test_a_changing_load_and_a_fault_are_in_the_report(tmp_path: Path) -> None:
-    spike = run(tmp_path / "logs", RunSpec(arguments={"load": "spike 4k 8k 5s"}))
-    fault = run(tmp_path / "logs", RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
-    (back,) = read_run(fault)["results"]["faults"]
-    assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
-    assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
-    assert back["pageviews"]["after_s"] == 0
-    assert read_run(spike)["results"]["load"]["max_backlog_events"] > 0
-    report = report_on(tmp_path / "logs", tmp_path / "out")
-    assert report.rows[spike.name]["load"] == "spike 4k 8k 5s"
-    assert float(report.rows[spike.name]["after_peak_s"]) == 0
-    for text in ("spike 4k 8k 5s", "kill:debezium@15s"):
-        assert text in report.html
-
-
 def test_an_experiment_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Path) -> None:
     runs = [
         PlannedRun(RunSpec(settings=of), variant=f"steady[{value}]", settings=of)
@@ -309,65 +229,15 @@ def test_an_experiment_brings_its_runs_its_missing_ones_and_a_chart(tmp_path: Pa
     report = report_on([folder, made[0]], tmp_path / "out")
     assert {row.folder for row in report.table.rows} == set(made)
     assert {row.experiment for row in report.table.rows} == {folder.name}
-    assert [line.rpartition(": ")[2] for line in report.table.missing] == [
-        f"{last.name} is gone",
-        "not run",
-    ]
-    for title in ("CPU mean against updates_per_second", "Lag p99 against updates_per_second"):
-        assert title in report.html
+    assert len(report.table.missing) == 2 and last.name in report.table.missing[0]
+    assert "Lag p99 against updates_per_second" in report.html
 
 
-def test_searches_have_rows_with_their_capacity_and_sustained_rates(tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    for engine, of in {"steady": (41_000, 46_000), "swift": (118_000, 121_000)}.items():
-        for per_s in of:
-            search(logs, engine, per_s)
-        search(logs, engine, 1_000, "its heap is full")
-    report = report_on(sorted(logs.glob("*_limit")), tmp_path / "out")
-    found = [row for row in report.table.rows if row.engine == "steady" and row.window == "search"]
-    assert [row.values["sustained_1s_per_s"] for row in found] == [36_900, 41_400]
-    assert any(line.startswith(f"`swift` {CAPACITY.best}") for line in report.answers)
-    assert "its heap is full" in report.printed
-    assert "its capacity is unknown" in report.printed
-    assert len(table.read([logs]).rows) == len(report.table.rows)
-
-
-def test_runs_in_a_folder_are_collected_without_copies_and_other_schema_versions(
-    tmp_path: Path,
-) -> None:
-    logs = tmp_path / "logs"
-    made = [run(logs, RunSpec(seed=seed)) for seed in (1, 2)]
-    other_version = run(logs, RunSpec(seed=3))
-    edit(other_version, schema_version=2)
-    (logs / "notes").mkdir()
-    copy = logs / "a copy"
-    shutil.copytree(made[0], copy)
-    report = report_on([made[0], logs], tmp_path / "out")
-    assert list(report.table.folders) == made
-    assert f"left out: {copy} is a copy of {made[0]}" in report.printed
-    assert f"{copy} is a copy of" in report.words
-    assert any(
-        str(other_version) in why and "schema version 2" in why for why in report.table.left_out
-    )
-    with pytest.raises(UsageError, match="schema version 2"):
-        table.read([other_version])
-
-
-def test_only_changed_settings_are_shown(tmp_path: Path) -> None:
-    report = report_on([run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))], tmp_path / "out")
-    assert "Changed settings kafka_heap 8g" in report.words
-    assert "loadgen_acks" not in report.words
-
-
-def test_missing_raw_files_are_named_with_the_figures_that_need_them(tmp_path: Path) -> None:
+def test_missing_raw_files_are_named(tmp_path: Path) -> None:
     folder = run(tmp_path, RunSpec())
-    for name in ("curves.csv", "usage.csv", "steady_sample_dt.log"):
-        (folder / name).unlink()
+    (folder / "curves.csv").unlink()
     report = report_on([folder], tmp_path / "out")
-    assert "curves.csv (lag, throughput and verdict)" in report.printed
-    assert "usage.csv (CPU and memory)" in report.printed
-    assert "arrivals.csv" not in report.printed
-    assert "Raw files are missing: curves.csv" in report.words
+    assert "curves.csv" in report.printed and "arrivals.csv" not in report.printed
 
 
 def test_an_unfinished_run_is_read(tmp_path: Path) -> None:
@@ -379,26 +249,20 @@ def test_an_unfinished_run_is_read(tmp_path: Path) -> None:
 
 def test_warnings_come_from_the_data(tmp_path: Path) -> None:
     short = run(tmp_path, RunSpec(window_s=8.0))
-    other = RunSpec(
-        engine="swift",
-        runtime="compose",
-        caveats=("Only an image.",),
-        busy_cores=1.9,
-        foreign_pct=0.0,
-    )
-    extended = RunSpec(
-        window_s=26.0, arguments={"decide_within_s": 60.0}
-    )  # judged over more than 30 s
+    full: dict[str, Any] = {"busy_cores": 1.9, "foreign_pct": 0.0}
+    other = RunSpec(engine="swift", runtime="compose", caveats=("Only an image.",), **full)
+    # Judged over more than 30 s.
+    extended = RunSpec(window_s=26.0, arguments={"decide_within_s": 60.0})
     first, second, third = (
         warnings_of(path) for path in (short, run(tmp_path, other), run(tmp_path, extended))
     )
     assert "Short window, 8 s" in " ".join(first[Grade.DOUBTFUL])
-    assert "broker Apache Kafka" in " ".join(first[Grade.COMPARING])
-    assert "more than 90 % of all cores' time was used" in " ".join(second[Grade.DOUBTFUL])
-    assert "Only an image." in second[Grade.COMPARING]
-    assert not any("Apache Kafka" in each for each in second[Grade.COMPARING])
+    assert "90 % of all cores' time" in " ".join(second[Grade.DOUBTFUL])
     for graded in (second, third):
         assert not any("Short window" in each for each in graded[Grade.DOUBTFUL])
+    assert "Only an image." in second[Grade.COMPARING]
+    brokers = ["Apache Kafka" in " ".join(of[Grade.COMPARING]) for of in (first, second)]
+    assert brokers == [True, False]
 
 
 @pytest.mark.parametrize(("top_share", "warns"), [(0.5, True), (0.9, False), (1.3, True)])
@@ -425,7 +289,6 @@ def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
         for key in ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "cpu_user_pct"):
             assert key not in one.values
         assert {"lag_p50_ms", "broker_cpu_mean_pct"} <= set(one.values)
-    assert "CPU and memory were not measured" in report.printed
     assert {claim.metric.key for claim in report.sheet.sections[0].claims} == {"view_lag_p99_ms"}
     costs = {row["cpu_mean_pct"] for row in report.rows.values() if row["engine"] == "swift"}
     assert costs == {""}
@@ -440,16 +303,13 @@ def test_a_window_without_an_update_leaves_figures_blank_but_has_a_verdict(tmp_p
     for key in ("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"):
         assert (row[key], as_json[key]) == ("", None), key
     assert float(row["lag_p50_ms"]) > 10_000
-    assert "fell behind" in report.printed
-    assert "no update of the engine in 30 s" in report.words
     assert "nan" not in report.words.lower().split()
 
 
 def test_view_lags_and_answers_to_reads_are_shown(tmp_path: Path) -> None:
     path = run(tmp_path / "logs", RunSpec(view_delay_ms=1_250, read_ms=300))
     report = report_on([path], tmp_path / "out")
-    names = ("item_summary.orders", "profile_views_enriched.received_at")
-    for name in (*names, "top_viewed_items", "item_summary by item_id"):
+    for name in ("item_summary.orders", "item_summary by item_id"):
         assert f'<th scope="row">{name}</th>' in report.html
     row = report.rows[path.name]
     assert float(row["view_lag_p99_ms"]) == pytest.approx(1_250, abs=20)
@@ -482,17 +342,6 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     assert "[bold]x[/bold]" in report.printed
     assert "<script>alert" not in report.html
     assert HOSTILE in report.words
-
-
-def test_the_command_writes_its_files_and_refuses_other_folders(tmp_path: Path) -> None:
-    folder = run(tmp_path, RunSpec())
-    done = CliRunner().invoke(race, ["report", str(folder)])
-    assert done.exit_code == 0, done.output
-    assert "kept up" in done.output
-    made = {path.name for path in (folder / "report").iterdir()}
-    assert made == {"report.html", "report.csv", "report.json"}
-    refused = CliRunner().invoke(race, ["report", str(folder / "stack")])
-    assert refused.exit_code == 2 and "no folder with one" in refused.output
 
 
 def test_with_many_runs_each_has_a_page_of_its_own(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator
 
 from racetrack.config import REPO
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import SCHEMA_VERSION, schema
 from tests.records import verified
-from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, edit, run
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.run_json import read_run
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_text())
@@ -39,18 +39,6 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
         RunSpec(arguments={"faults": ("kill:debezium@15s",)}),
         RunSpec(arguments={"load": "spike 4k 8k 5s"}),
     ],
-    ids=[
-        "kept up",
-        "fell behind",
-        "too short",
-        "lost some",
-        "no update in the window",
-        "another engine and runtime",
-        "an engine elsewhere",
-        "verified",
-        "under trouble",
-        "under a changing load",
-    ],
 )
 def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
     record = read_run(run(tmp_path, spec))
@@ -60,23 +48,6 @@ def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
 
 def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:
     VALIDATOR.validate(read_run(RunFolder.create(tmp_path, "steady", "5000").path))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"schema_version": 2},
-        {"surprise": 1},
-        {"arguments": {"pageviews_per_s": "many"}},
-        {"results": {}},
-        {"steps": [{"name": "x", "started_at": "yesterday", "ended_at": None}]},
-    ],
-)
-def test_what_is_not_a_run_is_not_valid(tmp_path: Path, changes: dict[str, Any]) -> None:
-    folder = run(tmp_path, RunSpec(window_s=10.0))
-    edit(folder, **changes)
-    with pytest.raises(ValidationError):
-        VALIDATOR.validate(read_run(folder))
 
 
 def test_every_key_is_described() -> None:

@@ -73,72 +73,46 @@ def run_with(results: dict[str, Any], **more: Any) -> RunRecord:
 
 
 def summary(results: dict[str, Any], **more: Any) -> list[str]:
-    return describe_run(run_with(results, **more), Path("logs/x"))
-
-
-def sample_lines(results: dict[str, Any]) -> list[str]:
-    found = run_with(results).results
-    assert found
-    return top_summary(found)
+    return describe_run(run_with({**RESULTS, **results}, **more), Path("logs/x"))
 
 
 def test_the_sample_lines_are_the_published_ones() -> None:
-    assert sample_lines(RESULTS) == [
-        "name=steadyd, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]",
-        (
-            "name=steadyd, tag=RES_GiB, mean=2.000, sd=0.707, sem=0.500, max=2.500,"
-            " samples=[1.500, 2.500]"
-        ),
-    ]
+    results = run_with(RESULTS).results
+    assert results
+    cpu, memory = top_summary(results)
+    assert cpu == "name=steadyd, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]"
+    assert memory.endswith("sd=0.707, sem=0.500, max=2.500, samples=[1.500, 2.500]")
 
 
-def test_the_summary_is_at_most_twelve_lines() -> None:
-    def cost(pct: float, gib: float) -> dict[str, Any]:
-        return {**COST, "cpu_mean_pct": pct, "rss_max": {"gib": gib, "at_s": -3.0}}
-
-    processes = {
-        "steadyd": ENGINE,
-        "broker": {**cost(27.6, 0.48), "cpu_s_per_million": 5.4321},
-        "loadgen": cost(13.8, 0.28),
-        "mysql": cost(1.25, 0.5),
-        "registry": cost(0.125, 0.25),
-        "debezium": cost(3.0, 0.375),
-    }
-    core = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
-    noise = {**NOISE_FIGURES, "core": {**core, "mib_per_s": 760.0}}
+def test_the_summary_has_one_line_for_each_part() -> None:
+    names = ("broker", "loadgen", "mysql", "registry", "debezium")
+    noise = {**NOISE_FIGURES, "core": {"mib_per_s": 760.0, "fastest_mib_per_s": 800.0}}
     verdict = {**VERDICT, "warnings": [], "shortest_window_s": None}
-    more = {"verdict": verdict, "processes": processes, "noise": noise}
-    lines = summary({**RESULTS, **more})
+    processes = {"steadyd": ENGINE, **dict.fromkeys(names, COST)}
+    lines = summary({"verdict": verdict, "processes": processes, "noise": noise})
     assert lines[0] == "steady at 5,000 pageviews/s (native): ok"
-    assert lines[-1] == "  logs        logs/x"
-    parts = {
-        "verdict": REASON,
-        "lag": "p50 612 ms, p99 1,012 ms, max more than 5,012 ms, processing lag p50",
-        "delay": "dt_ms median 600, mean 612, max 1,100 over 10 updates",
-        "rate": "5,003 of 5,000 pageviews/s; in the whole run 123,456 published, 123,400 counted",
-        "steady": "CPU 60.0 % of a core (123 CPU-s/million pageviews); memory max 2.33 GiB",
-        "broker": "CPU 27.6 % of a core (5.43 CPU-s/million pageviews); memory max 0.48 GiB",
-        "loadgen": "CPU 13.8 % of a core; memory max 0.28 GiB, 3 s before the rate was set",
-        "support": "shared by all engines: mysql 1.2 % of a core, memory max 0.50 GiB; registry",
-        "noise": "harness 1.5 % of a core, other programs 0.8 % of a core; hypervisor took",
-    }
-    assert [line.split()[0] for line in lines[1:-1]] == list(parts)
-    for line, (label, part) in zip(lines[1:-1], parts.items(), strict=True):
-        assert line.startswith(f"  {label:<11} {part}")
+    labels = "verdict lag delay rate steady broker loadgen support noise logs"
+    assert [line.split()[0] for line in lines[1:]] == labels.split()
+    parts = (
+        REASON,
+        "p50 612 ms, p99 1,012 ms, max more than 5,012 ms",
+        "median 600, mean 612",
+        "5,003 of 5,000",
+        "CPU 60.0 % of a core (123 CPU-s/million pageviews)",
+    )
+    for line, part in zip(lines[1:], parts, strict=False):
+        assert part in line
 
 
 @pytest.mark.parametrize(
     ("results", "parts"),
     [
-        ({}, ["warning     the window is short", "A window of 42 s would probably decide"]),
+        ({}, ["the window is short", "42 s"]),
         (
             {"dt_ms": {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3}},
-            ["dt_ms n/a: no update in the judged window"],
+            ["dt_ms n/a"],
         ),
-        (
-            {"reads": [READ, {**READ, "query": "all", "age": None}]},
-            ["a by b: 18 of 20 answered", "age p50 1,234 ms", "2 errors: it is gone", "all: 18 of"],
-        ),
+        ({"reads": [READ]}, ["a by b: 18 of 20", "p50 1,234 ms", "2 errors: it is gone"]),
         (
             {
                 "cdc": {
@@ -148,48 +122,20 @@ def test_the_summary_is_at_most_twelve_lines() -> None:
                     "in_topic": {"p50_ms": 502.0, "p99_ms": None},
                 }
             },
-            ["15/s", "not in the database p50 0 ms", "not in the topic p50 502 ms, p99 infinite"],
+            ["15/s", "p50 0 ms", "p50 502 ms, p99 infinite"],
         ),
-        (
-            {
-                "window_writes": {
-                    "length_ms": 10_000,
-                    "windows": 3,
-                    "after_end_p50_ms": 40.0,
-                    "after_end_max_ms": None,
-                    "lag_max_ms": 8_012.0,
-                }
-            },
-            ["3 of 10 s: last written p50 40 ms, max infinite", "lag in this time up to 8,012 ms"],
-        ),
-        (
-            {"views": [VIEW]},
-            ["item_summary.orders: p50 430 ms", "max more than was recorded", "fell behind"],
-        ),
-        (
-            {"start": {"seconds": 4.0, "view": None, "lag_max_ms": None, "more_than_ms": 23_889}},
-            ["start ", "first 4.0 s", "more than 23,889 ms"],
-        ),
+        ({"views": [VIEW]}, ["item_summary.orders: p50 430 ms", "fell behind"]),
     ],
-    ids=["warnings", "no update", "reads", "cdc", "windows", "views", "start"],
+    ids=["warnings", "no update", "reads", "cdc", "views"],
 )
 def test_optional_results_have_lines(results: dict[str, Any], parts: list[str]) -> None:
-    shown = "\n".join(summary({**RESULTS, **results}))
-    for part in parts:
-        assert part in shown
+    shown = "\n".join(summary(results))
+    assert [part for part in parts if part not in shown] == []
 
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [
-        (23_733.91, "23,700"),
-        (1_234.5, "1,230"),
-        (123.45, "123"),
-        (76.03, "76.0"),
-        (9.996, "10.00"),
-        (0.04567, "0.0457"),
-        (0.0, "0"),
-    ],
+    [(23_733.91, "23,700"), (76.03, "76.0"), (9.996, "10.00"), (0.04567, "0.0457"), (0.0, "0")],
 )
 def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -> None:
     assert significant(value) == shown
@@ -198,37 +144,11 @@ def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -
 def test_services_that_a_cpu_limit_stopped_are_reported() -> None:
     engine, broker = {**ENGINE, "throttled_pct": 12.34}, {**COST, "throttled_pct": 2.0}
     processes = {"steadyd": engine, "broker": broker, "mysql": {**COST, "throttled_pct": 0.9}}
-    shown = "\n".join(summary({**RESULTS, "engine": engine, "processes": processes}))
-    assert "at its CPU limit in 12.3 % of periods\n" in shown
-    assert "limit of steadyd: it was used up in 12.3 % of the periods of 100 ms, so with a" in shown
-    assert "limit of broker: it was used up in 2.0 % of the periods of 100 ms, so the en" in shown
+    shown = "\n".join(summary({"engine": engine, "processes": processes}))
+    assert "limit of steadyd: it was used up in 12.3 %" in shown
+    assert "limit of broker: it was used up in 2.0 %" in shown
     assert "limit of mysql" not in shown  # it hardly reached its limit
-    assert "CPU limit" not in "\n".join(summary(RESULTS))
-
-
-def test_a_void_run_reports_what_to_do_next() -> None:
-    outcome = "Void: in the measured window other programs used 12.0 % of a core (more than 5 %)."
-    noise = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
-    lines = summary({**RESULTS, "noise": noise}, outcome=outcome)
-    assert lines[0].endswith(f": {outcome}")
-    assert any(line.startswith("  next        Stop other programs") for line in lines)
-    fine = summary({**RESULTS, "noise": NOISE_FIGURES})
-    assert not any(line.startswith("  next") for line in fine)
-
-
-def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_reported() -> None:
-    results = {**RESULTS, "engine": None, "processes": {"broker": ENGINE}}
-    changes = {"engine": "swift", "caveats": ["It ran who knows where."]}
-    lines = summary(results, **changes)
-    assert [line for line in lines if line.startswith("  swift ")] == [
-        (
-            "  swift       The engine's CPU and memory were not measured: none of its processes is"
-            " known here."
-        )
-    ]
-    assert any(line.startswith("  broker      CPU 60.0 %") for line in lines)
-    assert "  caveat      It ran who knows where." in lines
-    assert not any("not measured" in line for line in summary(RESULTS, **changes))
+    assert "CPU limit" not in "\n".join(summary({}))
 
 
 def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
@@ -243,53 +163,36 @@ def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
     ]
     run = run_with({"faults": recovered}, faults={"from_ms": 0, "done": [done, done]})
     first, second = describe_faults(run)
-    for part in (
-        "kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s",
-        "lag of pageviews normal again after 12.3 s (at most 8,123 ms)",
-        "lag of purchases never above normal (at most 400 ms)",
-    ):
+    for part in ("kill:engine@10s", "6.2 s", "4.0 s", "12.3 s (at most 8,123 ms)", "400 ms"):
         assert part in first
-    assert second.endswith("lag of pageviews never normal again while the run was watched")
+    assert "lag of pageviews never normal again" in second
 
 
 def with_load(effect: dict[str, Any], profile: str) -> list[str]:
-    results = {**RESULTS, "load": effect, "offered_pageviews_per_s": 5_100.0}
     load = {"profile": profile, "from_ms": 0}
-    run = run_with(results, load=load, arguments={"load": profile, "pageviews_per_s": 5_000})
-    return describe_run(run, Path("logs"))
-
-
-def test_a_changing_load_is_named_with_the_backlog_and_the_recovery() -> None:
-    recovery = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 13.24}
-    effect = {
-        "max_backlog_events": 123_456,
-        "max_backlog_before_events": 2_100,
-        "recovery": recovery,
-    }
-    lines = with_load({**effect, "after_peak_s": 3.24}, "spike 2k 20k 10s")
-    assert lines[0].startswith("steady at 5,000 pageviews/s on average, spike 2k 20k 10s (")
-    assert (
-        "  load        spike 2k 20k 10s: not a steady state, so the verdict is on the sampling"
-        " window as it is"
-    ) in lines
-    assert "  recovery    lag normal again 3.2 s after the spike (at most 8,123 ms)" in lines
-    assert "  backlog     at most 123,456 pageviews (2,100 before the spike)" in lines
-    assert any("5,003 of the 5,100 pageviews/s due in the window" in line for line in lines)
+    arguments = {"load": profile, "pageviews_per_s": 5_000}
+    results = {"load": effect, "offered_pageviews_per_s": 5_100.0}
+    return summary(results, load=load, arguments=arguments)
 
 
 @pytest.mark.parametrize(
-    ("after_s", "says"),
+    ("after_s", "after_peak_s", "says"),
     [
-        (None, "lag never normal again while the run was watched"),
-        (0.0, "lag never above normal (at most 900 ms)"),
-        (6.0, "lag normal again during the spike (at most 900 ms)"),
+        (None, None, "never normal again"),
+        (0.0, 0.0, "never above normal"),
+        (6.0, 0.0, "during the spike"),
+        (13.24, 3.24, "3.2 s after the spike"),
     ],
 )
-def test_a_spike_may_be_over_before_or_after_the_lag(after_s: float | None, says: str) -> None:
-    recovery = {"normal_ms": 2000.0, "worst_ms": 900.0, "after_s": after_s}
-    after_peak_s = None if after_s is None else 0.0
-    effect = {"max_backlog_events": 9, "recovery": recovery, "after_peak_s": after_peak_s}
-    assert f"  recovery    {says}" in with_load(effect, "spike 2k 20k 10s")
+def test_the_recovery_from_a_spike_is_reported_with_the_backlog(
+    after_s: float | None, after_peak_s: float | None, says: str
+) -> None:
+    recovery = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": after_s}
+    effect = {"max_backlog_events": 123_456, "recovery": recovery, "after_peak_s": after_peak_s}
+    lines = with_load({**effect, "max_backlog_before_events": 2_100}, "spike 2k 20k 10s")
+    (line,) = [line for line in lines if line.startswith("  recovery")]
+    assert says in line and ("at most 8,123 ms" in line) == (after_s is not None)
+    assert "  backlog     at most 123,456 pageviews (2,100 before the spike)" in lines
 
 
 def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
@@ -302,8 +205,7 @@ def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
 def test_a_run_at_rate_0_has_no_verdict_and_no_cost_of_an_event(tmp_path: Path) -> None:
     folder = folders.run(tmp_path, folders.RunSpec(rate=0))
     shown = "\n".join(describe_run(RunRecord.model_validate(read_run(folder)), folder))
-    assert "No verdict at rate 0: the run measures what the engine costs when idle" in shown
-    assert "CPU 40.0 % of a core" in shown
+    assert "No verdict at rate 0" in shown and "CPU 40.0 % of a core" in shown
     assert "per million" not in shown and "would probably decide" not in shown
     (row,) = table.read([folder]).rows
     assert (row.outcome, row.verdict) == ("ok", "none")

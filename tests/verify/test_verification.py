@@ -256,18 +256,19 @@ def counting(truth: Shop, more: int) -> dict[str, pa.Table]:
     return content
 
 
-def test_what_was_counted_twice_is_reported_in_events_by_an_engine_that_has_drained(
-    truth: Shop, tmp_path: Path
+@pytest.mark.parametrize(("more", "twice", "lost"), [(90, 90, 0), (-7, 0, 7)])
+def test_what_was_counted_twice_or_lost_is_reported_in_events(
+    truth: Shop, tmp_path: Path, more: int, twice: int, lost: int
 ) -> None:
-    rows = counting(truth, 90)
+    rows = counting(truth, more)
     found = verify(truth, tmp_path / "verify", rows.__getitem__, patience_s=0.5)
-    assert found["drained_after_s"] is not None
-    assert statuses(found)["pageviews_progress"] == statuses(found)["pageviews_summary"] == "wrong"
+    assert (found["drained_after_s"] is None) is (lost > 0)
     for view in ("pageviews_progress", "pageviews_summary"):
+        assert statuses(found)[view] == "wrong"
         assert found["views"][view]["miscounted"] == {
             "events": len(truth.pageviews),
-            "twice": 90,
-            "lost": 0,
+            "twice": twice,
+            "lost": lost,
             "still_counting": False,
         }
     assert "miscounted" not in found["views"]["users"]
@@ -307,14 +308,6 @@ def test_an_engine_that_ignores_updates_is_compared_with_the_rows_that_it_read(
         assert not found.get("first_rows_of")
 
 
-def test_what_was_lost_is_reported_in_events(truth: Shop, tmp_path: Path) -> None:
-    rows = counting(truth, -7)
-    found = verify(truth, tmp_path / "verify", rows.__getitem__, patience_s=0.5)
-    assert found["drained_after_s"] is None
-    lost = found["views"]["pageviews_progress"]["miscounted"]
-    assert (lost["twice"], lost["lost"], lost["still_counting"]) == (0, 7, False)
-
-
 def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) -> None:
     """Each time it is read, the view shows one pageview more, but not all of them in time."""
     missing = [1_000]
@@ -327,29 +320,20 @@ def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) ->
     assert found["views"]["pageviews_progress"]["miscounted"]["still_counting"] is True
 
 
-def test_a_view_that_the_demo_does_not_have_is_absent(truth: Shop, tmp_path: Path) -> None:
+def test_a_view_that_fails_or_is_absent_is_no_right_view(truth: Shop, tmp_path: Path) -> None:
     rows = shop.views(truth)
 
     def read_view(view: str) -> pa.Table:
         if view == "hvu_test":
             raise NoSuchView("no such view")
-        return rows[view]
-
-    found = verify(truth, tmp_path, read_view)
-    assert found["views"]["hvu_test"] == {"status": "absent"}
-    assert statuses(found)["high_value_users"] == "right"
-
-
-def test_a_view_that_fails_is_no_right_view(truth: Shop, tmp_path: Path) -> None:
-    rows = shop.views(truth)
-
-    def read_view(view: str) -> pa.Table:
         if view == "items":
             raise RacetrackError("it is gone")
         return rows[view].drop_columns(["total"]) if view == "pageviews_summary" else rows[view]
 
     found = verify(truth, tmp_path, read_view, patience_s=0.5)
+    assert found["views"]["hvu_test"] == {"status": "absent"}
     assert found["views"]["items"] == {"status": "unreadable", "reason": "it is gone"}
+    assert statuses(found)["high_value_users"] == "right"
     assert "has no column total" in found["views"]["pageviews_summary"]["reason"]
 
 

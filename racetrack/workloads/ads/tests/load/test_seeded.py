@@ -27,11 +27,10 @@ def test_every_campaign_has_as_many_ads() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ADS_CAMPAIGNS", "ADS_PER_CAMPAIGN", "ADS_USERS", "ADS_EVENT_BYTES"]
+    ("name", "value"),
+    [("ADS_CAMPAIGNS", "0"), ("ADS_USERS", "1000000"), ("ADS_EVENT_BYTES", "279")],
 )
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1000000"])
 def test_a_setting_that_can_not_be_used_is_named(name: str, value: str) -> None:
-    value = "279" if (name, value) == ("ADS_EVENT_BYTES", "0") else value
     with pytest.raises(ConfigError, match=name):
         load(**{name: value})
 
