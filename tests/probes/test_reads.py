@@ -4,7 +4,6 @@ that process ends."""
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from racetrack.config import load
@@ -13,7 +12,6 @@ from racetrack.probes.reader import COLUMNS
 from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
 from tests.run.fakes import FakeEngine, FakeStack
-from tests.waiting import wait_until
 
 WITHIN_S = 20.0
 
@@ -33,17 +31,6 @@ def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> 
             probe.stopping.wait(0.05)
     assert probe.pids == []
     probe.stop()
-
-
-def test_it_ends_its_process_when_it_is_stopped(probe: ReadsProbe, tmp_path: Path) -> None:
-    probe.start()
-    wait_until(lambda: probe.pids, "process")
-    pids = probe.pids
-    probe.stop()
-    assert probe.pids == []
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-    probe.check()
-    assert [path.name for path in tmp_path.rglob(READS_CSV)] == [READS_CSV]
 
 
 def test_answers_are_timed_once_and_errors_are_none(probe: ReadsProbe, tmp_path: Path) -> None:

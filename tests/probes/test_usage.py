@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.analysis import raw
 from racetrack.errors import RacetrackError
 from racetrack.probes.usage import Meter, UsageProbe, cpu_times
 from racetrack.results.folder import RunFolder
@@ -48,21 +47,6 @@ def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
         second.kill()
     assert both.cpu_s >= dead.cpu_s + 0.28
     assert both.rss_gib > 0
-
-
-def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "steady", "1")
-    meter = Meter(lambda: {"a": [os.getpid()], "b": [os.getpid()]})
-    probe = UsageProbe(meter, 0.05, folder)
-    probe.start()
-    threading.Event().wait(0.6)
-    probe.check()
-    probe.stop()
-    rows = raw.usage(folder.path)
-    assert set(rows) == {"a", "b"}
-    assert 5 <= len(rows["a"]) <= 13
-    assert rows["a"][-1].cpu_s >= rows["a"][0].cpu_s > 0
-    assert all(0 < row.cpu_user_s <= row.cpu_s for row in rows["a"])
 
 
 def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
