@@ -33,11 +33,8 @@ def test_settings_files_are_kept_but_not_the_offline_mode(tmp_path: Path) -> Non
     assert copy.parent == scratch
     assert "offline" not in copy.read_text()
     assert "<mirrors><mirror/></mirrors>" in copy.read_text()
-
-
-def test_the_settings_file_in_the_home_directory_of_java_is_found(tmp_path: Path) -> None:
-    (tmp_path / ".m2").mkdir()
-    (tmp_path / ".m2/settings.xml").write_text("<settings/>")
-    environ = {"MAVEN_OPTS": f"-Duser.home={tmp_path}"}
-    found = maven_user.arguments(environ, tmp_path)
-    assert found[found.index("--settings") + 1] == str(tmp_path / ".m2/settings.xml")
+    own = tmp_path / ".m2/settings.xml"
+    own.parent.mkdir()
+    own.write_text("<settings/>")
+    found = maven_user.arguments({"MAVEN_OPTS": f"-Duser.home={tmp_path}"}, scratch)
+    assert found[found.index("--settings") + 1] == str(own)
