@@ -120,23 +120,20 @@ def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None
 def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.chosen("native") == ("native", [])
     assert LINUX.chosen("compose") == ("compose", [])
-    with pytest.raises(SetupError, match=r"answers. Start it, or set RUNTIME="):
+    with pytest.raises(SetupError, match=r"RUNTIME="):
         WITHOUT_DOCKER.chosen("compose")
-    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}. Set RUNTIME=native"):
+    with pytest.raises(UsageError, match=rf"{PROCESS_ONLY}. Set RUNTIME=native"):
         LINUX.chosen("compose", PROCESS_ONLY)
     with pytest.raises(SetupError, match=r"Go inside, or set RUNTIME=native.*`./race up ENGINE`"):
         VIRTUAL.chosen("compose")
+    assert LINUX.possible("auto") == ["compose", "native"]
+    assert LINUX.possible("compose") == ["compose"]
+    assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
 
 
 def test_a_stack_that_can_not_be_measured_is_accepted_to_play() -> None:
     assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
     assert VIRTUAL.chosen("auto", CONTAINER_ONLY, to_play=True)[0] == "compose"
-
-
-def test_stacks_may_run_in_each_runtime_that_the_setting_allows() -> None:
-    assert LINUX.possible("auto") == ["compose", "native"]
-    assert LINUX.possible("compose") == ["compose"]
-    assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
 
 
 def test_a_mac_has_containers_to_play_with_and_nothing_else(
@@ -150,8 +147,6 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
         VIRTUAL.chosen("auto")
     with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}\. Run it on Linux"):
         VIRTUAL.chosen("auto", PROCESS_ONLY)
-    with pytest.raises(SetupError, match=r"^No Docker engine answers\. Start it\.$"):
-        WITHOUT_DOCKER.chosen("auto", to_play=True)
     with pytest.raises(SetupError):
         WITHOUT_DOCKER.possible("auto")
     with pytest.raises(SetupError, match="RUNTIME=compose"):

@@ -17,7 +17,7 @@ import yaml
 from racetrack.config import REPO, load
 from racetrack.errors import RacetrackError
 from racetrack.stack.kubernetes import job_orphans, own_files
-from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, renamed, unpack
+from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.secured_kafka import client_properties
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
@@ -284,12 +284,6 @@ def test_half_an_archive_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(ClusterFailed, match="not whole"):
             unpack(half, tmp_path / "logs")
     assert not (tmp_path / "logs").exists()
-
-
-def test_names_are_replaced_as_a_whole() -> None:
-    assert renamed({"a": ["racetrack", "racetrack.dev/x", 1]}, {"racetrack": "mine"}) == {
-        "a": ["mine", "racetrack.dev/x", 1]
-    }
 
 
 def test_the_manifests_have_the_names_that_are_replaced() -> None:

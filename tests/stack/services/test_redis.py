@@ -14,14 +14,10 @@ def test_it_keeps_nothing_and_answers_anybody_without_a_password(tmp_path: Path)
         assert (rows["save"], rows["appendonly"]) == ("", "no")
         assert (rows["bind"], rows["protected-mode"]) == ("127.0.0.1", "no")
         server.client.set("a", "b")
+        parts = install.ensure(["redis"], install.read_versions(), print)
+        version = server.client.info("server")["redis_version"]
+        context = Context(load(), tmp_path, parts)
+        assert find_service("redis").versions(context) == {"redis": version}
         server.process.terminate()
         assert server.process.wait(20) == 0
         assert {path.name for path in tmp_path.iterdir()} == {"redis.log"}
-
-
-def test_it_reports_its_version(tmp_path: Path) -> None:
-    with running_redis(tmp_path) as server:
-        version = server.client.info("server")["redis_version"]
-        parts = install.ensure(["redis"], install.read_versions(), print)
-        context = Context(load(), tmp_path, parts)
-        assert find_service("redis").versions(context) == {"redis": version}
