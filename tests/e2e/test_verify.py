@@ -1,7 +1,6 @@
 """End-to-end tests of views against their sources, after rows were updated and deleted. Tests of
 the engines verify stacks that were started by hand."""
 
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -57,22 +56,15 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
         assert view["compared"] > 0, name
     # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
-    assert "views       17 of 17 right" in finished.output
+    assert "[6/7] compare every view with the sources" in finished.output
 
 
 def test_its_views_are_followed_by_their_tracer_events(finished: Door) -> None:
     folder = run_folder(finished.output)
     check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
-    assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
 
 
 def test_its_views_are_read_and_answered(finished: Door) -> None:
     run = read_run(run_folder(finished.output))
     check_answers(run)
     assert not any(read["errors"] for read in run["results"]["reads"])
-    lines = re.findall(r"^  read        .* answered with up to \d+ rows, ", finished.output, re.M)
-    assert len(lines) == 3
-
-
-def test_it_is_a_step_of_its_own(finished: Door) -> None:
-    assert "[6/7] compare every view with the sources" in finished.output
