@@ -22,7 +22,6 @@ from racetrack.engines.shared.upsert.topics import Topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.stack.native.stack import NativeStack
 from racetrack.workloads.contract import DECIMAL, INTEGER, TEXT, TIME
 from tests.secured_kafka import ADMIN, PREFIX, secured_kafka
 from tests.waiting import wait_until
@@ -53,14 +52,6 @@ def test_the_setting_decides_where_views_are_followed() -> None:
     (caveat,) = ENGINE.caveats(published)
     assert "DEEPHAVEN_PUBLISH" in caveat
     assert not any("DEEPHAVEN_PUBLISH" in each for each in ENGINE.caveats(served))
-
-
-def test_a_user_learns_how_to_publish_by_hand() -> None:
-    served, published = (
-        "\n".join(ENGINE.usage_hints(NativeStack(load(given)))) for given in ({}, PUBLISHED)
-    )
-    assert "publish.py" in published and '"hvu_test": ["id"]' in published
-    assert "publish.py" not in served
 
 
 # ---- A real server and a real Kafka --------------------------------------------------------------

@@ -13,7 +13,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx
@@ -99,9 +99,9 @@ class Outside:
     columns: Callable[[str], str | None]  # of a table's topic; None if it has no schemas
 
 
-def fake_outside(*more: str) -> Outside:
-    """Return a broker and a registry with the usual topics, and the topics `more`."""
-    return Outside({"pageviews", "dd_flagged_profiles", *SHOP, *more}.__contains__, SHOP.get)
+def fake_outside() -> Outside:
+    """Return a broker and a registry with the usual topics."""
+    return Outside({"pageviews", "dd_flagged_profiles", *SHOP}.__contains__, SHOP.get)
 
 
 def running(kafka: str, registry: str) -> Outside:
@@ -125,10 +125,9 @@ def running(kafka: str, registry: str) -> Outside:
 
 @dataclass(frozen=True)
 class Statements:
-    """Translates statements, and remembers the schemas that a statement gives to its source."""
+    """Translates statements."""
 
     outside: Outside
-    seeds: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # source → key and value
 
     def translate(self, statement: str) -> str:
         """Return the statement that PostgreSQL gets in place of this one. If Materialize would
@@ -156,8 +155,8 @@ class Statements:
         columns = [f"LIKE {of}" for of in connections]  # fails if one does not exist
         types = {"PARTITION": "integer", "OFFSET": "numeric"}
         if found["value"]:
-            key, value = self.seeds[name] = json.loads(found["key"]), json.loads(found["value"])
-            columns.append(_columns(value))
+            key = json.loads(found["key"])
+            columns.append(_columns(json.loads(found["value"])))
             types["KEY"] = _type(key["fields"][0]["type"])
         elif found["registry"]:
             if not (of_topic := self.outside.columns(topic)):

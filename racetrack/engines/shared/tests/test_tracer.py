@@ -1,7 +1,7 @@
 """Tests that only increases of traced rows are reported, with times in epoch milliseconds."""
 
 from racetrack.engines.contract import Seen
-from racetrack.engines.shared.tracer import Tally, only_more, tracer_rows_in_sql, value_in_sql
+from racetrack.engines.shared.tracer import Tally, only_more, value_in_sql
 from racetrack.workloads.contract import find_workload
 
 AT_MS = 1_795_000_000_000
@@ -32,11 +32,3 @@ def test_the_windows_of_a_partition_are_summed_up() -> None:
     tally = Tally()
     rows = [(0, 3, 10_000), (0, 4, 10_000), (1, 9, 10_000), (0, 1, 20_000), (0, 5, 10_000)]
     assert [tally.value(windows, *row) for row in rows] == [3, 4, 9, 5, 6]
-
-
-def test_tracer_rows_are_read_by_partition() -> None:
-    query = tracer_rows_in_sql(find_workload("ads").traced_views[0], ["a", "b"])
-    assert query == (
-        "SELECT CASE campaign_id WHEN 'a' THEN 0 WHEN 'b' THEN 1 END, sum(seen_count)"
-        " FROM campaign_windows WHERE campaign_id IN ('a', 'b') GROUP BY campaign_id"
-    )
