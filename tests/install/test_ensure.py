@@ -182,22 +182,13 @@ def test_a_tool_comes_first_and_only_where_it_is_needed(cache_root: Path) -> Non
     tool = Recipe("tool", "1", "for tests", 0, (), (), whole)
 
     def build(site: Site) -> str:
+        cache.packages().mkdir(exist_ok=True)
         return (site.tools["tool"] / "content").read_text()
 
     recipe = Recipe("made", "1", "for tests", 0, (), (), build, tools=(tool,))
-    folder = ensure_recipes([recipe], print)["made"]
+    folder = ensure_recipes([recipe], print, keep_packages=True)["made"]
     assert (folder / "VERSION").read_text() == "whole\n"
+    assert cache.packages().is_dir()  # for parts that follow
     shutil.rmtree(cache_root / "parts" / tool.folder_name)
     ensure_recipes([recipe], print)
     assert not (cache_root / "parts" / tool.folder_name).exists()
-
-
-def test_unpacked_packages_go_unless_more_parts_follow(cache_root: Path) -> None:
-    def build(site: Site) -> str:
-        cache.packages().mkdir(exist_ok=True)
-        return "1"
-
-    ensure_recipes([small_recipe(build)], print, keep_packages=True)
-    assert cache.packages().is_dir()
-    ensure_recipes([small_recipe(build, b"2")], print)
-    assert not cache.packages().exists()

@@ -190,15 +190,6 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
     assert [each.name for each in reader.folders()] == [folder.name]  # known from before
 
 
-def test_a_machine_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "boot_id").write_text("another\n")
-    with served(sampler(tmp_path)) as port:
-        reader = Agent("n", ("127.0.0.1", port), by_prefix({}), tmp_path / "boot_id")
-        sample = reader.sample()
-        assert len(sample.machine) == 36
-        assert sample.pods == []
-
-
 def test_the_clock_of_a_node(tmp_path: Path) -> None:
     with served(sampler(tmp_path)) as port:
         clock = client(port).clock()

@@ -1,7 +1,6 @@
 """Tests of a session from its start to its end: all is recorded, failures end it, nothing is
 left."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +21,7 @@ from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
-from racetrack.workloads.load_profile import Steps
 from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
-from tests.waiting import wait_until
 
 
 class Idle(Probe):
@@ -171,21 +168,6 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     assert read_run(at.folder.path).versions["fake"] == "1"
 
 
-class Received(FakeEngine):
-    """An engine whose results a process of its own receives, here this one."""
-
-    def clients(self, settings: Settings) -> Mapping[str, list[int]]:
-        return {"client": [os.getpid()]}
-
-
-def test_the_cost_of_a_client_is_stated_apart(drive: Callable[..., Drive]) -> None:
-    at = drive(engine=Received())
-    at.start()
-    usage = at.folder.path / "usage.csv"
-    wait_until(lambda: ",client," in usage.read_text(), "row of the client")
-    assert "client" not in read_run(at.folder.path).engine_services
-
-
 class Refused(Waiting):
     """An engine that refuses the demo at once."""
 
@@ -278,21 +260,6 @@ def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
     assert log and log.done[0].counted == 7
     assert log.done[0].at_ms >= measured.window.end_ms
     assert ("kill", "worker") in at.stack.did and ("restart", "worker") in at.stack.did
-
-
-@pytest.mark.slow
-def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive(engine=FakeEngine(needs=()))
-    at.start()
-    at.session.begin_load(Steps((100, 200), 0.1))
-    at.session.watch_recovery()  # returns after the last step, as there is no peak to recover from
-    at.session.account()
-    rates = [f"set pageviews_per_second {rate}" for rate in (100, 200)]
-    assert [command for command in Generator.commands if command in rates] == rates
-    assert Generator.commands[-1] == "pause"
-    assert (load := read_run(at.folder.path).load) and load.profile == "steps 100,200 0.1s"
 
 
 @pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])

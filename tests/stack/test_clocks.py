@@ -15,12 +15,6 @@ def reading(there_ms: float, back_ms: float, offset_ms: float = 0.0) -> ClockRea
     return ClockReading(NOW_MS, NOW_MS + there_ms + back_ms, at_ms, at_ms)
 
 
-def test_the_fastest_request_and_the_fastest_answer_count() -> None:
-    clock = clock_by("it", [reading(10, 30, 5), reading(40, 12, 5)])
-    assert clock.offset_ms == pytest.approx(5 + (10 - 12) / 2)
-    assert clock.uncertainty_ms == pytest.approx((10 + 12) / 2)
-
-
 def test_the_true_offset_is_within_the_uncertainty() -> None:
     chance = random.Random(1)  # noqa: S311
     for _ in range(200):
