@@ -1,7 +1,11 @@
-"""Tests of the choice of a runtime."""
+"""Tests of the choice of a runtime, and that a stack left running reports its own engine and
+workload."""
 
+import os
 import platform
-from collections.abc import Sequence
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,10 +13,11 @@ import pytest
 
 from racetrack.config import Settings, load
 from racetrack.errors import SetupError, UsageError
-from racetrack.stack import runtime
+from racetrack.stack import processes, runtime
 from racetrack.stack.compose.engine import NoDocker
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Unmeasurable
+from racetrack.stack.native.stack import NativeStack
 from tests.run.fakes import FakeStack
 
 IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
@@ -151,3 +156,32 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
         WITHOUT_DOCKER.possible("auto")
     with pytest.raises(SetupError, match="RUNTIME=compose"):
         LINUX.chosen("native")
+
+
+@pytest.fixture
+def settings() -> Iterator[Settings]:
+    """Return the settings of a stack with a unique name."""
+    settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
+    yield settings
+    processes.clear(settings.stack_name, 0.1)
+
+
+def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> None:
+    assert runtime.running_stack(settings) is None
+    processes.work_root(settings.stack_name).mkdir(parents=True)
+    environment = {**os.environ, **processes.mark(settings.stack_name, "mysql")}
+    with subprocess.Popen(["sleep", "60"], env=environment) as service:
+        NativeStack(settings).leave_running("fake")
+        found = runtime.running_stack(settings.model_copy(update={"workload": "shop"}))
+        service.kill()
+    assert found
+    stack, standing = found
+    assert (standing.runtime, standing.engine, standing.workload) == ("native", "fake", "ads")
+    assert standing.services == {"mysql": [service.pid]}
+    assert stack.settings.workload == "ads"
+    assert runtime.running_stack(settings) is None  # none of its processes lives
+
+
+def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
+    changed = settings.model_copy(update={"runtime": "compose"})
+    assert runtime.running_stack(changed) is None

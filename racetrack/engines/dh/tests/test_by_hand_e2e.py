@@ -25,7 +25,7 @@ from racetrack.probes.write_check import TOPIC
 from racetrack.stack import processes
 from racetrack.verify.verification import Limits
 from tests.cli.conftest import invoke
-from tests.e2e.shared import Door, nc, stack_up
+from tests.e2e.shared import Door, nc, run_folder, stack_up
 
 pytestmark = pytest.mark.e2e
 
@@ -161,3 +161,8 @@ def database(settings: Settings, *, unseen: bool = False) -> "Iterator[pymysql.c
     with connection, connection.cursor() as cursor:
         cursor.execute(f"SET SESSION sql_log_bin = {int(not unseen)}")
         yield cursor
+
+
+def test_the_server_logs_its_cycles(experiment: Door) -> None:
+    log = (run_folder(experiment.output) / "stack" / "deephaven.log").read_text()
+    assert "cycleTime=" in log

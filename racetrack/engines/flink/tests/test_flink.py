@@ -1,4 +1,5 @@
-"""Tests of Flink's module without Flink: requests to the gateway, and use of the answers."""
+"""Tests of Flink's module without Flink: requests to the gateway, and use of the answers; also of a
+Flink that the user provides."""
 
 import threading
 from collections import Counter
@@ -9,15 +10,19 @@ from typing import Any
 import pytest
 
 from racetrack import config as settings
+from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import engine, script
+from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.engine import address_tables, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
-from racetrack.errors import UsageError
+from racetrack.errors import SetupError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.applicability import require_applicable
+from racetrack.stack.elsewhere import RUN_NAME
 from tests.fake_server import JsonHandler, serving
 
 FLINK = find_engine("flink")
@@ -266,3 +271,27 @@ def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
     log.write_text(f"x Job insert-into_a (0f) switched from state RUNNING to FAILING.\n{TRACE}")
     with pytest.raises(DemoError, match="Object 'nowhere' not found"):
         next(updates)
+
+
+CLOSED = {"FLINK_GATEWAY_URL": "http://127.0.0.1:1"}
+
+
+def test_the_job_gets_the_name_of_the_run_only_elsewhere() -> None:
+    named = f"SET 'pipeline.name' = '{RUN_NAME}'"
+    for own, is_named in ((stack(), False), (stack(**CLOSED), True)):
+        statements = statements_for(own, FLINK.script(own.settings))
+        assert (named in statements) is is_named
+        assert (f"{named};" in FLINK.usage_hints(own)) is is_named
+
+
+def test_jobs_that_can_not_be_cancelled_are_listed() -> None:
+    (line,) = ELSEWHERE.remove(load(CLOSED), "racetrack_20260101_000000_1")
+    assert "racetrack_20260101_000000_1" in line and "Connection refused" in line
+    with pytest.raises(SetupError, match="can't open a session: "):
+        ELSEWHERE.check(load(CLOSED))
+    assert ELSEWHERE.remove(load(CLOSED), "") == ()
+
+
+def test_containers_have_a_flink_of_their_own() -> None:
+    with pytest.raises(UsageError, match="a stack in containers starts its own Flink"):
+        require_applicable("FLINK_GATEWAY_URL", "compose", airgap=False)
