@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from confluent_kafka.cimpl import NewTopic
 from pydeephaven import DHError
 
-from racetrack import cli
 from racetrack.config import load
 from racetrack.engines.contract import NoSuchView, Progress
 from racetrack.engines.dh import engine as dh
@@ -185,19 +183,6 @@ def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
 
 
 # ---- The check ---------------------------------------------------------------------------------
-
-
-def test_the_command_lists_what_is_possible_and_leaves_nothing(
-    server: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = server.names()
-    for name, value in server.settings().items():
-        monkeypatch.setenv(name, value)
-    result = CliRunner().invoke(cli.race, ["check"])
-    assert result.exit_code == 0, result.output
-    assert "can use Kafka" in result.output and "Deephaven's clock is " in result.output
-    assert KEY not in result.output
-    assert server.names() == before
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from racetrack import cli
 from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.elsewhere import ELSEWHERE
@@ -98,18 +96,6 @@ def test_the_consumer_gets_the_url_in_its_environment_only(
 
 
 # ---- The check ---------------------------------------------------------------------------------
-
-
-def test_the_command_lists_what_is_possible_and_leaves_nothing(
-    server: Postgres, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = schemas(server)
-    monkeypatch.setenv("POSTGRES_URL", url(server))
-    result = CliRunner().invoke(cli.race, ["check"])
-    assert result.exit_code == 0, result.output
-    assert "can remove the schema" in result.output and "PostgreSQL's clock is " in result.output
-    assert PASSWORD not in result.output
-    assert schemas(server) == before
 
 
 def test_a_user_without_the_right_is_refused(server: Postgres, stack: Stack) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from racetrack import cli
 from racetrack.engines.dh.tests.brought import KEY, brought
 from racetrack.engines.flink.tests.cluster import running_cluster
 from racetrack.engines.shared.tests import upsert_e2e
@@ -99,6 +101,15 @@ def begun(door: OpenDoor, engine: Provided, *words: str) -> Door:
     run.until(r"^\[4/")
     assert engine.left()
     return run
+
+
+def test_the_check_lists_what_is_possible_and_leaves_nothing(engine: Provided) -> None:
+    result = CliRunner().invoke(cli.race, ["check"])
+    assert result.exit_code == 0, result.output
+    assert "\n  can " in result.output
+    assert not engine.secret or " clock is " in result.output
+    assert not engine.secret or engine.secret not in result.output
+    assert not engine.left()
 
 
 def test_a_run_is_verified_and_leaves_nothing(

@@ -1,4 +1,5 @@
-"""Verified experiments on a shop whose rows are updated and deleted, and checks of their results."""
+"""Verified experiments on a shop whose rows are updated and deleted, and checks of their
+results."""
 
 import psutil
 import pytest
