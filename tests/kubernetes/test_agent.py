@@ -48,16 +48,6 @@ def test_the_usage_of_a_pod(tmp_path: Path, files: dict[str, str], pod: str) -> 
     }
 
 
-def test_the_volumes_in_memory_of_a_pod(tmp_path: Path) -> None:
-    root, node = groups(tmp_path, V1), proc(tmp_path)
-    with_volumes(node, 41)
-    stat = os.statvfs(tmp_path)
-    folders = agent.Groups(root, node).usage(UID)["folders"]
-    assert {name: total for name, (_, total) in folders.items()} == {
-        "/data": stat.f_blocks * stat.f_frsize
-    }
-
-
 @BOTH
 def test_memory_counts_mapped_files_once(tmp_path: Path, files: dict[str, str]) -> None:
     memory = agent.Groups(groups(tmp_path, files), proc(tmp_path)).memory(UID)

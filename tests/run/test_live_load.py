@@ -114,21 +114,15 @@ def outlook_of(used: Callable[[float], float]) -> Outlook:
     return found
 
 
-def test_memory_that_does_not_grow_lasts() -> None:
+def test_memory_lasts_so_long_as_it_grows_and_warns_in_time() -> None:
     found = outlook_of(lambda _: 5)
     assert (found.left_s, found.warns, found.is_ending) == (None, False, False)
-
-
-def test_memory_that_grows_lasts_so_long_and_warns_in_time() -> None:
     found = outlook_of(lambda s: 2 + s / 100)
     assert found.left_s == pytest.approx(500, rel=0.01)
     assert not found.warns
     found = outlook_of(lambda s: 5 + s / 100)
     assert found.left_s == pytest.approx(200, rel=0.01)
     assert (found.warns, found.is_ending) == (True, False)
-
-
-def test_the_load_stops_before_memory_is_used_up() -> None:
     assert outlook_of(lambda s: 6.9 + s / 100).is_ending
     assert outlook_of(lambda s: 9.3 + s / 100_000).is_ending  # slow growth, but nearly full
 

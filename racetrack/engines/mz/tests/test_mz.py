@@ -125,16 +125,10 @@ def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: tuple[
 
 
 def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> None:
-    lines = [
-        "2000\tf\t1\t1\t30\t9",
-        "2000\tf\t-1\t1\t20\t8",
-        "1000\tf\t1\t1\t20\t8",
-        "3000\tf\t1\t1\t40\t9",
-        "3000\tf\t-1\t1\t30\t9",
-        "3000\tt\t\\N\t\\N\t\\N\t\\N",
-        "3001\tt\t\\N\t\\N\t\\N\t\\N",
-    ]
-    assert taken(lines) == [(5, 1, 30, 9), (6, 1, 40, 9)]
+    rows = ["2000\tf\t1\t1\t30\t9", "2000\tf\t-1\t1\t20\t8", "1000\tf\t1\t1\t20\t8"]
+    rows += ["3000\tf\t1\t1\t40\t9", "3000\tf\t-1\t1\t30\t9"]
+    ends = [f"{at}\tt\t\\N\t\\N\t\\N\t\\N" for at in (3000, 3001)]
+    assert taken(rows + ends) == [(5, 1, 30, 9), (6, 1, 40, 9)]
 
 
 # ---- psql ----------------------------------------------------------------------------------------
@@ -171,13 +165,8 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
     options: str,
     message: str,
 ) -> None:
-    plain = subprocess.run(
-        ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1/0"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert plain.stderr.startswith(f"NOTICE:  {WELCOME}\nERROR:  division by zero")
+    plain = ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1"]
+    assert WELCOME in subprocess.run(plain, check=True, capture_output=True, text=True).stderr
     script.write_text(
         "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
         " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
