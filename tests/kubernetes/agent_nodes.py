@@ -8,7 +8,6 @@ from typing import Any
 from racetrack.config import REPO
 
 UID = "0b1c-77"
-CONTAINER = "c0ffee"
 # Files of the control groups of a pod and its container that the agent reads, copied from real
 # nodes.
 V1 = {
