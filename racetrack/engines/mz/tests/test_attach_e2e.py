@@ -4,11 +4,9 @@ broker and registry. A thread of the test gives it the pageviews."""
 
 import json
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import psutil
 import psycopg
@@ -147,22 +145,9 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert f"its objects are in the schema {schema}" in run.output
     for text in (run.output, json.dumps(record), (folder / "start.log").read_text()):
         assert PASSWORD not in text
-    _delays_and_progress_agree(folder)
-
-
-def _delays_and_progress_agree(folder: Path) -> None:
     delays = raw.delays(folder, "mz")
-    assert len((folder / "mz_sample_dt.log").read_text().splitlines()) == len(delays) > 5
     apart = [b.timestamp_ms - a.timestamp_ms for a, b in pairwise(delays)]
     assert sum(apart) / len(apart) == pytest.approx(1000, rel=0.1)  # once a second
-    # Times are rounded to 1 ms, and `dt_ms` includes the offset of the clocks: allow 2 ms.
-    assert all(delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 2 for delay in delays)
-    newest: dict[str, int] = {}
-    for line in (folder / "curves.csv").read_text().splitlines()[1:]:
-        _at_ms, curve, partition, count = line.split(",")
-        if curve == "processed":
-            newest[partition] = int(count)
-    assert sum(newest.values()) == delays[-1].total
 
 
 @pytest.mark.usefixtures("provided")
@@ -186,34 +171,3 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
     assert any("another machine" in caveat for caveat in record["caveats"])
     used = {line.split(",")[1] for line in (folder / "usage.csv").read_text().splitlines()[1:]}
     assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none of the engine
-
-
-@pytest.mark.usefixtures("provided")
-def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
-    door: Callable[..., Door], tmp_path: Path, postgres: Postgres, nothing_left: NothingLeft
-) -> None:
-    script = tmp_path / "scripts" / "demo.sql"
-    script.parent.mkdir()
-    script.write_text("CREATE TABLE made (a int);\nSELECT b\nFROM made;\n")
-    own = (sys.executable, "-m", "racetrack.engines.mz.tests.front_door")
-    run = door(*own, str(script), "500", "3", "5", "1.0")
-    assert run.wait() == 1, run.output
-    assert 'psql:scripts/demo.sql:3: ERROR:  column "b" does not exist' in run.output
-    assert "STATEMENT:  SELECT b\nFROM made;" in run.output
-    assert "NOTICE" not in run.output
-    assert 'column "b" does not exist' in read_run(run_folder(run.output))["outcome"]
-    assert schemas(postgres) == []
-    nothing_left()
-
-
-def test_without_a_materialize_nothing_is_started(
-    door: Callable[..., Door], nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RUNTIME", "native")
-    before = set(load().logs_folder.glob("*_mz_511"))
-    run = door("run_experiment.sh", "mz", "511", "3", "5", "1.0")
-    assert run.wait() == 2
-    assert "Materialize is not available as packages" in run.output and "MZ_URL=" in run.output
-    assert "[1/6]" not in run.output
-    assert set(load().logs_folder.glob("*_mz_511")) == before
-    nothing_left()

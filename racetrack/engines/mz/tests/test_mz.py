@@ -43,12 +43,10 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from tests.ports import free_ports
 from tests.relay import Relay
-from tests.run.fakes import ready
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["ready"]  # a fixture
 
 WITHIN_S = 10.0
 REGISTRY = stack().internal_endpoints.registry

@@ -37,11 +37,8 @@ from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 from tests.json_messages import VALID
-from tests.run.fakes import ready
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["ready"]  # a fixture
 
 
 def test_the_script_makes_every_view_with_its_columns(
