@@ -41,6 +41,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import checks
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.workloads.contract import find_workload
 from tests.ports import free_ports
 from tests.relay import Relay
 from tests.waiting import wait_until
@@ -412,6 +413,20 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
         ["processed", "1", "9"],
     ]
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
+
+
+def test_tracer_rows_are_reported_when_they_change(
+    attached: Stack, engine: mz.Materialize, postgres: Postgres
+) -> None:
+    engine.load_demo(attached)
+    (traced,) = [view for view in find_workload("shop").traced_views if view.is_time]
+    owner, stop = traced.keys(attached.settings)[2], threading.Event()
+    found = engine.seen(attached, [traced], stop)
+    rows = f"{RUN_NAME}.profile_views_enriched VALUES ({owner}, to_timestamp(1795000000.123))"
+    postgres.rows(f"INSERT INTO {rows}")
+    seen = next(found)
+    stop.set()
+    assert (seen.view, seen.partition, seen.value) == (traced.name, 2, 1_795_000_000_123)
 
 
 # ---- Views ---------------------------------------------------------------------------------------
