@@ -180,13 +180,6 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
     assert [each.name for each in reader.folders()] == [folder.name]  # known from before
 
 
-def test_the_clock_of_a_node(tmp_path: Path) -> None:
-    with served(sampler(tmp_path)) as port:
-        clock = client(port).clock()
-    assert abs(clock.offset_ms) <= clock.uncertainty_ms + 1
-    assert str(clock).startswith("node node1's clock is ")
-
-
 def test_the_longest_name_of_a_service_is_its_own() -> None:
     service_of = by_prefix(
         {"flink": "flink", "flink-taskmanager": "taskmanager", "redpanda": "broker"}

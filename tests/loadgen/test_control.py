@@ -150,15 +150,6 @@ def test_commands_sent_at_once_are_answered_in_order(server: Server) -> None:
         assert all_from(client) == "Flushed 7 messages\npageviews_per_second 50\nGoodbye.\n"
 
 
-def test_watch_goes_on_until_another_line_comes(server: Server) -> None:
-    with server.connect() as client:
-        client.sendall(b"watch\n")
-        for _ in range(5):
-            assert json.loads(line_from(client))["now_ms"] == 1
-        client.sendall(b"quit\n")
-        assert all_from(client).endswith("Goodbye.\n")
-
-
 def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"get pageviews_per_second\nget purchases_per_second\n")

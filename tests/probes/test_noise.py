@@ -12,7 +12,6 @@ from racetrack.probes.noise import (
     ProgramsMeter,
     ServicesMeter,
     machine_s,
-    mhz,
 )
 from racetrack.probes.usage import Meter
 
@@ -44,14 +43,6 @@ def test_the_machine_is_busy_when_it_is_neither_idle_nor_stolen() -> None:
     passed_s, busy_s, steal_s = machine_s(STAT, 50.0)
     assert (passed_s, steal_s) == (100.0, 0.5)
     assert busy_s == pytest.approx(100 - 80 - 2 - 0.5)
-
-
-def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
-    assert mhz(tmp_path) is None
-    for cpu, khz in (("cpu0", 2_000_000), ("cpu1", 3_000_000)):
-        (tmp_path / cpu / "cpufreq").mkdir(parents=True)
-        (tmp_path / cpu / "cpufreq" / "scaling_cur_freq").write_text(f"{khz}\n")
-    assert mhz(tmp_path) == 2_500
 
 
 def process(folder: Path, number: int, parent: int, ticks: int, name: str = "(sh) (1)") -> None:

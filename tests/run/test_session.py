@@ -230,19 +230,6 @@ def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
     assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
 
 
-def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive()
-    at.start()
-    began = time.time()
-    measured = at.session.sample(2, 17)
-    assert measured.rate_set_ms == 17
-    assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen", "mysql", "debezium"}
-    assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
-    assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
-
-
 def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
     drive: Callable[..., Drive],
 ) -> None:

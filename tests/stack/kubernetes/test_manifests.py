@@ -104,16 +104,11 @@ def test_pods_wait_only_for_services_that_are_started(
 
 
 def service_of(name: str, service: str) -> manifests.Object:
+    labels = {"racetrack.dev/service": service, "racetrack.dev/scales": "BROKER_REPLICAS"}
+    annotations = {"racetrack.dev/port-19092": "KAFKA_PORT"}
     return {
         "kind": "Service",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "racetrack.dev/service": service,
-                "racetrack.dev/scales": "BROKER_REPLICAS",
-            },
-            "annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"},
-        },
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"selector": {manifests.POD: name}, "ports": [{"name": "outside", "port": 19092}]},
     }
 

@@ -12,6 +12,7 @@ RUNNING = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
 def pod(state: dict[str, Any] = RUNNING, *, ready: bool = False, **status: Any) -> Pod:
+    limits = status.pop("limits", {})
     container = {
         "name": "mysql",
         "state": state,
@@ -20,25 +21,20 @@ def pod(state: dict[str, Any] = RUNNING, *, ready: bool = False, **status: Any) 
         "imageID": status.pop("image_id", "sha256:12ab"),
         "containerID": "containerd://c0ffee",
     }
-    (found,) = pods.read_all(
-        [
-            {
-                "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
-                "spec": {
-                    "nodeName": "node1",
-                    "containers": [
-                        {"name": "mysql", "resources": {"limits": status.pop("limits", {})}}
-                    ],
-                },
-                "status": {
-                    "phase": "Running",
-                    "conditions": [{"type": "Ready", "status": str(ready)}],
-                    "containerStatuses": [container],
-                    **status,
-                },
-            }
-        ]
-    )
+    made = {
+        "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
+        "spec": {
+            "nodeName": "node1",
+            "containers": [{"name": "mysql", "resources": {"limits": limits}}],
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": str(ready)}],
+            "containerStatuses": [container],
+            **status,
+        },
+    }
+    (found,) = pods.read_all([made])
     return found
 
 

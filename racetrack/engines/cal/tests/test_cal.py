@@ -171,18 +171,6 @@ def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        b'{"user_id": 1, "received_at": 1795000000000}',
-        b'{"received_at":1795000000000 }',
-        b'{"a": 1234567890123, "received_at":1795000000000}',
-    ],
-)
-def test_when_a_message_was_due_is_found_wherever_it_stands(value: bytes) -> None:
-    assert due_ms(value, "received_at") == NOW_MS
-
-
 @pytest.mark.parametrize("row", VALID, ids=lambda row: row.name)
 def test_a_valid_message_is_read_as_by_all_engines(row: Row) -> None:
     assert due_ms(row.value, "received_at") == row.due_ms

@@ -2,8 +2,6 @@
 
 import json
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +9,11 @@ from confluent_kafka.cimpl import NewTopic
 from pydeephaven import DHError
 
 from racetrack.config import load
-from racetrack.engines.contract import NoSuchView, Progress
+from racetrack.engines.contract import NoSuchView
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
-from racetrack.engines.dh.tests.brought import KEY, Brought, brought
+from racetrack.engines.dh.tests.brought import KEY, Brought
 from racetrack.engines.shared.tests import fakes
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Stack
@@ -38,12 +36,6 @@ pageviews_progress = ticks.count_by("total", "partition").view(
     ["partition", "total", "max_received_at = total"]
 )
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Brought]:
-    with brought() as found:
-        yield found
 
 
 @pytest.fixture
@@ -82,25 +74,6 @@ def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhe
     assert server.names() == before
     assert ELSEWHERE.remove(elsewhere.settings, RUN_NAME) == ()
     assert "secret-of-kafka" not in server.log()
-
-
-def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -> None:
-    load_there(server, given())
-    stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
-    try:
-        for update in dh.ENGINE.updates(elsewhere, stop):
-            assert len(dh.ENGINE.clients(elsewhere.settings)["client"]) == 1
-            if isinstance(update, Progress):
-                assert update.total > totals[update.partition]
-                totals[update.partition] = update.total
-            else:
-                assert update.total == sum(totals.values())
-                if update.total > 30:
-                    stop.set()
-    finally:
-        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
-    assert sum(totals.values()) > 30
-    assert dh.ENGINE.clients(elsewhere.settings) == {"client": []}
 
 
 def test_what_a_killed_run_left_is_removed_by_its_name_only(

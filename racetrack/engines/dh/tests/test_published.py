@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.engine import ENGINE, Deephaven
 from racetrack.engines.dh.inputs import PATIENCE
 from racetrack.engines.dh.published import PublishedViews, code
-from racetrack.engines.dh.tests.brought import Brought, brought
+from racetrack.engines.dh.tests.brought import Brought
 from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
 from racetrack.engines.shared.upsert import new_topics, views
 from racetrack.engines.shared.upsert.topics import Topics
@@ -73,12 +72,6 @@ all_ticks = ticks.agg_by(agg.count_("total"))
 """
 KEYS = {"sorted_rows": ["id"], "shrinking": ["id"], "all_ticks": []}
 COLUMNS = {"id": INTEGER, "n": INTEGER, "price": DECIMAL, "email": TEXT, "at": TIME}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Brought]:
-    with brought() as found:
-        yield found
 
 
 def load_there(server: Brought, environment: dict[str, Any], scripts: dict[str, str]) -> None:

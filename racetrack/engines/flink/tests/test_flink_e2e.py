@@ -9,9 +9,7 @@ import pytest
 
 from racetrack.config import REPO, Settings
 from racetrack.engines import find_engine
-from racetrack.engines.contract import DemoError, NoSuchView
-from racetrack.engines.flink.gateway import Gateway
-from racetrack.engines.flink.settings import FlinkSettings
+from racetrack.engines.contract import NoSuchView
 from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import running_stack
@@ -63,14 +61,6 @@ def up() -> Iterator[Door]:
             patch.setenv(name, value)
         with stack_up("flink", WITHIN_S) as door:
             yield door
-
-
-def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) -> None:
-    url = f"http://{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
-    with pytest.raises(DemoError) as refused:
-        Gateway(url).run_all(["CREATE TABLE a (b INT)", "SELECT nothing FROM nowhere"])
-    assert "Object 'nowhere' not found" in str(refused.value)
-    assert "SELECT nothing FROM nowhere" in str(refused.value)
 
 
 def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from racetrack import config as settings
 from racetrack import install
-from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
+from racetrack.engines.shared.tests.programs import ENGINES, recipe_of, service_of
 from racetrack.stack.service import Context, NotReady
 
 every = pytest.mark.parametrize("engine", ENGINES)
@@ -21,11 +21,6 @@ def stack() -> Any:
         settings=settings.load({"WORKLOAD": "ads"}),
         endpoints=SimpleNamespace(redis="127.0.0.1:56379"),
     )
-
-
-def test_there_are_some() -> None:
-    assert WRITE_TO_REDIS
-    assert set(WRITE_TO_REDIS) < set(ENGINES)
 
 
 @every
