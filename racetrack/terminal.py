@@ -142,7 +142,7 @@ class Guard:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._armed = True
-        self._number = 0  # the signal that has raised Interrupted
+        self._number = 0  # the signal that has raised Interrupted; 0: none, or it was accepted
         self._pending: int | None = None
 
     def disarm(self) -> None:
@@ -172,7 +172,20 @@ class Guard:
 
     def accept(self) -> None:
         """Don't raise Interrupted again for the last signal, since it was caught."""
+        self._number = 0
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Raise Interrupted in place of the error into which a library in C has turned it: CPython
+        raises a SystemError if the library returns a result, and some libraries raise an error of
+        their own."""
+        try:
+            yield
+        except Exception as error:
+            if self._number:
+                raise Interrupted(self._number) from error
+            raise
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -198,17 +211,6 @@ def _is_interrupted(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
-    """Restore an Interrupted that a C library has turned into a SystemError."""
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__, Interrupted):
-            raise error.__cause__ from None
-        raise
-
-
-@contextmanager
 def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
     """Handle SIGINT, SIGTERM and SIGHUP with a Guard inside the context."""
     guard = Guard(say)
@@ -224,7 +226,7 @@ def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
 
     sys.unraisablehook = not_raised
     try:
-        with unwrapped():
+        with guard.restoring():
             yield guard
     finally:
         guard.accept()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+from confluent_kafka import Consumer
 from rich.console import Console
 
 from racetrack import terminal
@@ -142,12 +143,23 @@ def test_a_signal_that_was_accepted_is_not_raised_again() -> None:
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+class Configured:
+    """Receives a signal while a library in C reads it as the value of a property."""
+
+    def __str__(self) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        return "a group"
+
+
 def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
-    with pytest.raises(terminal.Interrupted, match="SIGTERM"), terminal.guarded(print):
-        # CPython raises this if a library in C ignores the exception of a signal and returns a
-        # result.
-        found = terminal.Interrupted(signal.SIGTERM)
-        raise SystemError("returned a result with an exception set") from found
+    """Some raise an error of their own, as here; CPython raises a SystemError for others."""
+    with pytest.raises(terminal.Interrupted, match="SIGINT"), terminal.guarded(print):
+        Consumer({"group.id": Configured()})
+    with pytest.raises(TypeError), terminal.guarded(print) as guard:
+        with contextlib.suppress(terminal.Interrupted):
+            os.kill(os.getpid(), signal.SIGINT)
+        guard.accept()
+        raise TypeError("not of the signal, which was accepted")
 
 
 def test_nohup_stays_nohup() -> None:

@@ -110,7 +110,8 @@ class Experiment:
             return
         guard.rearm()
         try:
-            self._stack.speed_up_next_start(self._screen.say)
+            with guard.restoring():
+                self._stack.speed_up_next_start(self._screen.say)
         except terminal.Interrupted as interrupted:
             guard.postpone(interrupted)
         finally:

@@ -67,7 +67,7 @@ def recorded_run(
     """
     outcome = Outcome()
     try:
-        with terminal.unwrapped():
+        with guard.restoring():
             yield outcome
             guard.disarm()
     except BaseException as error:

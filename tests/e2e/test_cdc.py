@@ -70,11 +70,8 @@ def changed() -> Iterator[dict[str, Any]]:
     yield read_run(run_folder(door.output))
 
 
-def test_null_stays_null_and_large_values_pass(changed: dict[str, Any]) -> None:
+def test_null_stays_null_large_values_pass_and_views_are_right(changed: dict[str, Any]) -> None:
     assert statuses(changed["verified"]["cdc"]["tables"]) == {"right"}
-
-
-def test_the_views_of_such_values_are_right(changed: dict[str, Any]) -> None:
     assert statuses(changed["verified"]["views"]) == {"right"}
 
 

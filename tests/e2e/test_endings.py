@@ -2,10 +2,10 @@
 `run.json`."""
 
 import contextlib
-import json
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,7 +122,6 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     folder = run_folder(run.output)
     assert read_run(folder)["outcome"] == "the harness was killed"
-    assert re.search(r"^The harness was killed; ended \d+ processes \(.*mysql", run.output, re.M)
     assert "The harness was killed; ended" in (folder / "start.log").read_text()
 
 
@@ -156,9 +155,7 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
     nothing_left()
 
 
-def test_a_second_run_learns_who_holds_the_machine_and_a_taken_port_who_holds_it(
-    door: Open, nothing_left: NothingLeft, settings: Settings
-) -> None:
+def test_a_second_run_learns_who_holds_the_machine(door: Open, nothing_left: NothingLeft) -> None:
     first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[1/6\]")
     second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
@@ -170,18 +167,15 @@ def test_a_second_run_learns_who_holds_the_machine_and_a_taken_port_who_holds_it
 
 
 def test_a_taken_port_is_named_with_its_holder_and_its_setting(
-    door: Open, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
+    door: Open, nothing_left: NothingLeft
 ) -> None:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.MonkeyPatch.context() as patch:
         port = server.getsockname()[1]
-        monkeypatch.setenv("CONNECT_PORT", str(port))
+        patch.setenv("CONNECT_PORT", str(port))
         run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
         assert run.wait() == 4
     assert f"Port {port} is taken by pid {os.getpid()} " in run.output
     assert "set CONNECT_PORT" in run.output
-    monkeypatch.delenv("CONNECT_PORT")
     nothing_left()
 
 
@@ -191,8 +185,6 @@ def test_a_service_that_does_not_start_shows_its_last_words(
     monkeypatch.setenv("KAFKA_HEAP", "1m")
     run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     assert run.wait() == 1
-    assert "broker did not start" in run.output
     assert "the end of its log:" in run.output
-    record = read_run(run_folder(run.output))
-    assert json.dumps(record["outcome"]).count("broker") >= 1
+    assert "broker did not start" in read_run(run_folder(run.output))["outcome"]
     nothing_left()

@@ -31,39 +31,25 @@ def folder(experiment: Door) -> Path:
     return run_folder(experiment.output)
 
 
-def test_it_leaves_nothing_behind(experiment: Door, nothing_left: Callable[[], None]) -> None:
+def test_its_folder_is_complete_and_nothing_is_left_behind(
+    folder: Path, logs_folder: Path, nothing_left: Callable[[], None]
+) -> None:
     nothing_left()
-
-
-def test_its_folder_is_where_the_setting_says(folder: Path, logs_folder: Path) -> None:
     assert folder.parent == logs_folder
-
-
-def test_it_announces_its_steps_and_shows_each(experiment: Door) -> None:
-    shown = re.findall(r"^\[(\d)/6\]", experiment.output, re.MULTILINE)
-    assert shown == ["1", "2", "3", "4", "5", "6"]
-    assert "> set pageviews_per_second 5000" in experiment.output
-
-
-def test_its_folder_is_complete(folder: Path) -> None:
-    for name in ("start.log", "run.json", f"{EXAMPLE}_sample_dt.log", "curves.csv", "arrivals.csv"):
-        assert (folder / name).stat().st_size > 0, name
-    for name in ("top_details.log", "top_samples.log"):
+    tables = ("curves.csv", "arrivals.csv", "top_details.log", "top_samples.log", "top_summary.log")
+    for name in ("start.log", "run.json", f"{EXAMPLE}_sample_dt.log", *tables):
         assert (folder / name).stat().st_size > 0, name
     services = {path.stem for path in (folder / "stack").glob("*.log")}
     assert services == {"mysql", "broker", "registry", "debezium", "loadgen", *OWN}
-
-
-def test_everything_published_was_counted_by_the_engine(folder: Path) -> None:
-    run = read_run(folder)
-    assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
 
 
 def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
     run = read_run(folder)
     results = run["results"]
     assert run["arguments"]["pageviews_per_s"] == 5000
+    assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
+    assert results["processed_pageviews"] == results["published_pageviews"] > 20_000
+    assert results["verdict"]["kind"] in ("kept up", "undecided"), results["verdict"]["reason"]
     # The three purchases a second cause one pageview each, so 5,003 are offered. Not tested are
     # figures that depend on the machine's other programs: pageviews handed over in time, and the
     # engine's delay.
@@ -77,19 +63,6 @@ def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
         assert results["processes"][name]["rss_max"]["gib"] >= of["rss_gib"]["max"] > 0.1
         # top and the kernel's own account must agree over ten seconds.
         assert of["kernel_cpu_pct"] == pytest.approx(of["cpu_pct"]["mean"], rel=0.35, abs=4)
-
-
-def test_top_s_samples_stand_in_a_file_and_not_on_the_screen(
-    folder: Path, experiment: Door
-) -> None:
-    lines = (folder / "top_summary.log").read_text().splitlines()
-    tags = {
-        (name, tag)
-        for name in (*OWN, *CLIENTS, "broker", "loadgen")
-        for tag in ("CPU_PCT", "RES_GiB")
-    }
-    assert {tuple(re.findall(r"(?:name|tag)=([^,]+)", line)) for line in lines} == tags
-    assert "samples=[" not in experiment.output
 
 
 def test_the_summary_is_short_and_computed_from_the_raw_files(
@@ -117,13 +90,6 @@ def test_the_summary_is_short_and_computed_from_the_raw_files(
     paused_ms = read_run(folder)["measured"]["paused_ms"]
     most = max(gib for at_ms, gib in rows.items() if at_ms <= paused_ms)
     assert f"memory max {most:.2f} GiB, " in mine
-
-
-def test_it_decides_whether_the_engine_kept_up(folder: Path) -> None:
-    verdict = read_run(folder)["results"]["verdict"]
-    if verdict["kind"] == "undecided":
-        pytest.skip(f"this machine is too noisy: {verdict['reason']}")
-    assert verdict["kind"] == "kept up", verdict["reason"]
 
 
 def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:

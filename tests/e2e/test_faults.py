@@ -1,6 +1,5 @@
 """End-to-end tests of faults on the real stack: recorded, ended, and views right."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,19 +47,14 @@ def folder(finished: Door) -> Path:
     return run_folder(finished.output)
 
 
-def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], None]) -> None:
+def test_each_fault_was_done_and_recorded(
+    run: dict[str, Any], folder: Path, nothing_left: Callable[[], None]
+) -> None:
     nothing_left()
-
-
-def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
     done = run["faults"]["done"]
     assert [each["fault"] for each in done] == list(FAULTS)
-    assert [each["services"] for each in done] == [
-        ["debezium"],
-        ["broker"],
-        ["mysql"],
-        list(find_engine(EXAMPLE).services),
-    ]
+    own = list(find_engine(EXAMPLE).services)
+    assert [each["services"] for each in done] == [["debezium"], ["broker"], ["mysql"], own]
     first, pause, _, engine = done
     # A fault never begins too early, but may be delayed by the machine's other programs.
     assert 1_950 < first["at_ms"] - run["faults"]["from_ms"] < 12_000
@@ -68,6 +62,9 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
     assert pause["restart_s"] is None
     assert engine["restart_s"] > 0
     assert engine["reload_s"] > 0
+    for service, readings in raw.usage(folder).items():  # what the dead have used stays
+        used = [reading.cpu_s for reading in readings]
+        assert used == sorted(used), service
 
 
 def test_who_reads_gets_answers_again(folder: Path, run: dict[str, Any]) -> None:
@@ -85,14 +82,13 @@ def test_nothing_was_lost_and_nothing_counted_twice(run: dict[str, Any], finishe
     check_views_after_a_kill(run, finished)
 
 
-def test_lag_came_back_each_time(run: dict[str, Any], finished: Door) -> None:
+def test_lag_came_back_each_time(run: dict[str, Any]) -> None:
     for back in run["results"]["faults"]:
         assert back["pageviews"]["after_s"] is not None, back
         assert back["purchases"]["after_s"] is not None, back
     debezium, _, _, engine = run["results"]["faults"]
     assert debezium["purchases"]["after_s"] > 0
     assert engine["pageviews"]["after_s"] > run["faults"]["done"][3]["restart_s"]
-    assert len(re.findall(r"^  fault +(?:kill|pause):", finished.output, re.MULTILINE)) == 4
 
 
 def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> None:
@@ -104,9 +100,3 @@ def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> 
         after = curve.count[curve.at_ms >= killed["at_ms"]]
         assert 0 in after
         assert after[-1] > 0
-
-
-def test_cpu_that_the_dead_have_used_stays_in_the_account(folder: Path) -> None:
-    for service, readings in raw.usage(folder).items():
-        used = [reading.cpu_s for reading in readings]
-        assert used == sorted(used), service

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import pytest
 
 from racetrack.clock import now_ms
-from racetrack.probes.loadgen import LoadgenError
 from racetrack.workloads.shop.load.tracers import Reserved
 from racetrack.workloads.shop.settings import ShopSettings
 from tests.e2e.loadgen_stack import LoadgenStack, Message
@@ -43,22 +42,6 @@ def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
     assert ids["items"] == [(n,) for n in range(1, reserved.last_item + 1)]
     assert loadgen.sql("SELECT COUNT(*) FROM purchases")[0][0] >= 1
     assert "Initializing shop database DONE" in loadgen.log()
-
-
-def test_it_starts_at_the_rates_of_its_settings(loadgen: LoadgenStack) -> None:
-    assert loadgen.ask("get pageviews_per_second").split()[-1] == "50"
-    assert len(loadgen.broker.end_offsets()) == loadgen.settings.pageviews_partitions
-
-
-def test_the_dialogue_is_the_one_that_was_promised(loadgen: LoadgenStack) -> None:
-    with loadgen.control() as control:
-        set_it = "set pageviews_per_second 10000"
-        answer = "Setting pageviews_per_second: old value was 50, new value is 10000."
-        assert control.ask(set_it) == answer
-        with pytest.raises(LoadgenError, match="Error: unknown command"):
-            control.ask("faster")
-        assert control.ask("quit") == "Goodbye."
-    assert "Changing pageview rate from 50 to 10000 per second" in loadgen.log()
 
 
 def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None:
@@ -94,12 +77,27 @@ def test_purchases_pageviews_take_their_place_in_the_order(
     done = loadgen.stats()["purchases"]["done"]
     loadgen.rates(4_000, purchases=50)
     wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 250, "250 purchases")
-    loadgen.ask("set purchases_per_second 200")
-    loadgen.ask("set pageviews_per_second 500")
+    loadgen.rates(500, purchases=200)
     wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 650, "650 purchases")
     handed, published = loadgen.pause()
     assert handed == published
     assert in_order(loadgen.read(since))
+
+
+def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
+    _, since = loadgen.pause()
+    ((last_id,),) = loadgen.sql("SELECT MAX(id) FROM purchases")
+    done = loadgen.stats()["purchases"]["done"]
+    loadgen.rates(0, purchases=100)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 50, "50 purchases")
+    handed, published = loadgen.pause()
+    assert handed == published
+    purchases = loadgen.stats()["purchases"]
+    assert purchases["due"] == purchases["done"]
+    rows = loadgen.sql(f"SELECT user_id, item_id FROM purchases WHERE id > {last_id}")  # noqa: S608
+    viewed = Counter((m.value["user_id"], m.value["url"]) for m in loadgen.read(since))
+    assert viewed == Counter((user, f"/products/{item}") for user, item in rows)
+    assert viewed.total() == purchases["done"] - done
 
 
 def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their_partition(
@@ -180,22 +178,6 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
     for partition in range(len(handed)):
         before = due_in(sent_ms - 300, 300, partition)
         assert due_in(answered_ms + 50, 300, partition) == pytest.approx(before * 20, rel=0.1)
-
-
-def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
-    _, since = loadgen.pause()
-    ((last_id,),) = loadgen.sql("SELECT MAX(id) FROM purchases")
-    done = loadgen.stats()["purchases"]["done"]
-    loadgen.rates(0, purchases=100)
-    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 50, "50 purchases")
-    handed, published = loadgen.pause()
-    assert handed == published
-    purchases = loadgen.stats()["purchases"]
-    assert purchases["due"] == purchases["done"]
-    rows = loadgen.sql(f"SELECT user_id, item_id FROM purchases WHERE id > {last_id}")  # noqa: S608
-    viewed = Counter((m.value["user_id"], m.value["url"]) for m in loadgen.read(since))
-    assert viewed == Counter((user, f"/products/{item}") for user, item in rows)
-    assert viewed.total() == purchases["done"] - done
 
 
 def test_updates_and_deletions_change_what_is_there(
@@ -279,12 +261,3 @@ def _all_of(client: socket.socket) -> bytes:
     while more := client.recv(4096):
         heard += more
     return heard
-
-
-def test_it_logs_what_it_did_every_ten_seconds(
-    loadgen: LoadgenStack, wait_until: WaitUntil
-) -> None:
-    line = (
-        r"Simulated \d+ pageview actions in the last 10\.\d seconds, effective rate \d+\.\d{2}/s\n"
-    )
-    wait_until(lambda: re.search(line, loadgen.log()) is not None, "line on the last ten seconds")

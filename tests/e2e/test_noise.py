@@ -34,18 +34,14 @@ def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
     folder = run_folder(run.output)
     record = read_run(folder)
     assert record["outcome"].startswith("Void: in the measured window other programs used")
-    assert f": {record['outcome']}" in run.output
     assert "NOISE_GATE=false" in run.output
-    # The figures are recorded nevertheless.
-    assert record["results"]["verdict"]["kind"]
-    verdict = record["results"]["verdict"]
+    verdict = record["results"]["verdict"]  # the figures are recorded nevertheless
     burnt = burnt_pct(file, verdict["from_ms"], verdict["until_ms"])
     assert burnt > 10  # twice the permitted use, even if that program did not get all it wanted
     foreign = record["results"]["noise"]["foreign_cpu_pct"]
     assert foreign > burnt - WITHIN_PCT, record["results"]["noise"]
     core = record["results"]["noise"]["core"]
     assert 0.3 < core["mib_per_s"] / core["fastest_mib_per_s"] <= 1
-    assert " % of the run's fastest second" in run.output
     header, *rows = (folder / "noise.csv").read_text().splitlines()
     assert header == ",".join(COLUMNS)
     assert len(rows) > 15

@@ -42,15 +42,12 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     stall_for_s(25)
     run = door("run_experiment.sh", CALIBRATION, "1000", "5", "8", "1.0")
     assert run.wait() == 0, run.output
-    assert "  delay       dt_ms n/a: no update in the judged window" in run.output
     folder = run_folder(run.output)
     record = read_run(folder)
     assert record["outcome"] == "ok"
     assert record["measured"]["engine_drained"]
     results, verdict = record["results"], record["results"]["verdict"]
     assert (verdict["kind"], verdict["updates"]) == ("fell behind", 0)
-    assert "no update of the engine in" in verdict["reason"]
-    assert "its next update came" in verdict["reason"]
     assert verdict["next_update_s"] > 0
     assert results["dt_ms"]["p50"] is None
     (service,) = calibration_engine().services

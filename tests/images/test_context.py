@@ -52,66 +52,42 @@ def test_it_holds_what_was_added_and_nothing_of_this_machine(repository: Path) -
     assert owners == {0}
 
 
-def test_the_digest_is_of_what_add_to_digest(repository: Path) -> None:
+def test_the_digest_is_of_the_files_and_the_versions_of_parts(repository: Path) -> None:
     before = context(repository).digest
     assert context(repository, pip="another index").digest == before
+    part = (repository / "kafka-4.3.1-abc").rename(repository / "kafka-4.4.0-def")
+    made = BuildContext(repository / "Dockerfile")
+    made.files(repository, ["package"], "code/")
+    made.part("parts/kafka", part)
+    assert made.digest != before
+    part.rename(repository / "kafka-4.3.1-abc")
     (repository / "package/a.py").write_text("a = 2\n")
     assert context(repository).digest != before
 
 
-def test_the_digest_changes_with_a_part_s_version(repository: Path) -> None:
-    before = context(repository).digest
-    (repository / "kafka-4.3.1-abc").rename(repository / "kafka-4.4.0-def")
-    made = BuildContext(repository / "Dockerfile")
-    made.files(repository, ["package"], "code/")
-    made.part("parts/kafka", repository / "kafka-4.4.0-def")
-    assert made.digest != before
-
-
-def test_no_secret_gets_into_a_build() -> None:
+def test_a_build_has_valid_settings_and_no_secret() -> None:
     settings = load()
     found = contexts.prepare_env(settings)
     for name in every_setting():
         value = getattr(settings, name)
         if hasattr(value, "get_secret_value") and value.get_secret_value():
             assert f"{name.upper()}={value.get_secret_value()}\n" not in found
-    assert "BIND_ADDRESS=127.0.0.1\n" in found
-
-
-def test_a_build_has_valid_settings() -> None:
-    words = shlex.split(contexts.prepare_env(load()))
-    given = dict(word.split("=", 1) for word in words)
+    given = dict(word.split("=", 1) for word in shlex.split(found))
     load({name: value for name, value in given.items() if name.lower() in every_setting()})
-    assert given["POSTGRES_URL"] == ""
+    assert (given["BIND_ADDRESS"], given["POSTGRES_URL"]) == ("127.0.0.1", "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_SERVICES)
 def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
-    services = "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
     code = code_of(name, tmp_path)
+    found = {file.parent.name for file in code.glob("racetrack/engines/*/*.py")} - {SHARED}
+    assert found == set(engine_of(name))  # no engine but its own
     program = "from racetrack.workloads.contract import find_workload\n"
     program += "from racetrack.stack import service\nfrom racetrack.stack.native import serve\n"
     program += f"find_workload({load().workload!r})\n"
-    run_in(code, program + services, {})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
-    made = BuildContext(REPO / "images/program.Dockerfile")
-    made.files(REPO, images.IMAGES[name].files, "code/")
-    with made.tar() as file, tarfile.open(fileobj=file) as archive:
-        archive.extractall(tmp_path, filter="data")
-    module = images.IMAGES[name].command.removeprefix(PYTHON)
-    run_in(tmp_path / "code", f"import {module}", {})
-
-
-@pytest.mark.parametrize("name", RUN_SERVICES)
-def test_an_image_contains_no_engine_but_its_own(name: str, tmp_path: Path) -> None:
-    code = code_of(name, tmp_path)
-    found = {file.parent.name for file in code.glob("racetrack/engines/*/*.py")} - {SHARED}
-    assert found == set(engine_of(name))
+    program += "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
+    run_in(code, program, {})
 
 
 @pytest.mark.slow
@@ -119,6 +95,15 @@ def test_an_image_contains_no_engine_but_its_own(name: str, tmp_path: Path) -> N
 def test_a_container_gets_all_settings_that_its_code_asks_for(name: str, tmp_path: Path) -> None:
     environment = compose_files.service(name, *compose_files.AIRGAP)["environment"]
     run_in(code_of(name, tmp_path), "from racetrack.config import load; load()", environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
+    made = BuildContext(REPO / "images/program.Dockerfile")
+    made.files(REPO, images.IMAGES[name].files, "code/")
+    module = images.IMAGES[name].command.removeprefix(PYTHON)
+    run_in(unpacked(made, tmp_path), f"import {module}", {})
 
 
 def engine_of(image: str) -> list[str]:
@@ -135,12 +120,17 @@ def code_of(image: str, folder: Path) -> Path:
     made = BuildContext(REPO / "images/service.Dockerfile")
     contexts.Contexts(load(), {}, {}).add_code(made, "".join(engine_of(image)))
     made.files(REPO, images.IMAGES[image].files, "code/")
+    return unpacked(made, folder)
+
+
+def unpacked(made: BuildContext, folder: Path) -> Path:
+    """Unpack the files for a build; return the folder of its code."""
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
         archive.extractall(folder, filter="data")
     return folder / "code"
 
 
-def run_in(code: Path, program: str, variables: Mapping[str, str]) -> None:
+def run_in(code: Path, program: str, variables: Mapping[str, str]) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=code.parent,
@@ -150,26 +140,17 @@ def run_in(code: Path, program: str, variables: Mapping[str, str]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
     given = contexts.Contexts(load(), {}, dict.fromkeys(("LIBRDKAFKA_VERSION",), "1"))
     given.digests["base"] = "a digest"
-    with given.of(images.IMAGES["loadgen"]).tar() as file, tarfile.open(fileobj=file) as archive:
-        archive.extractall(tmp_path, filter="data")
+    app = unpacked(given.of(images.IMAGES["loadgen"]), tmp_path)
     assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
-    app = tmp_path / "code"
     assert sorted(path.name for path in app.iterdir()) == ["loadgen", "racetrack"]
     program = "from loadgen import config, workload\n"
     program += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
     program += "print(workload.make(config.load(read._env), read).name)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=app,
-        env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["shop"], done.stderr
+    assert run_in(app, program, {}).split() == ["shop"]
     assert not list(app.rglob("test_*.py"))

@@ -1,12 +1,14 @@
-"""Tests that downloads from Maven Central are checked against the committed lists."""
+"""Tests that downloads from Maven Central and npm are checked against the committed lists, and that
+of the user's configuration of Maven only what concerns downloads is used."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import central
+from racetrack.install import central, maven_user, npm
 from racetrack.install.lockfiles import MAVEN_PARTS
 from racetrack.install.recipe import MavenPart, Site
 from racetrack.install.versions import read_versions
@@ -32,10 +34,6 @@ def fetched(tmp_path: Path, **files: bytes) -> Path:
     return folder
 
 
-def test_what_was_locked_passes(site: Site, part: MavenPart, tmp_path: Path) -> None:
-    central.check(site, part, VERSIONS, fetched(tmp_path, a=b"a.jar", b=b"b.jar"))
-
-
 @pytest.mark.parametrize(
     ("files", "named"),
     [
@@ -50,13 +48,14 @@ def test_any_difference_is_refused_and_named(
     with pytest.raises(SetupError, match=named) as failure:
         central.check(site, part, VERSIONS, fetched(tmp_path, **files))
     assert "a.jar" not in str(failure.value)
+    (tmp_path / "whole").mkdir()
+    central.check(site, part, VERSIONS, fetched(tmp_path / "whole", a=b"a.jar", b=b"b.jar"))
 
 
 def test_a_version_without_a_list_is_reported(site: Site, part: MavenPart, tmp_path: Path) -> None:
     central.check(site, part, {"KAFKA_VERSION": "5.0.0"}, fetched(tmp_path, z=b"z"))
     (line,) = site.say.__self__  # type: ignore[attr-defined]
-    assert "KAFKA_VERSION=5.0.0 is not the locked version (KAFKA_VERSION=4.3.1)" in line
-    assert "only Maven's own checksums" in line
+    assert "KAFKA_VERSION=5.0.0" in line
 
 
 @pytest.mark.parametrize("part", MAVEN_PARTS, ids=[part.name for part in MAVEN_PARTS])
@@ -65,3 +64,50 @@ def test_the_committed_lists_are_for_the_versions_of_env(part: MavenPart) -> Non
     header, *lines = part.hashes.read_text().splitlines()
     assert header == central.lock_header({name: versions[name] for name in part.versions})
     assert lines
+
+
+SETTINGS = "<settings><offline> true </offline><mirrors><mirror/></mirrors></settings>"
+
+
+def test_of_java_options_those_for_the_network_are_kept() -> None:
+    environ = {
+        "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Djavax.net.ssl.trustStore=/ca.jks",
+        "MAVEN_OPTS": "-Xmx2m -Dhttps.proxyHost=proxy.example -Dmaven.repo.local=/mine",
+        "_JAVA_OPTIONS": "-Dhttp.proxyPort=1",
+    }
+    assert maven_user.jvm_options(environ) == [
+        "-Djavax.net.ssl.trustStore=/ca.jks",
+        "-Dhttps.proxyHost=proxy.example",
+        "-Dhttp.proxyPort=1",
+    ]
+
+
+def test_settings_files_are_kept_but_not_the_offline_mode(tmp_path: Path) -> None:
+    settings = tmp_path / "mine.xml"
+    settings.write_text(SETTINGS)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    words = f"-o -s {settings} --bogus -Dhttp.proxyHost=proxy.example -T 4"
+    found = maven_user.arguments({"MAVEN_ARGS": words}, scratch)
+    assert found[0] == "-Dhttp.proxyHost=proxy.example"
+    assert not {"-o", "--bogus", "-T"} & set(found)
+    copy = Path(found[found.index("--settings") + 1])
+    assert copy.parent == scratch
+    assert "offline" not in copy.read_text()
+    assert "<mirrors><mirror/></mirrors>" in copy.read_text()
+    own = tmp_path / ".m2/settings.xml"
+    own.parent.mkdir()
+    own.write_text("<settings/>")
+    found = maven_user.arguments({"MAVEN_OPTS": f"-Duser.home={tmp_path}"}, scratch)
+    assert found[found.index("--settings") + 1] == str(own)
+
+
+def test_every_locked_package_has_a_hash_and_no_address_of_a_mirror() -> None:
+    lock, packages = (json.loads(file.read_text()) for file in (npm.LOCK, npm.PACKAGES))
+    wanted = packages["devDependencies"]
+    locked = {name: entry for name, entry in lock["packages"].items() if name}
+    assert {f"node_modules/{name}" for name in wanted} <= locked.keys()
+    for name, entry in locked.items():
+        assert entry["integrity"].startswith("sha512-") and "resolved" not in entry, name
+    assert packages["//"].keys() == wanted.keys()  # each has a reason
+    assert all(version[0].isdigit() for version in wanted.values())

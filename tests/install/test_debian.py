@@ -1,7 +1,6 @@
 """Tests of parts from Debian's packages: which package is chosen, from which source, and that
 downloads are unchanged."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -18,27 +17,6 @@ def test_debian_has_it_in_sid_and_ubuntu_in_its_own_archive(
 ) -> None:
     (tmp_path / "os-release").write_text(text)
     assert debian.mysql(tmp_path / "os-release").label == suite
-
-
-@pytest.mark.parametrize(
-    ("needs", "wanted", "unwanted"),
-    [
-        (
-            debian.MYSQL_NEEDS,
-            ("mysql-server-core", "libc6", "libssl3t64", "zlib1g"),
-            ("perl-base", "libperl5.40", "debconf", "dpkg"),
-        ),
-        (
-            debian.NGINX_NEEDS,
-            ("nginx", "nginx-core", "libc6", "libpcre2-8-0", "libssl3", "libssl3t64"),
-            ("nginx-common", "iproute2"),
-        ),
-    ],
-)
-def test_what_a_server_links_to_and_no_more(
-    needs: re.Pattern[str], wanted: tuple[str, ...], unwanted: tuple[str, ...]
-) -> None:
-    assert tuple(filter(needs.match, (*wanted, *unwanted))) == wanted
 
 
 @pytest.mark.parametrize("libraries", ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"])

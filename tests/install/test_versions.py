@@ -6,7 +6,6 @@ import pytest
 from dotenv import dotenv_values
 
 from racetrack import plugins
-from racetrack.errors import UsageError
 from racetrack.install.versions import names, parse_env_file, read_versions
 
 TEXT = """
@@ -40,9 +39,3 @@ def test_the_environment_wins() -> None:
     assert versions["KAFKA_VERSION"] == "9.9"
     assert versions["DEBEZIUM_VERSION"] == "3.6.1.Final"
     assert tuple(versions) == names()
-
-
-def test_a_missing_version_is_named() -> None:
-    missing = ", ".join(name for name in names() if name != "KAFKA_VERSION")
-    with pytest.raises(UsageError, match=f"given for {missing}:"):
-        read_versions({"KAFKA_VERSION": "4.3.1"}, {})

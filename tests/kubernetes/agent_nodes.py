@@ -8,7 +8,6 @@ from typing import Any
 from racetrack.config import REPO
 
 UID = "0b1c-77"
-CONTAINER = "c0ffee"
 # Files of the control groups of a pod and its container that the agent reads, copied from real
 # nodes.
 V1 = {
@@ -93,12 +92,13 @@ def process(pid: int, ppid: int = 1, name: str = "java", ticks: int = 100) -> di
     return {f"{pid}/stat": stat, f"{pid}/smaps_rollup": rollup}
 
 
-def proc(root: Path, *, kthreadd: bool = True) -> Path:
+def proc(root: Path) -> Path:
     """Write `/proc` of a node: two cores, a pod of three processes, kubelet, another program."""
     files = {
         "stat": "cpu 10 0 10 500 30 0 0 20 0 0\ncpu0 1 0\ncpu1 1 0\nctxt 1\n",
         "loadavg": "1.50 1 1 1/1 1\n",
         "pressure/cpu": "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull total=1\n",
+        "2/comm": "kthreadd\n",
     }
     for each in (
         *(process(pid) for pid in (40, 41, 42)),
@@ -107,6 +107,4 @@ def proc(root: Path, *, kthreadd: bool = True) -> Path:
         process(70, ppid=2, name="kworker"),
     ):
         files |= each
-    if kthreadd:
-        files["2/comm"] = "kthreadd\n"
     return write(root / "proc", files)

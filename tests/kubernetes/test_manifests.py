@@ -61,18 +61,6 @@ def test_the_schemas_of_kubernetes_accept_them(folder: Path, version: str) -> No
 
 
 @every_folder
-def test_what_all_pods_have_in_common(folder: Path) -> None:
-    for pod in pods(folder):
-        spec = pod["spec"]
-        assert spec["enableServiceLinks"] is False
-        assert spec["automountServiceAccountToken"] is False
-        assert spec["terminationGracePeriodSeconds"] == 2
-        (container,) = spec["containers"]
-        assert {"startupProbe"} == {name for name in container if name.endswith("Probe")}
-        assert container["startupProbe"]["periodSeconds"] == 1
-
-
-@every_folder
 def test_the_agent_only_reads_its_node(folder: Path) -> None:
     (agent,) = (each for each in rendered(folder) if each["kind"] == "DaemonSet")
     spec = agent["spec"]["template"]["spec"]
@@ -87,26 +75,13 @@ def test_the_agent_only_reads_its_node(folder: Path) -> None:
 
 
 @every_folder
-def test_there_is_an_agent_on_each_node_with_a_role(folder: Path) -> None:
-    (agent,) = (each for each in rendered(folder) if each["kind"] == "DaemonSet")
-    affinity = agent["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-    (terms,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"].values()
-    labels = [term["matchExpressions"][0]["key"] for term in terms]
-    assert labels == [f"role.racetrack.dev/{role}" for role in sorted(ROLES)]
-
-
-@every_folder
-def test_a_pod_goes_to_a_node_of_its_role(folder: Path) -> None:
+def test_a_pod_goes_to_a_node_of_its_role_and_runs_an_image_that_is_built(folder: Path) -> None:
+    known = {image_name(name) for name in IMAGES}
     for pod in pods(folder):
         role = pod["metadata"]["labels"]["racetrack.dev/role"]
         assert role in ROLES
         assert pod["spec"]["nodeSelector"] == {f"role.racetrack.dev/{role}": ""}
-
-
-@every_folder
-def test_images_are_those_that_race_images_builds(folder: Path) -> None:
-    known = {image_name(name) for name in IMAGES}
-    for pod in pods(folder):
+        assert pod["spec"]["automountServiceAccountToken"] is False
         assert {container["image"] for container in containers(pod)} <= known
 
 
@@ -134,30 +109,15 @@ def test_brokers_never_share_a_node(folder: Path) -> None:
 
 
 @every_folder
-def test_pods_that_scale_name_a_setting_that_counts_them(folder: Path) -> None:
+def test_settings_that_count_pods_or_name_ports_exist(folder: Path) -> None:
+    called = set()
     for each in rendered(folder):
         if setting := each["metadata"]["labels"].get("racetrack.dev/scales"):
-            assert setting.lower() in every_setting()
-            assert setting.endswith("_REPLICAS")
-
-
-@pytest.mark.parametrize("folder", SMALL, ids=name_of)
-def test_small_pods_share_nodes_and_cores(folder: Path) -> None:
-    for pod in pods(folder):
-        assert "affinity" not in pod["spec"]
-        for container in containers(pod):
-            assert container["resources"] == {"requests": {"cpu": "50m", "memory": "64Mi"}}
-
-
-@every_folder
-def test_ports_are_called_by_settings_that_exist(folder: Path) -> None:
-    called = [
-        setting
-        for each in rendered(folder)
-        for name, setting in each["metadata"].get("annotations", {}).items()
-        if name.startswith("racetrack.dev/port-")
-    ]
-    assert {"KAFKA_PORT", "MYSQL_PORT", "LOADGEN_PORT"} <= set(called)
+            assert setting.lower() in every_setting() and setting.endswith("_REPLICAS")
+        for name, setting in each["metadata"].get("annotations", {}).items():
+            if name.startswith("racetrack.dev/port-"):
+                called.add(setting)
+    assert {"KAFKA_PORT", "MYSQL_PORT", "LOADGEN_PORT"} <= called
     assert {name.lower() for name in called} <= set(every_setting())
 
 
@@ -170,27 +130,15 @@ def test_a_file_describes_the_service_of_its_name() -> None:
                 assert each["metadata"]["labels"]["racetrack.dev/service"] == file.stem
 
 
-def test_each_size_exists_for_each_engine() -> None:
-    assert [folder.parts[-3] for folder in FULL] == [folder.parts[-3] for folder in SMALL]
-
-
 @pytest.mark.parametrize("folder", JOB, ids=lambda folder: str(folder.name))
-def test_the_job_is_tried_once_on_the_generators_node(folder: Path) -> None:
-    (job,) = (each["spec"] for each in rendered(folder) if each["kind"] == "Job")
+def test_the_job_is_tried_once_on_the_generators_node_and_has_few_rights(folder: Path) -> None:
+    kinds = {each["kind"]: each for each in rendered(folder)}
+    job = kinds["Job"]["spec"]
     spec = job["template"]["spec"]
-    assert job["backoffLimit"] == 0
-    assert spec["restartPolicy"] == "Never"
+    assert (job["backoffLimit"], spec["restartPolicy"]) == (0, "Never")
     assert spec["nodeSelector"] == {"role.racetrack.dev/generator": ""}
     assert {each["image"] for each in spec["containers"]} == {image_name("harness")}
-    for container in spec["containers"]:
-        resources, is_small = container["resources"], folder.name == "small"
-        assert (resources["requests"] == resources.get("limits")) != is_small
-
-
-@pytest.mark.parametrize("folder", JOB, ids=lambda folder: str(folder.name))
-def test_the_job_has_no_right_to_everything(folder: Path) -> None:
-    (role,) = (each for each in rendered(folder) if each["kind"] == "ClusterRole")
-    for rule in role["rules"]:
+    for rule in kinds["ClusterRole"]["rules"]:
         assert "*" not in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]]
         if "secrets" in rule["resources"]:
             assert rule["verbs"] == ["create", "patch"]

@@ -130,12 +130,3 @@ def test_without_a_host_the_worker_ends_and_says_why(address: str) -> None:
         assert pool.worker.clean_up() == 4
     (report,) = pool.reports
     assert report["text"].startswith("no connection to the workers at 127.0.0.1:")
-
-
-def test_a_user_is_sent_to_the_first_pod(address: str) -> None:
-    with connect(address) as connection:
-        lines = connection.makefile()
-        connection.sendall(b"set pageviews_per_second 1000\n")
-        assert lines.readline() == f"{GREETING}\n"
-        assert lines.readline() == f"{host.NO_COMMANDS}\n"
-        assert lines.readline() == ""

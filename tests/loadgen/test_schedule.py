@@ -48,12 +48,6 @@ def test_a_steady_rate_is_exact_after_a_day() -> None:
     assert schedule.due_by(START_NS + 86_400 * NS_PER_S) == 50 * 86_400
 
 
-def test_number_i_is_due_when_its_time_has_come() -> None:
-    schedule = Schedule.starting(START_NS, 2_000, PER_SECOND)
-    assert schedule.when(1) == START_NS + NS_PER_S // 2
-    assert schedule.when(3) == START_NS + 3 * NS_PER_S // 2
-
-
 def test_rate_zero_pauses_and_what_was_due_stays_due() -> None:
     schedule = Schedule.starting(START_NS, 10_000, PER_SECOND)
     schedule.change(START_NS + NS_PER_S, 0)

@@ -76,27 +76,21 @@ class Bench:
         return self.purchases.counts(self.start_ns + int(after_s * NS_PER_S))
 
 
-def test_each_purchase_is_a_row() -> None:
-    bench = Bench()
-    bench.writer.start()
-    bench.tick(2.05)
-    bench.writer.stop(TIMEOUT_S)
-    assert len(bench.shop.rows) == 20
-    assert bench.counts(2.05) == {"due": 20, "done": 20, "refused": 0}
-
-
 def test_nothing_is_lost_when_it_is_back() -> None:
     bench = Bench()
     bench.shop.away = True
+    bench.updates.schedule.change(bench.start_ns, 10_000)
     bench.writer.start()
     bench.tick(1.05)
     wait_until(lambda: any("fails" in line for line in bench.logged), "the complaint")
+    wait_until(lambda: any("10 updates wait" in line for line in bench.logged), "the other one")
     bench.tick(3.05)
     assert bench.purchases.done == 0
     bench.shop.away = False
-    wait_until(lambda: bench.purchases.done == 30, "the thirtieth row")
+    wait_until(lambda: bench.purchases.done == bench.updates.done == 30, "the thirtieth of each")
     bench.writer.stop(TIMEOUT_S)
     assert len(bench.shop.rows) == 30
+    assert bench.counts(3.05) == {"due": 30, "done": 30, "refused": 0}
     assert any("is back" in line for line in bench.logged)
 
 
@@ -173,16 +167,3 @@ def test_a_change_that_finds_no_row_is_refused_and_reported() -> None:
     bench.writer.log_refused()
     assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
     assert any("no row is left to change" in line for line in bench.logged)
-
-
-def test_changes_wait_for_mysql_too() -> None:
-    bench = Bench()
-    bench.shop.away = True
-    bench.updates.schedule.change(bench.start_ns, 10_000)
-    bench.writer.start()
-    bench.tick(1.05)
-    wait_until(lambda: any("10 updates wait" in line for line in bench.logged), "the complaint")
-    bench.shop.away = False
-    wait_until(lambda: bench.updates.done == 10, "the tenth update")
-    bench.writer.stop(TIMEOUT_S)
-    assert bench.purchases.done == 10

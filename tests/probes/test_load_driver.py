@@ -2,7 +2,6 @@
 
 import csv
 import threading
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -65,9 +64,5 @@ def test_the_peak_of_a_spike_is_recorded(folder: RunFolder) -> None:
     assert offered == [1_000, 5_000, 1_000]
     log = driver.record()
     assert log and log.peak_from_ms and log.peak_until_ms
-    times = [log.from_ms, log.peak_from_ms, log.peak_until_ms]
-    least = [100, 200]
-    assert [b - a + EARLY_MS >= ms for (a, b), ms in zip(pairwise(times), least, strict=True)] == [
-        True,
-        True,
-    ]
+    assert log.peak_from_ms - log.from_ms >= 100 - EARLY_MS
+    assert log.peak_until_ms - log.peak_from_ms >= 200 - EARLY_MS

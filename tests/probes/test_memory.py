@@ -92,12 +92,6 @@ def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
     assert with_it.pss > 16 * MIB  # the process's own memory has it
 
 
-def test_a_process_that_has_ended_holds_nothing() -> None:
-    with running("pass") as process:
-        process.communicate()
-    assert memory_of([process.pid], []).pss == 0
-
-
 def test_each_look_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path) -> None:
     (in_memory / "file").write_bytes(b"x" * MIB)
     folder = RunFolder.create(tmp_path, "steady", "1")

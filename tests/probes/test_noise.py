@@ -3,23 +3,17 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from racetrack.analysis import noise, raw
 from racetrack.probes.noise import (
     HarnessMeter,
-    NoiseProbe,
     ProgramsMeter,
     ServicesMeter,
-    ThrottledMeter,
     machine_s,
-    mhz,
 )
 from racetrack.probes.usage import Meter
-from racetrack.results.folder import RunFolder
 
 STAT = """\
 cpu  1000 100 500 8000 200 0 100 50 30 0
@@ -49,14 +43,6 @@ def test_the_machine_is_busy_when_it_is_neither_idle_nor_stolen() -> None:
     passed_s, busy_s, steal_s = machine_s(STAT, 50.0)
     assert (passed_s, steal_s) == (100.0, 0.5)
     assert busy_s == pytest.approx(100 - 80 - 2 - 0.5)
-
-
-def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
-    assert mhz(tmp_path) is None
-    for cpu, khz in (("cpu0", 2_000_000), ("cpu1", 3_000_000)):
-        (tmp_path / cpu / "cpufreq").mkdir(parents=True)
-        (tmp_path / cpu / "cpufreq" / "scaling_cur_freq").write_text(f"{khz}\n")
-    assert mhz(tmp_path) == 2_500
 
 
 def process(folder: Path, number: int, parent: int, ticks: int, name: str = "(sh) (1)") -> None:
@@ -135,38 +121,3 @@ def test_what_runs_the_services_is_theirs_and_who_has_an_account_counts_once() -
     alone_s = meter.cpu_s(excluding=("engine",))
     both_s = ServicesMeter(meter, {"broker": account}, lambda: [here]).cpu_s()
     assert both_s - 1_000 == pytest.approx(2 * alone_s, abs=0.2)
-
-
-@pytest.mark.slow
-def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
-    tmp_path: Path,
-) -> None:
-    folder = RunFolder.create(tmp_path, "steady", "1")
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as service:
-        meter = Meter(lambda: {"service": [service.pid]})
-        probe = NoiseProbe(
-            ServicesMeter(meter, {}, list),
-            HarnessMeter(meter.pids),
-            ThrottledMeter(meter.pids),
-            folder,
-        )
-        probe.start()
-        try:
-            give_up_s = time.monotonic() + 60
-            while len(rows := raw.noise(folder.path)) < 4 and time.monotonic() < give_up_s:
-                probe.check()
-                time.sleep(0.1)
-        finally:
-            probe.stop()
-            service.kill()
-    assert len(rows) >= 4
-    assert all(row.core_mib_per_s for row in rows)
-    seconds = (rows[-1].at_ms - rows[0].at_ms) / 1000
-    assert rows[-1].services_s is not None and rows[0].services_s is not None
-    used_s = rows[-1].services_s - rows[0].services_s
-    # On a busy machine the program does not get a whole core, but the machine was at least as busy.
-    assert 0 < used_s <= seconds + 0.1
-    assert rows[-1].busy_s - rows[0].busy_s >= used_s - 0.1
-    found = noise.over(rows, rows[0].at_ms, rows[-1].at_ms)
-    assert found and found.foreign_cpu_pct is not None
-    assert found.foreign_cpu_pct >= -3

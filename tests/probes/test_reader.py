@@ -1,11 +1,14 @@
-"""Tests of the view reader: its instructions, the values it reports, and its restarts."""
+"""Tests of the view reader: its instructions, the values it reports, and its restarts; and that the
+run ends with the reason if the reader's process ends."""
 
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import BinaryIO, cast
 
@@ -17,9 +20,12 @@ from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.probes.reader import Client, Job, answerable, due_times
+from racetrack.probes.reader import COLUMNS, Client, Job, answerable, due_times
+from racetrack.probes.views import READS_CSV, ReadsProbe
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import NO_ROW, Query, TracedView, find_workload
+from tests.run.fakes import FakeEngine, FakeStack
 
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
 WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
@@ -160,3 +166,35 @@ def test_its_process_reports_why_it_can_not_begin() -> None:
     message = ended.stderr.decode()
     assert "nobodys" in message
     assert "Traceback" not in message
+
+
+WITHIN_S = 20.0
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> ReadsProbe:
+    engine, stack = FakeEngine(), FakeStack(load({"READS_PER_SECOND": "2"}))
+    return ReadsProbe(engine, stack.as_stack(), RunFolder.create(tmp_path, engine.name, "100"), 2.0)
+
+
+def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> None:
+    probe.start()
+    give_up = time.monotonic() + WITHIN_S
+    with pytest.raises(RacetrackError, match=r"(?s)view reader can't be read any more.*fake"):
+        while time.monotonic() < give_up:
+            probe.check()
+            probe.stopping.wait(0.05)
+    assert probe.pids == []
+    probe.stop()
+
+
+def test_answers_are_timed_once_and_errors_are_none(probe: ReadsProbe, tmp_path: Path) -> None:
+    (file,) = tmp_path.rglob(READS_CSV)
+    assert probe.new_answer_times() == []
+    rows = [",".join(COLUMNS), "1000,1001,1012,best,10,,", "2000,2001,2002,best,,,it is gone"]
+    file.write_text("\n".join([*rows, "3000,3001,30"]))
+    assert probe.new_answer_times() == [12.0]
+    with file.open("a") as more:
+        more.write("07,best,10,,\n")
+    assert probe.new_answer_times() == [7.0]
+    assert probe.new_answer_times() == []

@@ -57,6 +57,5 @@ def test_engines_of_different_classes_are_told_apart() -> None:
     assert rows["where results live: published to Kafka"] == "[Swift <b>&][2]"
 
 
-
 def test_the_queries_of_a_workload_have_folders_of_their_own() -> None:
     assert result(SWIFT, workload="nexmark q0,q4").file_name.startswith("nexmark/q0-q4/")

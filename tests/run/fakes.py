@@ -192,9 +192,3 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
         return bool(stack.prepared)
 
     return make
-
-
-def refusal_of(setting: str, runtime: str) -> str:
-    """Return a pattern for the error that this setting has no effect in this runtime."""
-    where = "natively" if runtime == "native" else "in containers"
-    return rf"^{setting.upper()} has no effect .* runs {where}: .+\. Unset it .*\(RUNTIME"

@@ -92,20 +92,20 @@ class FluidSession(OnClock):
         name: str = "fake",
     ) -> None:
         super().__init__(clock)
-        self.service = name
+        self.service, self.number = name, 0
         self._queue = Queue(engine, rng)
         self._closing = ExitStack()
-        self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
-        self._file.write(",".join(HEADER) + "\n")
-        self._usage: TextIO = self._closing.enter_context(folder.open_for_lines("usage.csv"))
-        self._usage.write("at_ms,service,cpu_s,cpu_user_s,rss_gib\n")
-        self._arrivals: TextIO = self._closing.enter_context(folder.open_for_lines("arrivals.csv"))
-        self._arrivals.write("at_ms,due,handed_over\n")
-        self._delays: TextIO = self._closing.enter_context(
-            folder.open_for_lines(f"{name}_sample_dt.log")
-        )
-        self._noise: TextIO = self._closing.enter_context(folder.open_for_lines("noise.csv"))
-        self._noise.write(",".join(COLUMNS) + "\n")
+
+        def begun(file: str, columns: str = "") -> TextIO:
+            opened: TextIO = self._closing.enter_context(folder.open_for_lines(file))
+            opened.write(columns and f"{columns}\n")
+            return opened
+
+        self._file = begun("curves.csv", ",".join(HEADER))
+        self._usage = begun("usage.csv", "at_ms,service,cpu_s,cpu_user_s,rss_gib")
+        self._arrivals = begun("arrivals.csv", "at_ms,due,handed_over")
+        self._delays = begun(f"{name}_sample_dt.log")
+        self._noise = begun("noise.csv", ",".join(COLUMNS))
         self._cpu_s = self._foreign_s = 0.0
         self._is_heap_closed = False
         self.set_to: list[int] = []
@@ -196,6 +196,7 @@ class FluidRuns:
     def open(self, engine: SimulatedEngine, folder: RunFolder, name: str = "fake") -> Session:
         rng = np.random.default_rng(len(self.sessions))
         made = FluidSession(self.clock, engine, rng, folder, name)
+        made.number = len(self.sessions)
         self.change(made)
         self.sessions.append(made)
         return cast(Session, made)

@@ -68,18 +68,16 @@ def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
     assert record.measured.watched_until_ms is None
 
 
-def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> None:
+def test_it_waits_for_the_rows_of_each_look(tmp_path: Path) -> None:
     """Use a fake clock that begins at the window's end, because the recorded run lies in the
     past."""
     race = synthetic.SyntheticRun(window_s=10, recorded_after_ms=121_000)
     synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
-    lines: list[str] = []
     now_ms = START_MS + 10_000
 
-    def watch(seconds: float, what: str) -> None:
+    def watch(seconds: float, _what: str) -> None:
         nonlocal now_ms
         now_ms += round(1000 * seconds)
-        lines.append(what)
 
     until_ms = experiment.watch_until_decided(
         [tmp_path],
@@ -90,9 +88,7 @@ def test_it_waits_for_each_look_and_reports_how_long_at_most(tmp_path: Path) -> 
         watch=watch,
         now_ms=lambda: now_ms,
     )
-    assert now_ms == until_ms + experiment.ROWS_WITHIN_MS
-    assert lines[0] == "looking whether it kept up"
-    assert lines[1] == "undecided, watching on for 105 s at most; next look"
+    assert START_MS + 10_000 < until_ms == now_ms - experiment.ROWS_WITHIN_MS
 
 
 def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:

@@ -42,31 +42,31 @@ class Engine:
 
 
 @pytest.mark.parametrize(
-    ("up_to", "late_up_to", "shares"),
+    ("up_to", "late_up_to", "shares", "tried"),
     [
-        (0.97, 0.99, [(0.95, None), (0.95, None)]),
-        (0.80, 0.90, [(0.80, 0.85), (0.90, 0.95)]),
-        (0, 0, [(None, 0.05), (None, 0.05)]),
+        (0.97, 0.99, [(0.95, None), (0.95, None)], [(0.95, 5_000)]),
+        (
+            0.80,
+            0.90,
+            [(0.80, 0.85), (0.90, 0.95)],
+            [(0.95, 5_000), (0.9, 5_000), (0.8, 2_000), (0.85, 2_000)],
+        ),
+        (0, 0, [(None, 0.05), (None, 0.05)], None),
     ],
 )
-def test_each_bound_has_its_rate(up_to: float, late_up_to: float, shares: Found) -> None:
+def test_each_bound_has_its_rate_and_no_more_are_tried_than_needed(
+    up_to: float, late_up_to: float, shares: Found, tried: list[tuple[float, float]] | None
+) -> None:
     engine = Engine(up_to, late_up_to)
     assert engine.search() == shares
     assert all(engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS)
+    assert tried in (None, engine.tried)
 
 
 def test_a_rate_that_the_generator_could_not_offer_is_no_failure_of_the_engine() -> None:
     engine = Engine(0.97, 0.99, offers=0.82)
     assert engine.search() == [(0.80, None), (0.80, None)]
     assert not engine.descent.sustained(2_000).is_final
-
-
-def test_no_more_rates_are_tried_than_needed() -> None:
-    fast, slow = Engine(0.97, 0.99), Engine(0.80, 0.90)
-    fast.search()
-    slow.search()
-    assert fast.tried == [(0.95, 5_000)]
-    assert slow.tried == [(0.95, 5_000), (0.9, 5_000), (0.8, 2_000), (0.85, 2_000)]
 
 
 @pytest.mark.parametrize("share", SHARES[1:])

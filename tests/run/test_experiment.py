@@ -82,10 +82,6 @@ class Bench:
     def sped_up(self) -> bool:
         return ("speed up", "next start") in self.stack.did
 
-    @property
-    def log(self) -> str:
-        return (self.folder.path / "start.log").read_text()
-
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
@@ -107,20 +103,16 @@ def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) ->
     assert record.measured and record.measured.engine_drained
     assert record.settings["mysql_root_password"] == "**********"
     assert record.versions.keys() == {"racetrack", "python"}
-    assert "[6/6] stop everything" in bench.log
+    assert "[6/6] stop everything" in (bench.folder.path / "start.log").read_text()
 
 
-def test_a_verification_is_a_step_of_its_own_before_the_stack_stops(bench: Bench) -> None:
-    bench.run(verify=True)
-    assert bench.calls == [*WHOLE, "verify", "write_live_heaps", "stop", "stop"]
+def test_half_the_rate_comes_first_to_warm_up_and_a_verification_is_a_step(bench: Bench) -> None:
+    bench.run(warm_up_s=30, verify=True)
+    assert bench.calls[2:5] == ["set_rate 2500", "watch 30.0", "set_rate 5000"]
+    assert bench.calls[-4:] == ["verify", "write_live_heaps", "stop", "stop"]
     record = read_run(bench.folder.path)
     assert [step.name for step in record.steps] == [*STEPS[:-1], VERIFY, STEPS[-1]]
     assert record.verified
-
-
-def test_half_the_rate_comes_first_to_warm_up(bench: Bench) -> None:
-    bench.run(warm_up_s=30)
-    assert bench.calls[2:5] == ["set_rate 2500", "watch 30.0", "set_rate 5000"]
 
 
 def test_a_load_profile_begins_with_the_samples_after_settling_at_its_first_rate(
@@ -130,7 +122,6 @@ def test_a_load_profile_begins_with_the_samples_after_settling_at_its_first_rate
     assert bench.calls[2] == "set_rate 2000"
     assert bench.calls[4:7] == ["watch 20.0", f"begin_load {SPIKE}", "sample 10"]
     assert (arguments := read_run(bench.folder.path).arguments) and arguments.load == SPIKE
-    assert f"at 5,000 pageviews/s on average, {SPIKE} (native)" in bench.log
 
 
 @pytest.mark.parametrize("number", range(len(WHOLE)))
@@ -145,7 +136,6 @@ def test_a_failure_ends_the_run_stops_the_stack_and_is_the_outcome(
     assert record.outcome == "the broker ended"
     assert record.steps[-1].name == STEPS[-1]
     assert all(step.ended_at for step in record.steps)
-    assert "The experiment failed: the broker ended" in bench.log
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,58 +12,41 @@ from racetrack.probes.usage import Meter
 from racetrack.results.run import DoneFault
 from racetrack.run import faults
 from racetrack.run.engine_run import EngineRun
-from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, How, ServiceControl
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector, ServiceControl
 from racetrack.stack.contract import Cluster
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize(
-    ("text", "how", "whom", "at_s", "for_s"),
+    ("text", "expected"),
     [
-        ("kill:debezium@10s", "kill", "debezium", 10, 0),
-        ("kill:engine@10s+5s", "kill", "engine", 10, 5),
-        ("pause:broker@10s+5s", "pause", "broker", 10, 5),
-        ("pause:broker@1m+500ms", "pause", "broker", 60, 0.5),
-        ("kill:mysql@10", "kill", "mysql", 10, 0),
-        ("delete:flink-taskmanager-1@20s", "delete", "flink-taskmanager-1", 20, 0),
-        ("drain:node-2.example@20s+30s", "drain", "node-2.example", 20, 30),
-        ("cut:node2@20s+20s", "cut", "node2", 20, 20),
+        ("kill:debezium@10s", ("kill", "debezium", 10, 0)),
+        ("kill:engine@10s+5s", ("kill", "engine", 10, 5)),
+        ("pause:broker@1m+500ms", ("pause", "broker", 60, 0.5)),
+        ("delete:flink-taskmanager-1@20s", ("delete", "flink-taskmanager-1", 20, 0)),
+        ("drain:node-2.example@20s+30s", ("drain", "node-2.example", 20, 30)),
+        ("kill:engine@500k events", ("kill", "engine", 0, 0, 500_000)),
+        ("pause:broker@1000 events+5s", ("pause", "broker", 0, 5, 1_000)),
     ],
 )
-def test_what_a_fault_says(text: str, how: How, whom: str, at_s: float, for_s: float) -> None:
-    assert faults.parse(text) == Fault(text, how, whom, at_s, for_s)
-
-
-@pytest.mark.parametrize(
-    ("text", "at_events", "for_s"),
-    [("kill:engine@500k events", 500_000, 0), ("pause:broker@1000 events+5s", 1_000, 5)],
-)
-def test_a_fault_may_begin_after_a_number_of_events(
-    text: str, at_events: int, for_s: float
-) -> None:
-    fault = faults.parse(text)
-    assert (fault.at_events, fault.at_s, fault.for_s) == (at_events, 0, for_s)
+def test_what_a_fault_says(text: str, expected: Any) -> None:
+    assert faults.parse(text) == Fault(text, *expected)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("kill:debezium", "Write kill:SERVICE@10s"),
-        ("kill:debezium@soon", "'soon' is not a duration such as 20s"),
-        ("stop:debezium@10s", "Write kill"),
+        ("kill:debezium@soon", "'soon'"),
         ("kill:debezium@-1s", "Write kill"),
-        ("kill:engine@many events", "'many' is not a rate such as"),
         ("kill:engine@10s events", "'10s' is not a rate"),
         ("pause:broker@1k events", r"Write pause:broker@1k events\+5s"),
         ("pause:broker@10s", "has no duration"),
-        ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
-        ("kill:redis@10s", "not 'redis'"),
-        ("kill:loadgen@10s", "not 'loadgen'"),
+        ("kill:registry@10s", "engine, broker, debezium, mysql"),
         ("pause:nothing@10s+1s", "not 'nothing'"),
-        ("delete:worker-0@10s+5s", r"created again at once. Omit \+5s"),
+        ("delete:worker-0@10s+5s", r"Omit \+5s"),
         ("drain:node2@10s", r"Write drain:node2@10s\+5s"),
-        ("cut:node2@10s", "has no duration"),
     ],
 )
 def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> None:

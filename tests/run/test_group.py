@@ -81,16 +81,11 @@ def test_each_engine_has_its_own_record_and_the_run_has_the_result_of_each(tmp_p
     assert (one.caveats, two.caveats) == (("only of one",), ())
     assert one.run_id != two.run_id
     assert one.tag == f"{folder.tag}/one"
+    alone = RunFolder.create(tmp_path, "one", "5000")
+    assert alone.of("one") is alone and engine_folders(alone.path) == [alone.path]
     whole = read_run(folder.path)
     assert [each.engine for each in whole.engines] == ["one", "two"]
     assert [each.outcome for each in whole.engines] == ["ok", "two: it ended"]
-
-
-def test_an_engine_alone_has_the_run_s_folder(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "one", "5000")
-    assert folder.of("one") is folder
-    assert engine_folders(folder.path) == [folder.path]
-    assert read_run(folder.path).engines == ()
 
 
 def test_shared_files_are_found_from_the_folder_of_each_engine(tmp_path: Path) -> None:

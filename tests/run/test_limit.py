@@ -1,7 +1,6 @@
 """Tests of the plan `limit` on a fake engine and a fake clock: capacity, sustained rates, failures,
 and resumption."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,11 @@ from racetrack.analysis.table import Row, read
 from racetrack.plan.model import PLANS
 from racetrack.results.run import SATURATION, SEARCH
 from tests.run.fluid_session import FluidSession
-from tests.run.test_runner import CAPACITY, SWIFT, Fakes
+from tests.run.test_runner import CAPACITY, SWIFT, Fakes, fakes, one_at
 
 LIMIT = (PLANS / "limit.toml").read_text()
 WARM_UP_ENDS_S = 170  # at the latest
-
-
-@pytest.fixture
-def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
-    return Fakes(tmp_path, monkeypatch)
+__all__ = ["fakes"]  # a fixture
 
 
 def begin(fakes: Fakes) -> Path:
@@ -28,16 +23,6 @@ def begin(fakes: Fakes) -> Path:
 
 def found(folder: Path, window: str) -> list[Row]:
     return [row for row in read([folder]).rows if row.window == window]
-
-
-def interrupted_at(fakes: Fakes, stack: int, at_s: float) -> Callable[[FluidSession], None]:
-    """Return a change by which a session is interrupted at this time of its stack."""
-
-    def change(session: FluidSession) -> None:
-        if len(fakes.sessions) == stack - 1:
-            session.interrupted_at_s = at_s
-
-    return change
 
 
 def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> None:
@@ -55,11 +40,7 @@ def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> N
     assert all(row.share and row.load and row.load.per_s > 10_000 for row in trials)
     assert 8 < record.minutes <= 17
     assert all(session.stopped for session in fakes.sessions)
-
-
-def test_rates_are_tried_before_the_second_stack_is_saturated_again(fakes: Fakes) -> None:
-    folder = begin(fakes)
-    fakes.carry_out(folder)
+    # Rates are tried before the second stack is saturated again.
     names = [row.window for row in fakes.rows]
     assert names[0] == names[-1] == SATURATION and names[-2] == SEARCH
     assert all("% of capacity" in name for name in names[1:-2]) and names[1:-2]
@@ -78,28 +59,25 @@ def test_a_generator_that_gives_out_first_is_named_and_nothing_is_searched(fakes
     assert len(fakes.sessions) == 1
 
 
-def test_a_first_stack_that_fails_ends_the_search(fakes: Fakes) -> None:
+@pytest.mark.parametrize("first_fails", [True, False])
+def test_a_stack_that_fails_ends_the_search_but_leaves_a_capacity(
+    fakes: Fakes, first_fails: bool
+) -> None:
     def dies(session: FluidSession) -> None:
-        session.dies_at_s = 20
-
-    fakes.change = dies
-    record = fakes.carry_out(begin(fakes))
-    assert record.runs[0].outcome == "the engine ended: out of memory"
-    assert "its capacity is unknown" in (record.runs[1].outcome or "")
-
-
-def test_a_second_stack_that_fails_leaves_the_capacity_of_the_first(fakes: Fakes) -> None:
-    def dies(session: FluidSession) -> None:
-        if fakes.sessions:
-            session.dies_at_s = WARM_UP_ENDS_S
+        if first_fails or fakes.sessions:
+            session.dies_at_s = 20 if first_fails else WARM_UP_ENDS_S
 
     fakes.change = dies
     folder = begin(fakes)
-    record = fakes.carry_out(folder)
-    assert [run.outcome for run in record.runs] == ["ok", "the engine ended: out of memory"]
-    first, second = found(folder, SATURATION)
-    assert first.values["capacity_per_s"] == pytest.approx(CAPACITY[SWIFT], rel=0.03)
-    assert "out of memory" in second.outcome and not second.values
+    first, second = (run.outcome or "" for run in fakes.carry_out(folder).runs)
+    if first_fails:
+        assert first == "the engine ended: out of memory"
+        assert "its capacity is unknown" in second
+        return
+    assert (first, second) == ("ok", "the engine ended: out of memory")
+    known, failed = found(folder, SATURATION)
+    assert known.values["capacity_per_s"] == pytest.approx(CAPACITY[SWIFT], rel=0.03)
+    assert "out of memory" in failed.outcome and not failed.values
 
 
 @pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 60), (2, 200), (2, 300)])
@@ -108,7 +86,7 @@ def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s:
     fakes.carry_out(whole)
     fakes.sessions.clear()
     folder = begin(fakes)
-    fakes.change = interrupted_at(fakes, stack, at_s)
+    fakes.change = one_at(stack - 1, interrupted_at_s=at_s)
     with pytest.raises(terminal.Interrupted):
         fakes.carry_out(folder)
     fakes.change = lambda _: None
@@ -118,18 +96,6 @@ def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s:
     assert after.values == pytest.approx(before.values, rel=0.06)
     windows = [row.window for row in read([folder]).rows]
     assert len(windows) == len(set(windows)) + 1  # both stacks have one at saturation
-
-
-def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
-    def disturb(session: FluidSession) -> None:
-        if not fakes.sessions:
-            session.disturbed_until_s = 250
-
-    fakes.change = disturb
-    folder = begin(fakes)
-    record = fakes.carry_out(folder)
-    assert any("Void" in row.outcome for row in fakes.rows)
-    assert [run.outcome for run in record.runs] == ["ok", "ok"]
 
 
 def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:

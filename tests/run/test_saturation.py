@@ -69,20 +69,15 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path:
     assert soon.per_s < 0.95 * second.per_s
 
 
-def test_it_is_measured_once_the_engine_is_warm(tmp_path: Path) -> None:
-    quick, slow = (Drive(tmp_path, STEADY) for _ in range(2))
+def test_it_is_measured_once_the_engine_is_warm_or_reported_as_cold(tmp_path: Path) -> None:
+    quick, slow, never = (Drive(tmp_path, STEADY) for _ in range(3))
     slow.fluid.cold_s = 35
     warmed = Saturation(slow.load, slow.folder.path, 15_000).warm_up(WARM_UP_S, LOW_S)
     at_once = Saturation(quick.load, quick.folder.path, 15_000).warm_up(WARM_UP_S, LOW_S)
     assert at_once.is_warm and warmed.is_warm
     assert at_once.took_s < warmed.took_s < WARM_UP_S
-
-
-def test_an_engine_that_never_gets_warm_is_measured_and_reported_as_cold(tmp_path: Path) -> None:
-    at = Drive(tmp_path, STEADY)
-    seen = Saturation(at.load, at.folder.path, 15_000).warm_up(20, LOW_S)
-    assert not seen.is_warm
-    assert 20 <= seen.took_s < 40
+    cold = Saturation(never.load, never.folder.path, 15_000).warm_up(20, LOW_S)
+    assert not cold.is_warm and 20 <= cold.took_s < 40
 
 
 def test_who_can_not_be_overloaded_is_not_waited_for_without_end(tmp_path: Path) -> None:

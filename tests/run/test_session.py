@@ -1,7 +1,6 @@
 """Tests of a session from its start to its end: all is recorded, failures end it, nothing is
 left."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +21,7 @@ from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
-from racetrack.workloads.load_profile import Steps
 from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
-from tests.waiting import wait_until
 
 
 class Idle(Probe):
@@ -133,18 +130,15 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     drive: Callable[..., Drive],
 ) -> None:
     at = drive()
-    at.session.start_stack()
-    assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
-    assert Generator.commands == ["check writes"]
-    assert read_run(at.folder.path).versions == {"mysql": "9"}
-
-
-def test_a_first_run_has_a_caveat(drive: Callable[..., Drive]) -> None:
-    at = drive()
     at.stack.unprepared = ("broker", "registry")
     at.session.start_stack()
-    (caveat,) = read_run(at.folder.path).caveats
-    assert caveat.startswith("This is a first run: broker, registry started without")
+    assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
+    at.session.set_rate(5_000)
+    commands = ["check writes", "set pageviews_per_second 5000", "check writes"]
+    assert Generator.commands == commands
+    run = read_run(at.folder.path)
+    assert run.versions == {"mysql": "9"}
+    assert "broker, registry" in run.caveats[0]  # a first run
 
 
 class Waiting(FakeEngine):
@@ -174,21 +168,6 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     assert read_run(at.folder.path).versions["fake"] == "1"
 
 
-class Received(FakeEngine):
-    """An engine whose results a process of its own receives, here this one."""
-
-    def clients(self, settings: Settings) -> Mapping[str, list[int]]:
-        return {"client": [os.getpid()]}
-
-
-def test_the_cost_of_a_client_is_stated_apart(drive: Callable[..., Drive]) -> None:
-    at = drive(engine=Received())
-    at.start()
-    usage = at.folder.path / "usage.csv"
-    wait_until(lambda: ",client," in usage.read_text(), "row of the client")
-    assert "client" not in read_run(at.folder.path).engine_services
-
-
 class Refused(Waiting):
     """An engine that refuses the demo at once."""
 
@@ -211,13 +190,6 @@ def test_an_engine_that_tells_no_progress_ends_the_run(
 ) -> None:
     with pytest.raises(RacetrackError, match="Fake reported no progress within"):
         drive(counted=None, first_update_within_s=0.2).start()
-
-
-def test_a_rate_is_asked_for_and_then_it_is_seen_whether_it_arrives(
-    drive: Callable[..., Drive],
-) -> None:
-    drive().session.set_rate(5_000)
-    assert Generator.commands == ["set pageviews_per_second 5000", "check writes"]
 
 
 def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[..., Drive]) -> None:
@@ -258,19 +230,6 @@ def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
     assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
 
 
-def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive()
-    at.start()
-    began = time.time()
-    measured = at.session.sample(2, 17)
-    assert measured.rate_set_ms == 17
-    assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen", "mysql", "debezium"}
-    assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
-    assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
-
-
 def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
     drive: Callable[..., Drive],
 ) -> None:
@@ -288,21 +247,6 @@ def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
     assert log and log.done[0].counted == 7
     assert log.done[0].at_ms >= measured.window.end_ms
     assert ("kill", "worker") in at.stack.did and ("restart", "worker") in at.stack.did
-
-
-@pytest.mark.slow
-def test_a_load_profile_drives_the_rate_until_the_load_is_paused(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive(engine=FakeEngine(needs=()))
-    at.start()
-    at.session.begin_load(Steps((100, 200), 0.1))
-    at.session.watch_recovery()  # returns after the last step, as there is no peak to recover from
-    at.session.account()
-    rates = [f"set pageviews_per_second {rate}" for rate in (100, 200)]
-    assert [command for command in Generator.commands if command in rates] == rates
-    assert Generator.commands[-1] == "pause"
-    assert (load := read_run(at.folder.path).load) and load.profile == "steps 100,200 0.1s"
 
 
 @pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])

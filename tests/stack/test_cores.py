@@ -1,4 +1,5 @@
-"""Tests of separate cores for the measured services and for the harness."""
+"""Tests of separate cores for the measured services and for the harness, and of detecting files in
+memory by lists of mounts."""
 
 import os
 import subprocess
@@ -36,19 +37,11 @@ def seen_by(settings: Settings, service: str) -> str:
     ).strip()
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("", set()), ("1", {1}), ("0-2", {0, 1, 2}), ("0,2-3,7", {0, 2, 3, 7})]
-)
-def test_cores_are_written_as_taskset_and_docker_write_them(text: str, cpus: set[int]) -> None:
-    assert parse_cores(text) == cpus
-
-
 @needs_two
 def test_each_uses_its_own_and_the_others_all() -> None:
     settings = load({"BROKER_CPUS": str(HERE[0]), "LOADGEN_CPUS": str(HERE[1])})
-    assert seen_by(settings, "broker") == f"[{HERE[0]}]"
-    assert seen_by(settings, "loadgen") == f"[{HERE[1]}]"
-    assert seen_by(settings, "mysql") == str(HERE)
+    seen = [seen_by(settings, name) for name in ("broker", "loadgen", "mysql")]
+    assert seen == [f"[{HERE[0]}]", f"[{HERE[1]}]", str(HERE)]
 
 
 @needs_two
@@ -96,11 +89,54 @@ def test_threads_of_one_core_are_not_divided(tmp_path: Path) -> None:
 
 
 def test_a_core_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 is not possible: .* not 4000\."):
+    assert parse_cores("0,2-3,7") == {0, 2, 3, 7}
+    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 .* not 4000\."):
         resources.require_cores(load({"ENGINE_CPUS": "0,4000"}))
-
-
-@pytest.mark.parametrize("text", ["a", "0-", "1,,2", "-1"])
-def test_what_names_no_cores_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="ENGINE_CPUS"):
-        load({"ENGINE_CPUS": text})
+        load({"ENGINE_CPUS": "1,,2"})
+
+
+# Mounts as in `/proc/<pid>/mountinfo` of a container. Its own folders in memory are the data, /tmp
+# and /dev/shm.
+MOUNTS = """\
+501 400 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l
+502 501 0:55 / /proc rw,nosuid - proc proc rw
+503 501 0:56 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k,mode=755
+504 503 0:57 / /dev/pts rw,nosuid - devpts devpts rw
+505 501 0:58 / /sys ro,nosuid - sysfs sysfs ro
+506 503 0:54 / /dev/mqueue rw,nosuid - mqueue mqueue rw
+507 503 0:59 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k
+508 501 0:60 / /var/lib/mysql rw,nosuid - tmpfs tmpfs rw,size=1048576k
+509 501 0:61 / /tmp rw - tmpfs tmpfs rw
+510 501 254:0 /etc/hosts /etc/hosts rw,relatime - ext4 /dev/vda rw
+511 502 0:62 / /proc/kcore rw,nosuid - tmpfs tmpfs rw
+512 505 0:63 / /sys/firmware ro - tmpfs tmpfs ro
+"""
+
+
+def test_a_containers_own_are_found(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/mountinfo").write_text(MOUNTS)
+    root = tmp_path / "7/root"
+    assert resources.tmpfs_of(7, tmp_path) == [
+        root / "dev/shm",
+        root / "var/lib/mysql",
+        root / "tmp",
+    ]
+
+
+def test_a_process_that_has_just_ended_sees_none() -> None:
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
+        assert resources.tmpfs_of(process.pid) == []
+    assert resources.tmpfs_of(process.pid) == []
+
+
+def test_a_folder_of_this_machine_is_recognized_by_its_device(tmp_path: Path) -> None:
+    device = tmp_path.stat().st_dev
+    shown = f"{os.major(device)}:{os.minor(device)}"
+    (tmp_path / "self").mkdir()
+    for kind, is_in_memory in (("tmpfs", True), ("ext4", False)):
+        line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
+        (tmp_path / "self/mountinfo").write_text(line)
+        assert resources.is_on_tmpfs(tmp_path, tmp_path) == is_in_memory

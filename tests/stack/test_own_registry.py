@@ -48,31 +48,21 @@ def test_the_check_lists_what_is_possible_and_leaves_nothing(registry: SecuredRe
     ("changed", "reason"),
     [
         ({"REGISTRY_PASSWORD_FILE": ""}, "REGISTRY_USERNAME: can't list schemas: HTTP 401"),
-        ({"REGISTRY_USERNAME": ""}, "REGISTRY_USERNAME: can't list schemas: HTTP 401"),
         ({"REGISTRY_SSL_CA_LOCATION": ""}, "REGISTRY_SSL_CA_LOCATION: can't list schemas: GET"),
         ({"REGISTRY_URL": "https://localhost:1"}, "REGISTRY_URL: can't list schemas: GET"),
-        ({"REGISTRY_URL": "https://none.invalid"}, "REGISTRY_URL: can't list schemas: GET"),
+        ({"REGISTRY_URL": ""}, "REGISTRY_URL: can't list schemas"),  # without the API's path
     ],
 )
 def test_a_wrong_setting_is_named_with_the_answer(
     registry: SecuredRegistry, changed: dict[str, str], reason: str
 ) -> None:
+    if changed == {"REGISTRY_URL": ""}:
+        changed = {"REGISTRY_URL": registry.settings()["REGISTRY_URL"].removesuffix(API)}
     with pytest.raises(SetupError) as refused:
         ELSEWHERE.check(settings(registry, **changed))
     (line,) = str(refused.value).splitlines()[1:]
     assert line.strip().startswith(reason)
     assert PASSWORD not in line
-
-
-def test_a_url_without_the_path_of_the_api_is_refused(registry: SecuredRegistry) -> None:
-    url = registry.settings()["REGISTRY_URL"].removesuffix(API)
-    with pytest.raises(SetupError, match="REGISTRY_URL: can't list schemas"):
-        ELSEWHERE.check(settings(registry, REGISTRY_URL=url))
-
-
-def test_a_password_file_that_can_t_be_read_is_named(registry: SecuredRegistry) -> None:
-    with pytest.raises(UsageError, match=r"REGISTRY_PASSWORD_FILE: .*No such file"):
-        ELSEWHERE.check(settings(registry, REGISTRY_PASSWORD_FILE="/nowhere/word"))
 
 
 def test_it_needs_a_kafka_elsewhere_and_still_is_a_service() -> None:

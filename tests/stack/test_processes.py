@@ -58,6 +58,7 @@ def test_a_process_and_its_child_are_ended(stack_name: str) -> None:
     assert "2 processes (loadgen)" in message
     assert processes.members(stack_name) == []
     assert not processes.work_root(stack_name).exists()
+    assert processes.clear(stack_name) is None
 
 
 def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
@@ -130,14 +131,8 @@ def test_data_goes_though_somebody_writes_into_it_at_first(tmp_path: Path) -> No
     assert processes.remove(data, before_a_writer)
     assert not data.exists()
 
-
-def test_data_that_stays_is_an_error_in_the_end(tmp_path: Path) -> None:
     def refused(_path: object) -> None:
         raise OSError(errno.ENOTEMPTY, "somebody goes on writing")
 
     with pytest.raises(OSError, match="somebody goes on writing"):
         processes.remove(tmp_path, refused, within_s=0.05)
-
-
-def test_nothing_left_is_reported_as_nothing(stack_name: str) -> None:
-    assert processes.clear(stack_name) is None

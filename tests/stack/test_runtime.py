@@ -1,7 +1,11 @@
-"""Tests of the choice of a runtime."""
+"""Tests of the choice of a runtime, and that a stack left running reports its own engine and
+workload."""
 
+import os
 import platform
-from collections.abc import Sequence
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,10 +13,11 @@ import pytest
 
 from racetrack.config import Settings, load
 from racetrack.errors import SetupError, UsageError
-from racetrack.stack import runtime
+from racetrack.stack import processes, runtime
 from racetrack.stack.compose.engine import NoDocker
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Unmeasurable
+from racetrack.stack.native.stack import NativeStack
 from tests.run.fakes import FakeStack
 
 IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
@@ -120,23 +125,20 @@ def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None
 def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.chosen("native") == ("native", [])
     assert LINUX.chosen("compose") == ("compose", [])
-    with pytest.raises(SetupError, match=r"answers. Start it, or set RUNTIME="):
+    with pytest.raises(SetupError, match=r"RUNTIME="):
         WITHOUT_DOCKER.chosen("compose")
-    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}. Set RUNTIME=native"):
+    with pytest.raises(UsageError, match=rf"{PROCESS_ONLY}. Set RUNTIME=native"):
         LINUX.chosen("compose", PROCESS_ONLY)
     with pytest.raises(SetupError, match=r"Go inside, or set RUNTIME=native.*`./race up ENGINE`"):
         VIRTUAL.chosen("compose")
+    assert LINUX.possible("auto") == ["compose", "native"]
+    assert LINUX.possible("compose") == ["compose"]
+    assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
 
 
 def test_a_stack_that_can_not_be_measured_is_accepted_to_play() -> None:
     assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
     assert VIRTUAL.chosen("auto", CONTAINER_ONLY, to_play=True)[0] == "compose"
-
-
-def test_stacks_may_run_in_each_runtime_that_the_setting_allows() -> None:
-    assert LINUX.possible("auto") == ["compose", "native"]
-    assert LINUX.possible("compose") == ["compose"]
-    assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
 
 
 def test_a_mac_has_containers_to_play_with_and_nothing_else(
@@ -150,9 +152,36 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
         VIRTUAL.chosen("auto")
     with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}\. Run it on Linux"):
         VIRTUAL.chosen("auto", PROCESS_ONLY)
-    with pytest.raises(SetupError, match=r"^No Docker engine answers\. Start it\.$"):
-        WITHOUT_DOCKER.chosen("auto", to_play=True)
     with pytest.raises(SetupError):
         WITHOUT_DOCKER.possible("auto")
     with pytest.raises(SetupError, match="RUNTIME=compose"):
         LINUX.chosen("native")
+
+
+@pytest.fixture
+def settings() -> Iterator[Settings]:
+    """Return the settings of a stack with a unique name."""
+    settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
+    yield settings
+    processes.clear(settings.stack_name, 0.1)
+
+
+def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> None:
+    assert runtime.running_stack(settings) is None
+    processes.work_root(settings.stack_name).mkdir(parents=True)
+    environment = {**os.environ, **processes.mark(settings.stack_name, "mysql")}
+    with subprocess.Popen(["sleep", "60"], env=environment) as service:
+        NativeStack(settings).leave_running("fake")
+        found = runtime.running_stack(settings.model_copy(update={"workload": "shop"}))
+        service.kill()
+    assert found
+    stack, standing = found
+    assert (standing.runtime, standing.engine, standing.workload) == ("native", "fake", "ads")
+    assert standing.services == {"mysql": [service.pid]}
+    assert stack.settings.workload == "ads"
+    assert runtime.running_stack(settings) is None  # none of its processes lives
+
+
+def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
+    changed = settings.model_copy(update={"runtime": "compose"})
+    assert runtime.running_stack(changed) is None

@@ -207,12 +207,13 @@ class Live:
         ends."""
         due_s = time.monotonic()
         try:
-            while not self._end_text:
-                self._answer_next(max(0.0, self._next_s(due_s) - time.monotonic()))
-                self._replay()
-                if time.monotonic() >= due_s:
-                    self._tick()
-                    due_s = max(due_s + TICK_S, time.monotonic())
+            with guard.restoring():
+                while not self._end_text:
+                    self._answer_next(max(0.0, self._next_s(due_s) - time.monotonic()))
+                    self._replay()
+                    if time.monotonic() >= due_s:
+                        self._tick()
+                        due_s = max(due_s + TICK_S, time.monotonic())
         except terminal.Interrupted as interrupted:
             if self._now.phase != RUNNING or interrupted.exit_code != CTRL_C:
                 raise

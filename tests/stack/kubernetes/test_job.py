@@ -17,7 +17,7 @@ import yaml
 from racetrack.config import REPO, load
 from racetrack.errors import RacetrackError
 from racetrack.stack.kubernetes import job_orphans, own_files
-from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, renamed, unpack
+from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from tests.secured_kafka import client_properties
 from tests.stack.kubernetes.test_stack import KUBECTL, Cluster
@@ -174,45 +174,26 @@ def test_it_is_followed_to_its_end(
     assert (tmp_path / "logs/run/run.json").read_text() == "{}"
 
 
-def test_a_file_that_grew_is_copied_again_and_a_temporary_one_is_not_kept(
+def test_a_file_that_grew_is_copied_again_and_others_once(
     job: HarnessJob, cluster: JobCluster, tmp_path: Path
 ) -> None:
     started(job)
     (cluster.logs / "curves.csv").write_text("1\n")
     (cluster.logs / "temporary").write_text("x")
+    (cluster.logs / "old").write_text("1")
+    os.utime(cluster.logs / "old", (1e9, 1e9))
     job.copy()
     assert (tmp_path / "logs/temporary").exists()
+    (tmp_path / "logs/old").unlink()
+    job.copy()
+    assert not (tmp_path / "logs/old").exists()
     (cluster.logs / "temporary").unlink()
     with (cluster.logs / "curves.csv").open("a") as file:
         file.write("2\n")
     job.copy_rest()
     assert (tmp_path / "logs/curves.csv").read_text() == "1\n2\n"
+    assert (tmp_path / "logs/old").exists()  # at the end, what a copy has missed is found
     assert not (tmp_path / "logs/temporary").exists()
-
-
-def test_what_a_copy_has_missed_is_found_at_the_end(
-    job: HarnessJob, cluster: JobCluster, tmp_path: Path
-) -> None:
-    started(job)
-    job.copy()
-    late = cluster.logs / "late.csv"
-    late.write_text("1\n")
-    os.utime(late, (1, 1))
-    job.copy()
-    assert not (tmp_path / "logs/late.csv").exists()
-    job.copy_rest()
-    assert (tmp_path / "logs/late.csv").read_text() == "1\n"
-
-
-def test_only_new_files_are_copied(job: HarnessJob, cluster: JobCluster, tmp_path: Path) -> None:
-    started(job)
-    old = cluster.logs / "old"
-    old.write_text("1")
-    os.utime(old, (1e9, 1e9))
-    job.copy()
-    (tmp_path / "logs/old").unlink()
-    job.copy()
-    assert not (tmp_path / "logs/old").exists()
 
 
 def test_a_pod_that_is_deleted_is_lost(job: HarnessJob, cluster: JobCluster) -> None:
@@ -251,22 +232,19 @@ def test_a_harness_that_does_not_end_in_time(job: HarnessJob) -> None:
         job.follow(within_s=1e-9)
 
 
-def test_the_job_is_removed_before_the_stack(cluster: JobCluster) -> None:
-    cluster.has("namespaces", {"metadata": {"name": "any"}})
-    assert job_orphans.clear_at_once("mine") == "the namespace mine-job and the namespace mine"
-    deleted = [line.split()[1:3] for line in cluster.commands() if line.startswith("delete")]
-    rights = ["clusterrole,clusterrolebinding", "mine-job"]
-    assert deleted == [["namespace", "mine-job"], rights, ["namespace", "mine"]]
-
-
-def test_the_watchdog_of_a_killed_command_removes_the_job(cluster: JobCluster) -> None:
+def test_the_watchdog_of_a_killed_command_removes_the_job_before_the_stack(
+    cluster: JobCluster,
+) -> None:
     cluster.has("namespaces", {"metadata": {"name": "any"}})
     watchdog = [sys.executable, "-m", "racetrack.stack.watchdog_process", "kubernetes-job", "mine"]
     with subprocess.Popen(watchdog, stdin=subprocess.PIPE, cwd=REPO) as process:
         assert process.stdin
         process.stdin.close()
-        cluster.wait_for("delete clusterrole,clusterrolebinding mine-job")
+        cluster.wait_for("delete namespace mine ")
         process.kill()
+    deleted = [line.split()[1:3] for line in cluster.commands() if line.startswith("delete")]
+    rights = ["clusterrole,clusterrolebinding", "mine-job"]
+    assert deleted[:3] == [["namespace", "mine-job"], rights, ["namespace", "mine"]]
 
 
 def archive(make: Callable[[tarfile.TarFile], None]) -> io.BytesIO:
@@ -284,12 +262,6 @@ def test_half_an_archive_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(ClusterFailed, match="not whole"):
             unpack(half, tmp_path / "logs")
     assert not (tmp_path / "logs").exists()
-
-
-def test_names_are_replaced_as_a_whole() -> None:
-    assert renamed({"a": ["racetrack", "racetrack.dev/x", 1]}, {"racetrack": "mine"}) == {
-        "a": ["mine", "racetrack.dev/x", 1]
-    }
 
 
 def test_the_manifests_have_the_names_that_are_replaced() -> None:

@@ -17,35 +17,36 @@ ENGINES = [engine for engine in all_engines() if "kubernetes" in engine.runtimes
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-def test_each_service_of_an_engine_has_a_manifest(engine: Engine) -> None:
-    assert not manifests.missing(services_of(engine, load()))
+def test_each_service_has_a_manifest_and_pods_scale_if_the_engine_does(engine: Engine) -> None:
+    assert manifests.missing([*services_of(engine, load()), "swiftd"]) == ["swiftd"]
+    folder = manifests.ENGINES / engine.name / "kubernetes" / "full"
+    text = "".join(file.read_text() for file in folder.glob("*.yaml"))
+    assert (manifests.SCALES in text) == ("kubernetes" in engine.scalable_on)
 
 
-def test_a_service_without_a_manifest_is_named() -> None:
-    assert manifests.missing(["mysql", "broker", "registry", "swiftd"]) == ["swiftd"]
-
-
-def test_node_ports_go_by_annotation() -> None:
+def test_node_ports_go_by_annotation_and_in_the_order_of_the_brokers() -> None:
     service = {
         "metadata": {"annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"}},
         "spec": {"ports": [{"port": 9092, "nodePort": 1}, {"port": 19092, "nodePort": 2}]},
     }
-    assert manifests.node_ports([service, {"metadata": {}, "spec": {"ports": []}}]) == {
-        "kafka_port": 2
-    }
+    without = {"metadata": {}, "spec": {"ports": []}}
+    assert manifests.node_ports([service, without]) == {"kafka_port": 2}
+    brokers = [
+        {
+            "metadata": {"name": f"redpanda-{number}"},
+            "spec": {"ports": [{"name": "outside", "nodePort": port}, {"port": 1}]},
+        }
+        for number, port in ((10, 3), (0, 1), (2, 2))
+    ]
+    assert manifests.outside_ports(brokers) == [1, 2, 3]
 
 
-def test_secrets_are_in_the_secret_only() -> None:
+def test_pods_get_their_settings_with_secrets_in_the_secret_only() -> None:
     settings = load()
     secret, inside, scripts = manifests.configuration(settings, "10.0.0.1:30000")
-    assert secret["kind"] == "Secret"
     password = settings.mysql_root_password.get_secret_value()
-    assert secret["stringData"]["MYSQL_ROOT_PASSWORD"] == password
+    assert (secret["kind"], secret["stringData"]["MYSQL_ROOT_PASSWORD"]) == ("Secret", password)
     assert password not in json.dumps([inside, scripts])
-
-
-def test_pods_get_the_settings_of_containers_and_the_address_for_clients_outside() -> None:
-    secret, inside, scripts = manifests.configuration(load(), "10.0.0.1:30000")
     assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
     assert inside["data"]["PEER_MYSQL"] == "mysql"
     assert {"demo.py", "nexmark.q4.flink.sql"} <= scripts["data"].keys()
@@ -103,16 +104,11 @@ def test_pods_wait_only_for_services_that_are_started(
 
 
 def service_of(name: str, service: str) -> manifests.Object:
+    labels = {"racetrack.dev/service": service, "racetrack.dev/scales": "BROKER_REPLICAS"}
+    annotations = {"racetrack.dev/port-19092": "KAFKA_PORT"}
     return {
         "kind": "Service",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "racetrack.dev/service": service,
-                "racetrack.dev/scales": "BROKER_REPLICAS",
-            },
-            "annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"},
-        },
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"selector": {manifests.POD: name}, "ports": [{"name": "outside", "port": 19092}]},
     }
 
@@ -136,29 +132,11 @@ def test_each_broker_has_a_service_of_its_own() -> None:
     assert "annotations" not in second["metadata"]
 
 
-def test_ports_outside_are_in_the_order_of_the_brokers() -> None:
-    services = [
-        {
-            "metadata": {"name": f"redpanda-{number}"},
-            "spec": {"ports": [{"name": "outside", "nodePort": port}, {"port": 1}]},
-        }
-        for number, port in ((10, 3), (0, 1), (2, 2))
-    ]
-    assert manifests.outside_ports(services) == [1, 2, 3]
-
-
 def test_volumes_in_memory_have_the_size_of_their_limit() -> None:
-    broker = pods_of("redpanda", "redpanda")
+    broker, names = pods_of("redpanda", "redpanda"), ("data", "rest", "disk")
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in names]
     broker["spec"]["template"]["spec"] = {
-        "containers": [
-            {
-                "volumeMounts": [
-                    {"name": "data", "mountPath": "/data"},
-                    {"name": "rest", "mountPath": "/rest"},
-                    {"name": "disk", "mountPath": "/disk"},
-                ]
-            }
-        ],
+        "containers": [{"volumeMounts": mounts}],
         "volumes": [
             {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "4Gi"}},
             {"name": "rest", "emptyDir": {"medium": "Memory"}},
@@ -167,10 +145,3 @@ def test_volumes_in_memory_have_the_size_of_their_limit() -> None:
     }
     assert manifests.volumes_in_memory(broker) == {"/data": 4 << 30}
     assert manifests.volumes_in_memory({"kind": "Service", "spec": {}}) == {}
-
-
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-def test_an_engine_that_scales_has_pods_that_do(engine: Engine) -> None:
-    folder = manifests.ENGINES / engine.name / "kubernetes" / "full"
-    text = "".join(file.read_text() for file in folder.glob("*.yaml"))
-    assert (manifests.SCALES in text) == ("kubernetes" in engine.scalable_on)

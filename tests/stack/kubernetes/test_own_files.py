@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,12 +59,7 @@ def test_all_containers_see_the_files(settings: Settings) -> None:
         assert container["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
 
 
-def test_without_files_there_is_no_secret() -> None:
-    settings, pod = with_kafka(), dict[str, Any](containers=[{}])
-    own_files.mount(pod, settings)
-    assert (pod, own_files.secrets(settings)) == ({"containers": [{}]}, [])
-
-
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"{FILE}: {CA}: .*ca.pem can't be read"):
         own_files.contents(with_kafka(**{FILE: properties(tmp_path)}))
+    assert own_files.secrets(with_kafka()) == []

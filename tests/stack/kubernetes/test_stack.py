@@ -12,8 +12,8 @@ import pytest
 from racetrack.config import load
 from racetrack.errors import BusyError, SetupError, UsageError
 from racetrack.stack import runtime
-from racetrack.stack.kubernetes import orphans, pods
-from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl, NoCluster, namespace_of
+from racetrack.stack.kubernetes import orphans
+from racetrack.stack.kubernetes.kubectl import Kubectl, NoCluster
 from racetrack.stack.kubernetes.stack import KubernetesStack
 
 SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
@@ -94,37 +94,25 @@ def stack(**settings: str) -> KubernetesStack:
     return KubernetesStack(load({"RUNTIME": "kubernetes", "STACK_NAME": "test_it", **settings}))
 
 
-def test_without_kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_without_kubectl_or_an_answer_there_is_no_cluster(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster.says("version", "connection refused", code=1)
+    with pytest.raises(NoCluster, match=r"connection refused.* `kubectl config use-context`"):
+        stack()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(NoCluster, match="There is no `kubectl` on PATH"):
         stack()
 
 
-def test_a_cluster_that_does_not_answer(cluster: Cluster) -> None:
-    cluster.says("version", "connection refused", code=1)
-    with pytest.raises(NoCluster, match=r"connection refused.* `kubectl config use-context`"):
-        stack()
-
-
-def test_a_name_that_kubernetes_allows() -> None:
-    assert namespace_of("race_2_") == "race-2"
-    assert Kubectl("test_it").namespace == "test-it"
-
-
-def test_each_role_needs_a_node(cluster: Cluster) -> None:
+def test_each_role_needs_a_node_and_cores_are_not_assigned_by_settings(cluster: Cluster) -> None:
+    with pytest.raises(UsageError, match=r"ENGINE_CPUS has no effect .* on Kubernetes"):
+        stack(ENGINE_CPUS="0").prepare(SERVICES, print)
+    stack().prepare(SERVICES, print)
+    assert not any(each.startswith("delete") for each in cluster.commands())
     cluster.has("nodes", node("one", "broker"), node("two", "generator"))
     with pytest.raises(SetupError, match=r"`kubectl label node NAME role.*/support=`.*one, two"):
         stack().prepare(SERVICES, print)
-
-
-def test_cores_are_not_assigned_by_settings(cluster: Cluster) -> None:
-    with pytest.raises(UsageError, match=r"ENGINE_CPUS has no effect .* on Kubernetes: the manif"):
-        stack(ENGINE_CPUS="0").prepare(SERVICES, print)
-
-
-def test_all_is_there(cluster: Cluster) -> None:
-    stack().prepare(SERVICES, print)
-    assert not any(each.startswith("delete") for each in cluster.commands())
 
 
 def test_the_brokers_volume_is_known_before_the_start(cluster: Cluster) -> None:
@@ -177,9 +165,3 @@ def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> No
     program = f"#!{sys.executable}\nimport os\nprint(os.getpgid(0) == os.getpid())\n"
     (tmp_path / "kubectl").write_text(program)
     assert Kubectl("test_it").run("delete", "namespace") == "True\n"
-
-
-def test_a_failure_is_told_in_the_words_of_kubectl(cluster: Cluster) -> None:
-    cluster.says("get pods", "Error from server (Forbidden)", code=1)
-    with pytest.raises(ClusterFailed, match=r"`kubectl get pods .*Error from server \(Forbidden\)"):
-        pods.read(Kubectl("test_it"))

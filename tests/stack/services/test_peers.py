@@ -2,7 +2,6 @@
 address for clients outside."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,32 +25,16 @@ def inside(context: Context) -> Context:
     return replace(context, settings=context.settings.model_copy(update=PEERS))
 
 
-def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
+def test_peers_are_found_by_name_and_clients_outside_have_a_listener(inside: Context) -> None:
+    kafka, port = f"redpanda:{inside.settings.kafka_port}", inside.settings.schema_registry_port
     assert debezium.connector_config(inside)["database.hostname"] == "mysql"
     worker = debezium.worker_properties(inside)
-    assert worker["bootstrap.servers"] == f"redpanda:{inside.settings.kafka_port}"
-    port = inside.settings.schema_registry_port
-    assert worker["value.converter.apicurio.registry.url"] == (
-        f"http://redpanda:{port}/apis/registry/v2"
-    )
-
-
-def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:
+    assert worker["bootstrap.servers"] == kafka
+    assert f"http://redpanda:{port}/" in worker["value.converter.apicurio.registry.url"]
     rendered = broker.server_properties(inside)
-    assert rendered["advertised.listeners"] == (
-        f"CLIENT://redpanda:{inside.settings.kafka_port},OUTSIDE://192.0.2.7:29092"
-    )
+    outside = f"CLIENT://{kafka},OUTSIDE://192.0.2.7:29092"
+    assert rendered["advertised.listeners"] == outside
     assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
-    assert "OUTSIDE:PLAINTEXT" in rendered["listener.security.protocol.map"].split(",")
-
-
-def test_nginx_gives_the_api_at_the_root_and_apicurio_s_paths_as_they_are(tmp_path: Path) -> None:
-    text = registry.nginx_configuration(tmp_path, "127.0.0.1:8081", "127.0.0.2:4711")
-    assert "listen 127.0.0.1:8081;" in text
-    assert "server 127.0.0.2:4711;" in text
-    assert "location / { proxy_pass http://apicurio/apis/ccompat/v7$request_uri; }" in text
-    assert "location /apis/ { proxy_pass http://apicurio; }" in text
-    assert "master_process off;" in text  # otherwise orphan cleanup would not find nginx
 
 
 def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:

@@ -1,5 +1,6 @@
 """Tests of decimals that Deephaven sends as bytes, and of the topic prefixes that it accepts."""
 
+from contextlib import nullcontext
 from decimal import Decimal
 
 import pyarrow as pa
@@ -36,15 +37,13 @@ def test_a_big_decimal_is_read_exactly(unscaled: int, scale: int, value: str) ->
     assert with_decimals(table).column("price").to_pylist() == [Decimal(value), None]
 
 
-@pytest.mark.parametrize("prefix", ["racetrack-1.", "1race.", "race..", "räce."])
-def test_a_prefix_that_names_no_avro_records_is_refused(prefix: str) -> None:
-    with pytest.raises(UsageError, match=r"KAFKA_TOPIC_PREFIX=.*, such as racetrack_1"):
-        ENGINE.check(stack_with(prefix))
-
-
-@pytest.mark.parametrize("prefix", ["", "racetrack_1.", "race", "a.b2."])
-def test_other_prefixes_are_used(prefix: str) -> None:
-    ENGINE.check(stack_with(prefix))
+@pytest.mark.parametrize(
+    ("prefix", "is_used"),
+    [("racetrack-1.", False), ("1race.", False), ("race..", False), ("", True), ("a.b_2.", True)],
+)
+def test_a_prefix_that_names_no_avro_records_is_refused(prefix: str, is_used: bool) -> None:
+    with nullcontext() if is_used else pytest.raises(UsageError, match=r"KAFKA_TOPIC_PREFIX"):
+        ENGINE.check(NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix})))
 
 
 def test_views_without_keys_are_not_published() -> None:
@@ -58,7 +57,3 @@ def test_each_program_is_named_in_its_order() -> None:
     hints = "\n".join(ENGINE.usage_hints(NativeStack(load(settings))))
     delay, shared, query = ("NEXMARK_WATERMARK_DELAY_MS': '9'", "nexmark/nexmark.py", "q4.py")
     assert hints.index(delay) < hints.index(shared) < hints.index(query)
-
-
-def stack_with(prefix: str) -> NativeStack:
-    return NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix}))

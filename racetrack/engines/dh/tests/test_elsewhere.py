@@ -2,30 +2,25 @@
 
 import json
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from confluent_kafka.cimpl import NewTopic
 from pydeephaven import DHError
 
-from racetrack import cli
 from racetrack.config import load
-from racetrack.engines.contract import NoSuchView, Progress
+from racetrack.engines.contract import NoSuchView
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
-from racetrack.engines.dh.tests.brought import KEY, Brought, brought
+from racetrack.engines.dh.tests.brought import KEY, Brought
 from racetrack.engines.shared.tests import fakes
-from racetrack.errors import SetupError, UsageError
+from racetrack.errors import SetupError
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
 from racetrack.workloads.contract import find_workload
-from tests.ports import free_ports
 from tests.secured_kafka import ADMIN, secured_kafka
 from tests.waiting import wait_until
 
@@ -41,12 +36,6 @@ pageviews_progress = ticks.count_by("total", "partition").view(
     ["partition", "total", "max_received_at = total"]
 )
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Brought]:
-    with brought() as found:
-        yield found
 
 
 @pytest.fixture
@@ -67,12 +56,6 @@ def load_there(server: Brought, given: dict[str, object]) -> None:
         ELSEWHERE.load(session, given)
 
 
-def test_reports_say_how_it_is_followed_and_hints_show_no_key(elsewhere: Stack) -> None:
-    (interval,) = dh.ENGINE.caveats(elsewhere.settings)
-    assert "barrage.minUpdateInterval" in interval
-    assert KEY not in " ".join(dh.ENGINE.usage_hints(NativeStack(elsewhere.settings)))
-
-
 def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhere: Stack) -> None:
     before = server.names()
     load_there(server, given())
@@ -84,31 +67,13 @@ def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhe
         dh.ENGINE.read_view(elsewhere, "nothing")
     (remark,) = dh.ENGINE.remarks(elsewhere)
     assert RUN_NAME in remark and KEY not in remark
+    assert KEY not in " ".join(dh.ENGINE.usage_hints(NativeStack(elsewhere.settings)))
     assert re.fullmatch(r"[\d.]+", dh.ENGINE.versions(elsewhere)["deephaven"])
     (line,) = ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
-    assert line == f"removed {len(names)} tables named {RUN_NAME}_… from localhost:{server.port}"
+    assert line.startswith(f"removed {len(names)} tables named {RUN_NAME}_…")
     assert server.names() == before
     assert ELSEWHERE.remove(elsewhere.settings, RUN_NAME) == ()
     assert "secret-of-kafka" not in server.log()
-
-
-def test_progress_is_what_a_client_receives(server: Brought, elsewhere: Stack) -> None:
-    load_there(server, given())
-    stop, totals = threading.Event(), dict.fromkeys(range(3), 0)
-    try:
-        for update in dh.ENGINE.updates(elsewhere, stop):
-            assert len(dh.ENGINE.clients(elsewhere.settings)["client"]) == 1
-            if isinstance(update, Progress):
-                assert update.total > totals[update.partition]
-                totals[update.partition] = update.total
-            else:
-                assert update.total == sum(totals.values())
-                if update.total > 30:
-                    stop.set()
-    finally:
-        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
-    assert sum(totals.values()) > 30
-    assert dh.ENGINE.clients(elsewhere.settings) == {"client": []}
 
 
 def test_what_a_killed_run_left_is_removed_by_its_name_only(
@@ -153,7 +118,6 @@ def test_an_address_that_cannot_be_reached_from_there_is_named(
 def test_what_cannot_be_removed_is_listed(server: Brought) -> None:
     settings = load({**server.settings(), "DEEPHAVEN_URL": "https://localhost:1"})
     (line,) = ELSEWHERE.remove(settings, RUN_NAME)
-    assert line.startswith(f"not removed from localhost:1: the variables {RUN_NAME}*: ")
     assert "Connection refused" in line and f"{RUN_NAME}_remove(globals())" in line
 
 
@@ -194,65 +158,24 @@ def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
 # ---- The check ---------------------------------------------------------------------------------
 
 
-def test_the_command_lists_what_is_possible_and_leaves_nothing(
-    server: Brought, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = server.names()
-    for name, value in server.settings().items():
-        monkeypatch.setenv(name, value)
-    result = CliRunner().invoke(cli.race, ["check"])
-    assert result.exit_code == 0, result.output
-    assert "can log in\n  can run Python\n  can use Kafka\n  can read tables\n" in result.output
-    assert re.search(r"Deephaven's clock is \d\.\d ms (ahead of|behind) this", result.output)
-    assert KEY not in result.output
-    assert server.names() == before
-
-
-def without_certificate(server: Brought) -> dict[str, str]:
-    return {"DEEPHAVEN_SSL_CA_LOCATION": ""}
-
-
-def wrong_key(server: Brought) -> dict[str, str]:
-    return {"DEEPHAVEN_PSK_FILE": "", "DEEPHAVEN_PSK": "wrong"}
-
-
-def unencrypted(server: Brought) -> dict[str, str]:
-    return {"DEEPHAVEN_URL": f"http://localhost:{server.port}"}
-
-
-def nothing_there(server: Brought) -> dict[str, str]:
-    return {"DEEPHAVEN_URL": "https://localhost:1"}
-
-
 @pytest.mark.parametrize(
-    ("changed", "setting", "answer", "remedy"),
+    ("changed", "setting", "remedy"),
     [
-        (wrong_key, "DEEPHAVEN_PSK", "", "DEEPHAVEN_PSK_FILE"),
-        (without_certificate, "DEEPHAVEN_SSL_CA_LOCATION", "", "authority"),
-        (unencrypted, "DEEPHAVEN_URL", "", "https"),
-        (nothing_there, "DEEPHAVEN_URL", "Connection refused", "Check host and port"),
+        ({"DEEPHAVEN_PSK_FILE": "", "DEEPHAVEN_PSK": "wrong"}, "DEEPHAVEN_PSK", "PSK_FILE"),
+        ({"DEEPHAVEN_SSL_CA_LOCATION": ""}, "DEEPHAVEN_SSL_CA_LOCATION", "authority"),
+        ({"DEEPHAVEN_URL": "http://localhost:{port}"}, "DEEPHAVEN_URL", "https"),
+        ({"DEEPHAVEN_URL": "https://localhost:1"}, "DEEPHAVEN_URL", "Connection refused"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_servers_answer(
-    server: Brought, changed: object, setting: str, answer: str, remedy: str
+    server: Brought, changed: dict[str, str], setting: str, remedy: str
 ) -> None:
-    assert callable(changed)
+    wrong = {name: value.format(port=server.port) for name, value in changed.items()}
     with pytest.raises(SetupError) as refused:
-        ELSEWHERE.check(load({**server.settings(), **changed(server)}))
+        ELSEWHERE.check(load({**server.settings(), **wrong}))
     (why,) = str(refused.value).splitlines()[1:]
-    assert f"{setting}: can't log in: " in why and answer in why and remedy in why
+    assert f"{setting}: can't log in: " in why and remedy in why
     assert KEY not in why
-
-
-def test_a_file_that_is_missing_is_named(server: Brought) -> None:
-    with pytest.raises(UsageError, match=r"DEEPHAVEN_PSK_FILE: .*No such file"):
-        ELSEWHERE.check(load({**server.settings(), "DEEPHAVEN_PSK_FILE": "/nowhere"}))
-
-
-def test_a_server_that_is_no_deephaven_is_refused() -> None:
-    (port,) = free_ports(1)
-    with pytest.raises(SetupError, match="DEEPHAVEN_URL"):
-        ELSEWHERE.check(load({"DEEPHAVEN_URL": f"http://127.0.0.1:{port}"}))
 
 
 # ---- Kafka -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,13 @@ from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.engine import ENGINE, Deephaven
 from racetrack.engines.dh.inputs import PATIENCE
 from racetrack.engines.dh.published import PublishedViews, code
-from racetrack.engines.dh.tests.brought import Brought, brought
+from racetrack.engines.dh.tests.brought import Brought
 from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
 from racetrack.engines.shared.upsert import new_topics, views
 from racetrack.engines.shared.upsert.topics import Topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.stack.native.stack import NativeStack
 from racetrack.workloads.contract import DECIMAL, INTEGER, TEXT, TIME
 from tests.secured_kafka import ADMIN, PREFIX, secured_kafka
 from tests.waiting import wait_until
@@ -55,14 +53,6 @@ def test_the_setting_decides_where_views_are_followed() -> None:
     assert not any("DEEPHAVEN_PUBLISH" in each for each in ENGINE.caveats(served))
 
 
-def test_a_user_learns_how_to_publish_by_hand() -> None:
-    served, published = (
-        "\n".join(ENGINE.usage_hints(NativeStack(load(given)))) for given in ({}, PUBLISHED)
-    )
-    assert "publish.py" in published and '"hvu_test": ["id"]' in published
-    assert "publish.py" not in served
-
-
 # ---- A real server and a real Kafka --------------------------------------------------------------
 
 # The row `id = 2` of `shrinking` is removed after about three seconds, and the others stay.
@@ -82,12 +72,6 @@ all_ticks = ticks.agg_by(agg.count_("total"))
 """
 KEYS = {"sorted_rows": ["id"], "shrinking": ["id"], "all_ticks": []}
 COLUMNS = {"id": INTEGER, "n": INTEGER, "price": DECIMAL, "email": TEXT, "at": TIME}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Brought]:
-    with brought() as found:
-        yield found
 
 
 def load_there(server: Brought, environment: dict[str, Any], scripts: dict[str, str]) -> None:

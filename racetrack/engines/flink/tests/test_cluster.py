@@ -34,30 +34,20 @@ def launch(name: str, context: Context) -> tuple[Launch, dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["flink", "jobmanager", "taskmanager"])
-def test_all_have_the_further_properties(name: str, context: Context) -> None:
-    _, written = launch(name, context)
-    assert written["pipeline.object-reuse"] == "true"
-    assert written["taskmanager.memory.network.max"] == "1 gb"  # it overrides our own
-
-
-@pytest.mark.parametrize("name", ["flink", "jobmanager", "taskmanager"])
-def test_all_know_the_job_manager_and_how_much_runs_side_by_side(
+def test_all_know_the_job_manager_and_have_the_further_properties(
     name: str, context: Context
 ) -> None:
     _, written = launch(name, context)
+    assert written["pipeline.object-reuse"] == "true"
+    assert written["taskmanager.memory.network.max"] == "1 gb"  # it overrides our own
     assert written["jobmanager.rpc.address"] == written["rest.address"] == "boss"
-    assert written["parallelism.default"] == "6"
-    assert written["taskmanager.numberOfTaskSlots"] == "2"
+    assert (written["parallelism.default"], written["taskmanager.numberOfTaskSlots"]) == ("6", "2")
 
 
-def test_jobs_of_the_gateway_go_to_the_job_manager(context: Context) -> None:
+def test_jobs_of_the_gateway_go_to_the_job_manager_whose_heap_is_small(context: Context) -> None:
     launched, written = launch("flink", context)
-    assert written["execution.target"] == "remote"
-    assert "-Xmx1g" in launched.argv
-
-
-def test_a_job_manager_runs_no_tasks_so_its_heap_is_small(context: Context) -> None:
-    launched, _ = launch("jobmanager", context)
+    assert written["execution.target"] == "remote" and "-Xmx1g" in launched.argv
+    launched, _ = launch("jobmanager", context)  # it runs no tasks
     assert "-Xmx1g" in launched.argv
     assert launched.argv[-2:] == ["--configDir", str(context.work / "conf")]
 

@@ -11,7 +11,7 @@ from racetrack.engines.flink.services import flink
 from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context
-from tests.compose_files import Only, service
+from tests.compose_files import Only
 from tests.image_facts import IMAGES
 
 START = Path(flink.__file__).parents[1] / "start.sh"
@@ -50,14 +50,6 @@ def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str])
     # servers of the clusters of all jobs.
     assert ours["taskmanager.numberOfTaskSlots"] == overrides.get("FLINK_PARALLELISM", "1")
     assert ours["blob.server.port"] == "0"
-
-
-def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> None:
-    settings = load()
-    native = flink.SERVICE.launch(Context(settings, tmp_path, {"flink": tmp_path})).argv
-    heap = FlinkSettings.of(settings).flink_heap
-    for words in (native, service("flink")["environment"]["JVM_ARGS"].split()):
-        assert {f"-Xms{heap}", f"-Xmx{heap}"} <= set(words)
 
 
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Tests of Flink's module without Flink: requests to the gateway, and use of the answers."""
+"""Tests of Flink's module without Flink: requests to the gateway, and use of the answers; also of a
+Flink that the user provides."""
 
 import threading
 from collections import Counter
@@ -9,15 +10,19 @@ from typing import Any
 import pytest
 
 from racetrack import config as settings
+from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import engine, script
+from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.engine import address_tables, statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
 from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
-from racetrack.errors import UsageError
+from racetrack.errors import SetupError, UsageError
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.applicability import require_applicable
+from racetrack.stack.elsewhere import RUN_NAME
 from tests.fake_server import JsonHandler, serving
 
 FLINK = find_engine("flink")
@@ -186,7 +191,7 @@ def test_a_flink_of_the_user_gets_the_other_properties_in_its_session() -> None:
     assert not [each for each in sets if "linger" in each or "sink.parallelism" in each]
 
 
-@pytest.mark.parametrize("wrong", ["pipeline.object-reuse", "a=1 a=2", "a: 1", "=1", "a='1"])
+@pytest.mark.parametrize("wrong", ["pipeline.object-reuse", "a=1 a=2", "a='1"])
 def test_what_is_no_property_is_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match="FLINK_PROPERTIES"):
         settings.load({"FLINK_PROPERTIES": wrong})
@@ -234,26 +239,25 @@ def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> Non
     assert last_checkpoint(log, "file:///tmp/checkpoints") is None
 
 
-def test_a_job_that_started_before_is_not_the_one_that_is_waited_for(tmp_path: Path) -> None:
+def test_only_the_last_job_of_a_log_counts(tmp_path: Path) -> None:
     path = tmp_path / "flink.log"
-    line = "2026-11-23T10:00:00.000Z INFO ExecutionGraph: Job {} (0a1) switched from state {}.\n"
-    path.write_text(line.format("old", "CREATED to RUNNING"))
-    log = JobLog(path)
+    log, line = JobLog(path), "x INFO Graph: Job {} (0a1) switched from state {}.\n"
+
+    def write(text: str) -> None:
+        with path.open("a") as file:
+            file.write(text)
+
+    write(line.format("old", "RUNNING to FAILING") + line.format("old", "CREATED to RUNNING"))
+    log.check()
+    write(line.format("old", "CREATED to RUNNING"))
     log.skip()
+
     assert not log.has_started()
-    with path.open("a") as file:
-        file.write(line.format("new", "CREATED to RUNNING"))
+    write(line.format("new", "CREATED to RUNNING") + "half a")
     assert log.has_started()
-    with path.open("a") as file:
-        file.write(line.format("new", "RUNNING to FAILING"))
-    with pytest.raises(DemoError):
-        log.has_started()
-
-
-def test_a_setting_that_makes_it_wrong_is_a_caveat() -> None:
-    wrong = settings.load({"FLINK_UPSERT_MATERIALIZE": "NONE"})
-    assert [c for c in FLINK.caveats(wrong) if "NONE" in c]
-    assert not [c for c in FLINK.caveats(settings.load()) if "NONE" in c]
+    write(f" line\n{line.format('new', 'RUNNING to FAILING')}{TRACE}")
+    with pytest.raises(DemoError, match="Object 'nowhere' not found"):
+        log.check()
 
 
 def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
@@ -269,25 +273,25 @@ def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
         next(updates)
 
 
-def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:
-    path = tmp_path / "flink.log"
-    path.write_text("x Job insert-into_a (0f) switched from state CREATED to RUNNING.\nhalf a")
-    log = JobLog(path)
-    log.check()
-    with path.open("a") as file:
-        file.write(
-            f" line\nx Job insert-into_a (0f) switched from state RUNNING to FAILING.\n{TRACE}"
-        )
-    with pytest.raises(DemoError, match="Object 'nowhere' not found"):
-        log.check()
+CLOSED = {"FLINK_GATEWAY_URL": "http://127.0.0.1:1"}
 
 
-def test_only_the_last_job_of_a_log_counts(tmp_path: Path) -> None:
-    path = tmp_path / "flink.log"
-    failed = "x Job insert-into_a (0f) switched from state RUNNING to FAILING.\n"
-    started = "x Job insert-into_a (1f) switched from state CREATED to RUNNING.\n"
-    path.write_text(failed + started)
-    JobLog(path).check()
-    path.write_text(started + failed)
-    with pytest.raises(DemoError):
-        JobLog(path).check()
+def test_the_job_gets_the_name_of_the_run_only_elsewhere() -> None:
+    named = f"SET 'pipeline.name' = '{RUN_NAME}'"
+    for own, is_named in ((stack(), False), (stack(**CLOSED), True)):
+        statements = statements_for(own, FLINK.script(own.settings))
+        assert (named in statements) is is_named
+        assert (f"{named};" in FLINK.usage_hints(own)) is is_named
+
+
+def test_jobs_that_can_not_be_cancelled_are_listed() -> None:
+    (line,) = ELSEWHERE.remove(load(CLOSED), "racetrack_20260101_000000_1")
+    assert "racetrack_20260101_000000_1" in line and "Connection refused" in line
+    with pytest.raises(SetupError, match="can't open a session: "):
+        ELSEWHERE.check(load(CLOSED))
+    assert ELSEWHERE.remove(load(CLOSED), "") == ()
+
+
+def test_containers_have_a_flink_of_their_own() -> None:
+    with pytest.raises(UsageError, match="FLINK_GATEWAY_URL"):
+        require_applicable("FLINK_GATEWAY_URL", "compose", airgap=False)

@@ -47,19 +47,11 @@ def columns_of(workload: str, table: str) -> set[str]:
 
 
 @EVERY_VIEW
-def test_every_view_is_a_table_with_its_columns(workload: str, view: View) -> None:
-    assert set(view.columns) <= columns_of(workload, view.name)
-
-
-@EVERY_VIEW
-def test_every_view_is_written_to_the_topic_of_its_name(workload: str, view: View) -> None:
-    assert f"'topic' = 'flink.{view.name}'" in TABLES[workload, view.name]
-    assert re.search(rf"^INSERT INTO {view.name}\b", STATEMENTS[workload][-1], re.MULTILINE)
-
-
-@EVERY_VIEW
-def test_every_view_is_keyed_as_the_workload_tells_its_rows(workload: str, view: View) -> None:
+def test_every_view_is_a_table_with_its_columns_key_and_topic(workload: str, view: View) -> None:
     text = TABLES[workload, view.name]
+    assert set(view.columns) <= columns_of(workload, view.name)
+    assert f"'topic' = 'flink.{view.name}'" in text
+    assert re.search(rf"^INSERT INTO {view.name}\b", STATEMENTS[workload][-1], re.MULTILINE)
     has_key = view.key and set(view.key) != {*view.columns} - {view.between}
     if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and has_key:
         assert tuple(key[1].replace("`", "").split(", ")) == view.key
@@ -85,14 +77,12 @@ def test_addresses_stand_in_the_templates_only(workload: str) -> None:
 
 
 @EVERY_SCRIPT
-def test_it_sets_nothing_that_belongs_to_the_settings(workload: str) -> None:
-    assert [t for t in STATEMENTS[workload] if t.upper().startswith(("SET", "RESET"))] == []
-
-
-@EVERY_SCRIPT
-def test_its_lines_end_no_statement_within_a_comment(workload: str) -> None:
+def test_it_changes_no_settings_and_its_lines_end_no_statement_within_a_comment(
+    workload: str,
+) -> None:
     """To Flink's client, a semicolon at a line's end ends a statement, even in a comment."""
     assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []
+    assert [t for t in STATEMENTS[workload] if t.upper().startswith(("SET", "RESET"))] == []
 
 
 def test_the_rows_of_a_view_are_only_appended_if_its_table_has_no_key() -> None:

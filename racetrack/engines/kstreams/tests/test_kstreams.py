@@ -35,25 +35,12 @@ def test_what_a_transaction_wrote_counts_from_when_it_was_read() -> None:
     assert [*engine.seen(there, TRACED_VIEWS, stop)] == [seen]  # stamped by the reader
 
 
-def test_settings_that_change_what_is_measured_are_caveats() -> None:
-    def said(**overrides: str) -> str:
-        return " ".join(KSTREAMS.caveats(settings.load(overrides)))
-
-    assert said() == ""
-    assert "exactly_once_v2" in said(KSTREAMS_GUARANTEE="exactly_once_v2")
-    assert "KSTREAMS_CHANGELOG=off" in said(KSTREAMS_CHANGELOG="off")
-
-
-def test_replicas_must_be_able_to_share_their_state() -> None:
+def test_it_can_resume_only_with_changelogs_and_replicas_share_their_state() -> None:
     anew = {"KSTREAMS_AFTER_A_KILL": "anew"}
     KSTREAMS.check(stack(ENGINE_REPLICAS="2"))
-    KSTREAMS.check(stack(**anew))
-    with pytest.raises(UsageError, match="ENGINE_REPLICAS=2 is not possible"):
+    KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off", **anew))
+    with pytest.raises(UsageError, match="ENGINE_REPLICAS=2"):
         KSTREAMS.check(stack(ENGINE_REPLICAS="2", **anew))
-
-
-def test_it_can_resume_only_with_changelogs() -> None:
-    KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off", KSTREAMS_AFTER_A_KILL="anew"))
     with pytest.raises(UsageError, match="KSTREAMS_CHANGELOG=off"):
         KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off"))
 

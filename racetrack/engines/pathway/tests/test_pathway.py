@@ -12,14 +12,15 @@ PATHWAY = find_engine("pathway")
 BEFORE, AFTER = {"id_": 7, "price": 1_999, "name": "a"}, {"id_": 7, "price": -5, "name": None}
 
 
+Sent = list[tuple[bytes | None, bytes | None]]
+
+
 @pytest.fixture
-def sent() -> list[tuple[bytes | None, bytes | None]]:
+def sent() -> Sent:
     return []
 
 
-def test_a_changed_row_is_one_message_whichever_change_comes_first(
-    sent: list[tuple[bytes | None, bytes | None]],
-) -> None:
+def test_a_changed_row_is_one_message_whichever_change_comes_first(sent: Sent) -> None:
     changes = Changes(lambda *message: sent.append(message), ["id_"], ["price"])
     for order in ((BEFORE, AFTER), (AFTER, BEFORE)):
         for row in order:
@@ -29,9 +30,7 @@ def test_a_changed_row_is_one_message_whichever_change_comes_first(
     assert sent == [(b"[7]", b'{"id":7,"price":"-0.05","name":null}')] * 2
 
 
-def test_a_deleted_row_is_a_message_without_a_value(
-    sent: list[tuple[bytes | None, bytes | None]],
-) -> None:
+def test_a_deleted_row_is_a_message_without_a_value(sent: Sent) -> None:
     changes = Changes(lambda *message: sent.append(message), ["id_"])
     changes.on_change(key=None, row=BEFORE, time=1, is_addition=True)
     changes.on_time_end(1)
@@ -44,7 +43,8 @@ def test_a_deleted_row_is_a_message_without_a_value(
     ]
 
 
-def test_rows_go_before_others_come(sent: list[tuple[bytes | None, bytes | None]]) -> None:
+def test_rows_go_before_others_come(sent: Sent) -> None:
+
     changes = Changes(lambda *message: sent.append(message), ["item_id"])
     changes.on_change(key=None, row={"item_id": 1, "pageviews": 5}, time=1, is_addition=True)
     changes.on_change(key=None, row={"item_id": 2, "pageviews": 4}, time=1, is_addition=False)
@@ -53,7 +53,7 @@ def test_rows_go_before_others_come(sent: list[tuple[bytes | None, bytes | None]
 
 
 def test_added_rows_are_messages_without_a_key() -> None:
-    sent, ended = list[tuple[bytes | None, bytes | None]](), list[int]()
+    sent, ended = Sent(), list[int]()
     additions = Additions(lambda *message: sent.append(message), lambda: ended.append(len(sent)))
     for time in (1, 2):
         if time == 1:

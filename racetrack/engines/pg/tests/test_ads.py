@@ -2,7 +2,6 @@
 that the workload's script names, into the script's own tables."""
 
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +9,12 @@ import psycopg
 import pytest
 from confluent_kafka import Message
 
-from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.tests.brought import NOW_MS, bring, rows
 from racetrack.engines.shared.tests import fakes
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import find_workload
 
 pytestmark = pytest.mark.slow
 
@@ -61,13 +58,6 @@ def windows(stack: Stack) -> set[tuple[str, int, int]]:
     return {(one["campaign_id"], one["window_start_ms"], one["seen_count"]) for one in found}
 
 
-def test_the_script_makes_every_view_with_its_columns(loaded: Connection, ads: Stack) -> None:
-    for view in find_workload("ads").views:
-        table = pg.ENGINE.read_view(ads, view.name)
-        assert set(view.columns) <= set(table.column_names), view.name
-        assert table.num_rows == 0
-
-
 def test_views_are_counted_by_campaign_and_window(loaded: Connection, ads: Stack) -> None:
     bring(
         loaded,
@@ -94,22 +84,6 @@ def test_an_ad_counts_where_it_belongs_however_late_that_is_known(
     assert windows(ads) == {("c", FIRST, 2)}
     bring(loaded, row(1, "ads", ad("a", "d"), ad("a", "c")))
     assert windows(ads) == {("d", FIRST, 2)}
-
-
-def test_its_progress_is_reported_as_the_workload_calls_it(loaded: Connection, ads: Stack) -> None:
-    bring(loaded, event(0, "a", when=NOW_MS), event(1, "a", when=NOW_MS + 7))
-    stop = threading.Event()
-    events = pg.ENGINE.updates(ads, stop)
-    stood, total = next(events), next(events)
-    assert isinstance(stood, Progress) and isinstance(total, Summary)
-    assert (stood.partition, stood.total, stood.max_received_at_ms) == (0, 2, NOW_MS + 7)
-    assert (total.total, total.max_received_at_ms) == (2, NOW_MS + 7)
-    bring(loaded, event(0, "a", when=NOW_MS + 9, where=3))
-    stood, total = next(events), next(events)
-    stop.set()
-    assert isinstance(stood, Progress) and isinstance(total, Summary)
-    assert (stood.partition, stood.total) == (3, 1)
-    assert (total.total, total.max_received_at_ms) == (3, NOW_MS + 9)
 
 
 def test_what_is_no_event_is_loud(loaded: Connection) -> None:

@@ -83,8 +83,3 @@ def test_the_feeder_in_an_image_that_is_made_here_is_whole(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert all(Path(line).is_relative_to(tmp_path) for line in done.stdout.splitlines())
-
-
-def test_only_the_feeder_s_image_is_built_here() -> None:
-    assert "build" not in service("postgres")
-    assert "build" in service("pgfeed")

@@ -6,9 +6,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from click.testing import CliRunner
 
-from racetrack import cli
 from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.elsewhere import ELSEWHERE
@@ -17,8 +15,7 @@ from racetrack.engines.pg.tests.brought import bring, pageview
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import SetupError, UsageError
-from racetrack.run import checks
-from racetrack.stack.contract import ServiceClock, Stack
+from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
 from racetrack.stack.service import Context
@@ -40,14 +37,6 @@ def schemas(server: Postgres) -> set[str]:
     with psycopg.connect(url(server), autocommit=True) as connection:
         found = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
     return {name for (name,) in found}
-
-
-def test_the_reader_learns_why_the_cost_is_blank_and_how_clocks_differ(elsewhere: Stack) -> None:
-    clock = ServiceClock("PostgreSQL", 7.04, 1.26)
-    stack = fakes.stack(elsewhere.settings, {"postgres": clock})
-    blank, lag = checks.caveats_of_elsewhere(pg.ENGINE, stack)
-    assert "by this machine's clock" in lag and "7.0 ms ahead" in lag and "± 1.3 ms" in lag
-    assert PASSWORD not in " ".join([blank, lag])
 
 
 def test_the_demo_is_in_a_schema_of_its_own_and_leaves_nothing(
@@ -109,20 +98,6 @@ def test_the_consumer_gets_the_url_in_its_environment_only(
 # ---- The check ---------------------------------------------------------------------------------
 
 
-def test_the_command_lists_what_is_possible_and_leaves_nothing(
-    server: Postgres, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = schemas(server)
-    monkeypatch.setenv("POSTGRES_URL", url(server))
-    result = CliRunner().invoke(cli.race, ["check"])
-    assert result.exit_code == 0, result.output
-    for done in ("can log in", "can create a schema", "can create tables", "can remove the schema"):
-        assert done in result.output
-    assert re.search(r"PostgreSQL's clock is \d\.\d ms (ahead of|behind) this", result.output)
-    assert PASSWORD not in result.output
-    assert schemas(server) == before
-
-
 def test_a_user_without_the_right_is_refused(server: Postgres, stack: Stack) -> None:
     server.rows(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
     try:
@@ -131,15 +106,13 @@ def test_a_user_without_the_right_is_refused(server: Postgres, stack: Stack) -> 
     finally:
         server.rows("DROP ROLE guest")
     (why,) = str(refused.value).splitlines()[1:]
-    assert "POSTGRES_URL: can't create a schema: permission denied for database shop." in why
-    assert "GRANT CREATE ON DATABASE" in why and PASSWORD not in why
+    assert "can't create a schema" in why and "GRANT CREATE" in why and PASSWORD not in why
 
 
 @pytest.mark.parametrize(
     ("part", "wrong", "answer"),
     [
         (PASSWORD, "wrong", "password authentication failed"),
-        ("/shop$", "/none", 'database "none" does not exist'),
         ("/shop$", "/shop?sslmode=require", "server does not support SSL"),
         (r":\d+/", ":1/", "Connection refused"),
     ],
@@ -150,11 +123,8 @@ def test_a_wrong_url_is_refused_with_the_servers_answer(
     with pytest.raises(SetupError) as refused:
         ELSEWHERE.check(load({"POSTGRES_URL": re.sub(part, wrong, url(server))}))
     (why,) = str(refused.value).splitlines()[1:]
-    assert "POSTGRES_URL: can't log in: " in why and answer in why and "Check host" in why
+    assert "POSTGRES_URL: can't log in: " in why and answer in why
     assert PASSWORD not in str(refused.value)
-
-
-def test_what_is_no_url_is_refused_without_being_shown() -> None:
-    with pytest.raises(UsageError, match="POSTGRES_URL: it is not a URL") as refused:
+    with pytest.raises(UsageError, match="POSTGRES_URL") as unusable:
         load({"POSTGRES_URL": "mysql://me:secret@host/db"})
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(unusable.value)

@@ -18,6 +18,7 @@ from racetrack.engines.pg.tests.brought import (
     user,
 )
 from racetrack.kafka_endpoint import KafkaEndpoint
+from racetrack.stack.avro import Avro
 from racetrack.stack.contract import Stack
 
 pytestmark = pytest.mark.slow
@@ -73,3 +74,8 @@ def test_the_sink_is_read_back(loaded: "psycopg.Connection[Any]", stack: Stack) 
     bring(loaded, sent(2, 7, None))
     expected = {**value, "id": 8, "lifetime_value": Decimal("12000.00")}
     assert rows(stack, "hvu_test") == [expected]
+
+
+def test_what_is_not_framed_is_no_avro() -> None:
+    with pytest.raises(ValueError, match="not framed"):
+        Avro("http://127.0.0.1:1").decode(b'{"id": 1}')

@@ -15,7 +15,6 @@ from racetrack.engines.shared.tests.programs import (
     ENGINES,
     NEXMARK,
     RUN_NEXMARK,
-    WRITE_TO_REDIS,
     recipe_of,
     service_of,
 )
@@ -31,11 +30,6 @@ def stack() -> Any:
         settings=settings.load({"WORKLOAD": "ads"}),
         endpoints=SimpleNamespace(redis="127.0.0.1:56379"),
     )
-
-
-def test_there_are_some() -> None:
-    assert WRITE_TO_REDIS
-    assert set(WRITE_TO_REDIS) < set(ENGINES)
 
 
 @every

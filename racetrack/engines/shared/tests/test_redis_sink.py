@@ -147,9 +147,6 @@ def test_views_have_what_was_written(server: Server) -> None:
     assert rows(server, "campaign_windows") == windows
     assert rows(server, "ad_events_progress") == {(0, 20, 31_000), (1, 10, 32_000)}
     assert rows(server, "ad_events_summary") == {(30, 32_000)}
-
-
-def test_a_view_that_is_not_there_is_none(server: Server) -> None:
     with pytest.raises(NoSuchView):
         read(server.endpoint, "clicks")
 

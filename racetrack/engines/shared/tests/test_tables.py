@@ -24,27 +24,16 @@ def owners(rows: list[bytes]) -> list[tuple[int, int]]:
     return sorted((row["owner_id"], row["nth"]) for row in map(json.loads, rows))
 
 
-def test_it_holds_the_last_row_of_each_key() -> None:
+def test_it_holds_the_last_row_of_each_key_found_by_its_first_column() -> None:
     table = Table()
-    for found in (message(1, 1, at=5), message(1, 2, at=6), message(1, 1, at=7)):
-        table.take(*found)
-    assert sorted(json.loads(row)["at"] for row in table.rows()) == [6, 7]
-
-
-def test_rows_are_found_by_their_first_column() -> None:
-    table = Table()
-    for owner, nth in ((1, 1), (2, 2), (12, 3), (1, 4)):
-        table.take(*message(owner, nth))
+    for owner, nth, at in ((1, 1, 5), (2, 2, 6), (12, 3, 7), (1, 4, 8), (1, 1, 9)):
+        table.take(*message(owner, nth, at=at))
+    assert sorted(json.loads(row)["at"] for row in table.rows()) == [6, 7, 8, 9]
     assert owners(table.rows_of("owner_id", [1])) == [(1, 1), (1, 4)]
     assert owners(table.rows_of("owner_id", [2, 12, 99])) == [(2, 2), (12, 3)]
-
-
-def test_a_row_that_moves_to_another_is_found_there_only() -> None:
-    table = Table()
-    table.take(*message(1, 1))
-    table.take(*message(2, 1))
-    assert table.rows_of("owner_id", [1]) == []
-    assert owners(table.rows_of("owner_id", [2])) == [(2, 1)]
+    table.take(*message(2, 1))  # it moves to another
+    assert owners(table.rows_of("owner_id", [1])) == [(1, 4)]
+    assert owners(table.rows_of("owner_id", [2])) == [(2, 1), (2, 2)]
 
 
 def test_a_row_that_has_gone_is_gone() -> None:

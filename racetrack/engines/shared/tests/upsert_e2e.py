@@ -1,12 +1,11 @@
-"""End-to-end tests of engines whose views are topics: verified experiments on a shop whose rows are
-updated and deleted."""
-
-from collections.abc import Collection
+"""Verified experiments on a shop whose rows are updated and deleted, and checks of their
+results."""
 
 import psutil
 import pytest
 
 from racetrack.config import Settings
+from racetrack.engines import find_engine
 from racetrack.stack.runtime import running_stack
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import (
@@ -47,27 +46,29 @@ def statuses(door: Door) -> dict[str, str]:
     return {name: view["status"] for name, view in views.items()}
 
 
-def check_every_view_is_right(door: Door, absent: Collection[str] = ()) -> None:
+def check_every_view_is_right(door: Door) -> None:
     """Fail unless every view holds what it should after updates and deletions."""
-    assert statuses(door) == {
-        view.name: "absent" if view.name in absent else "right"
-        for view in find_workload("shop").views
-    }, door.output
+    right = {view.name: "right" for view in find_workload("shop").views}
+    assert statuses(door) == right, door.output
     folder = run_folder(door.output)
     run = read_run(folder)
-    for name, view in run["verified"]["views"].items():
-        assert name in absent or view["compared"] > 0, name
+    verified = run["verified"]
+    assert verified["drained_after_s"] < verified["drain_within_s"]
+    assert verified["end_offsets"] == run["measured"]["end_offsets"]
+    assert verified["source_rows"]["pageviews"] == sum(verified["end_offsets"])
+    assert all(view["compared"] > 0 for view in verified["views"].values())
     # Rows were deleted: there were 1,000 purchases at first, and each second added three.
     assert purchases_without_marks(run, folder) < 1_000
 
 
-def check_views_are_followed_and_read(door: Door) -> None:
-    """Fail unless tracer events were seen in the views, and a client read them without an error."""
+def check_views_are_followed_and_read(door: Door, *, may_fail: bool = False) -> None:
+    """Fail unless tracer events were seen in the views, and a client read them without an error, or
+    after a kill with errors only while the engine was dead."""
     folder = run_folder(door.output)
     run = read_run(folder)
     check_views_followed(run, folder, TRACER_EVENTS_PER_S)
     check_answers(run)
-    assert not any(read["errors"] for read in run["results"]["reads"])
+    assert may_fail or not any(read["errors"] for read in run["results"]["reads"])
 
 
 def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> None:
@@ -78,7 +79,7 @@ def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> N
     results = read_run(folder)["results"]
     assert results["processed_pageviews"] == results["published_pageviews"]
     assert 0 < results["dt_ms"]["p50"] < 60_000
-    assert results["processes"][engine]["cpu_s"] > 0
+    assert results["processes"][find_engine(engine).services[0]]["cpu_s"] > 0
 
 
 def check_stack_that_is_up() -> None:

@@ -1,0 +1,13 @@
+"""Fixtures: a Deephaven that the user provides."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from racetrack.engines.dh.tests.brought import Brought, brought
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Brought]:
+    with brought() as found:
+        yield found
