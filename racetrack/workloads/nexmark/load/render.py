@@ -52,8 +52,8 @@ def text_of(of: Person | Auction, due_ms: int) -> str:
     if isinstance(of, Person):
         return (
             f'{{"event_type": 0, "person": {{"id": {of.id}, "name": "{of.name}", "emailAddress":'
-            f' "{of.emailAddress}", "creditCard": "{of.creditCard}", "city": "{of.city}", "state":'
-            f' "{of.state}", "extra": "{of.extra}"}}, "dateTime": {due_ms}}}'
+            f' "{of.emailAddress}", "creditCard": "{of.creditCard}", "city": "{of.city}",'
+            f' "state": "{of.state}", "extra": "{of.extra}"}}, "dateTime": {due_ms}}}'
         )
     return (
         f'{{"event_type": 1, "auction": {{"id": {of.id}, "itemName": "{of.itemName}",'
