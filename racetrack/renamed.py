@@ -2,12 +2,14 @@
 
 The next release drops this module."""
 
+import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from functools import cache
 from typing import Any, TypeVar
 
 from racetrack.errors import UsageError
+from racetrack.metrics import ACHIEVED, PROCESSED
 
 Value = TypeVar("Value", bound=str | None)
 
@@ -22,8 +24,8 @@ KEYS: Mapping[str, str] = {
     "pageviews_per_s": "events_per_s",
     "requested_pageviews_per_s": "requested_events_per_s",
     "offered_pageviews_per_s": "offered_events_per_s",
-    "achieved_pageviews_per_s": "achieved_events_per_s",
-    "processed_pageviews_per_s": "processed_events_per_s",
+    "achieved_pageviews_per_s": ACHIEVED.key,
+    "processed_pageviews_per_s": PROCESSED.key,
     "published_pageviews": "published_events",
     "processed_pageviews": "processed_events",
     "deleted_unread_pageviews": "deleted_unread_events",
@@ -32,6 +34,10 @@ KEYS: Mapping[str, str] = {
 }
 # Of the recovery from a fault; elsewhere such a key is the name of a table.
 KEYS_OF_RECOVERY: Mapping[str, str] = {"pageviews": "events"}
+# Keys of texts that are compared with those that this version writes, and the word in them; not the
+# column `item_summary.pageviews`, and not the shop's topic: `pageviews/3`, `pageviews (7)`.
+TEXTS = ("outcome", "reason", "remark", "warnings")
+WORD = re.compile(r"(?<![\w.])pageview(s?)\b(?!/\d| \(\d)", re.IGNORECASE)
 
 
 def in_record(content: Any) -> Any:
@@ -42,7 +48,18 @@ def in_record(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     keys = {**KEYS, **KEYS_OF_RECOVERY} if "fault" in content else KEYS
-    return {keys.get(key, key): in_record(value) for key, value in content.items()}
+    return {
+        keys.get(key, key): _in_text(value) if key in TEXTS else in_record(value)
+        for key, value in content.items()
+    }
+
+
+def _in_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_text(line) for line in value]
+    if not isinstance(value, str):
+        return in_record(value)
+    return WORD.sub(lambda word: ("E" if word[0][0] == "P" else "e") + f"vent{word[1]}", value)
 
 
 def setting(name: str, where: str) -> str:

@@ -76,6 +76,23 @@ def test_the_recovery_from_a_fault_has_its_new_key() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The engine counted 1 of 30 pageviews twice", "The engine counted 1 of 30 events twice"),
+        ("Pageviews were counted 9 ms too early", "Events were counted 9 ms too early"),
+        ("4,900.0 pageviews/s of 9", "4,900.0 events/s of 9"),
+        ("the slowest view decides: item_summary.pageviews", None),
+        ("Flink can't take pageviews/2 at offset 812", None),
+        ("Messages are unfit: pageviews (2)", None),
+    ],
+)
+def test_texts_that_are_compared_name_events(before: str, after: str | None) -> None:
+    old = {"outcome": before, "verdict": {"warnings": [before]}}
+    expected = after or before
+    assert renamed.in_record(old) == {"outcome": expected, "verdict": {"warnings": [expected]}}
+
+
 def test_an_exported_row_of_the_previous_version_is_read(tmp_path: Path) -> None:
     (row,) = table.read([RUN]).rows
     old = {new: old for old, new in renamed.KEYS.items()}
