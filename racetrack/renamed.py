@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from racetrack.errors import UsageError
-from racetrack.metrics import ACHIEVED, PROCESSED
 
 Value = TypeVar("Value", bound=str | None)
 
@@ -19,16 +18,20 @@ SETTINGS: Mapping[str, str] = {
     "PAGEVIEWS_PARTITIONS": "EVENTS_PARTITIONS",
     "CAL_CPU_US_PER_PAGEVIEW": "CAL_CPU_US_PER_EVENT",
 }
-# Key of a record, a result or an exported row in the previous schema version → its key now.
+# Keys of a record, a result or an exported row in the previous schema version.
+_OLD_KEYS = (
+    "pageviews_per_s",
+    "requested_pageviews_per_s",
+    "offered_pageviews_per_s",
+    "achieved_pageviews_per_s",
+    "processed_pageviews_per_s",
+    "published_pageviews",
+    "processed_pageviews",
+    "deleted_unread_pageviews",
+)
+# Such a key → its key now.
 KEYS: Mapping[str, str] = {
-    "pageviews_per_s": "events_per_s",
-    "requested_pageviews_per_s": "requested_events_per_s",
-    "offered_pageviews_per_s": "offered_events_per_s",
-    "achieved_pageviews_per_s": ACHIEVED.key,
-    "processed_pageviews_per_s": PROCESSED.key,
-    "published_pageviews": "published_events",
-    "processed_pageviews": "processed_events",
-    "deleted_unread_pageviews": "deleted_unread_events",
+    **{old: old.replace("pageviews", "events") for old in _OLD_KEYS},
     **SETTINGS,
     **{old.lower(): new.lower() for old, new in SETTINGS.items()},
 }
