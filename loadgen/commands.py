@@ -9,6 +9,8 @@ from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
 
 # Key of the main topic's rate; the same in every workload.
 PAGEVIEWS = "pageviews_per_second"
+# Keys of the previous release, which the next one drops → the keys now.
+EARLIER_KEYS = {"pageviews_per_second": PAGEVIEWS}
 HELP = """\
 Commands, one a line:
 {rates}
@@ -94,7 +96,7 @@ class Commands:
         return run(*arguments)
 
     def _set(self, key: str, value: str) -> Answer:
-        key = key.lower()
+        key = _current(key)
         if key not in self._load.rates():
             return self._unknown_key(key)
         milli = parse_rate_milli(value)
@@ -110,7 +112,7 @@ class Commands:
         )
 
     def _get(self, key: str) -> Answer:
-        key = key.lower()
+        key = _current(key)
         if key not in self._load.rates():
             return self._unknown_key(key)
         return Answer(f"{key} {show_rate(self._load.get_rate_milli(key))}")
@@ -134,6 +136,11 @@ class Commands:
     def _unknown_key(self, key: str) -> Answer:
         known = ", ".join(self._load.rates())
         return Answer(f"Error: unknown key {_shown(key)}. The keys: {known}")
+
+
+def _current(key: str) -> str:
+    """Return a key in lower case, and by its name in this release."""
+    return EARLIER_KEYS.get(key.lower(), key.lower())
 
 
 def _shown(text: str) -> str:

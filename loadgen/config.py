@@ -17,6 +17,14 @@ MAX_PARTITIONS = 1024
 # time in every millisecond, which keeps lateness low.
 PAGEVIEWS_PER_WORKER_PER_S = 500_000
 
+# Names of the previous release, which the next one drops → the names now.
+EARLIER_NAMES = {
+    "PAGEVIEWS_PER_SECOND_START": "EVENTS_PER_SECOND_START",
+    "PAGEVIEWS_PARTITIONS": "EVENTS_PARTITIONS",
+    "PAGEVIEWS_TOPIC": "EVENTS_TOPIC",
+    "LOADGEN_PAGEVIEWS_PER_WORKER": "LOADGEN_EVENTS_PER_WORKER",
+}
+
 
 class ConfigError(Exception):
     """Invalid setting. The message is one line for the user: cause and remedy."""
@@ -133,7 +141,15 @@ class Reader:
     set, as in compose files."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = env
+        old = {name: env[name] for name in EARLIER_NAMES if env.get(name, "").strip()}
+        self._env = {**env, **{EARLIER_NAMES[name]: value for name, value in old.items()}}
+        for name, value in old.items():
+            now = EARLIER_NAMES[name]
+            if env.get(now, value).strip() not in ("", value.strip()):
+                raise ConfigError(
+                    f"{name}={_short(value)} can't be used: it is the old name of {now}, which is"
+                    f" {_short(env[now])}. Remove it."
+                )
 
     def text(self, name: str, default: str) -> str:
         return self._env.get(name, "").strip() or default

@@ -33,7 +33,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from racetrack import plugins, units
+from racetrack import plugins, renamed, units
 from racetrack.errors import UsageError
 
 REPO = plugins.REPO
@@ -508,7 +508,8 @@ def _load(
     _changed_ns: tuple[int, ...],
 ) -> Settings:
     """Load settings; read them again if the environment or a file has changed."""
-    given: dict[str, object] = {name.lower(): value for name, value in overrides}
+    chosen = renamed.in_settings(dict(overrides), "as an option or in a plan")
+    given: dict[str, object] = {name.lower(): value for name, value in chosen.items()}
     if unknown := sorted(given.keys() - every_setting().keys()):
         name = unknown[0].upper()
         raise UsageError(
@@ -516,6 +517,9 @@ def _load(
             " those of an engine."
         )
     refuse_unknown_in_files()
+    environment = {name.upper() for name in os.environ}
+    old = _old_names_in_files(_changed_ns).items()
+    given = {name.lower(): value for name, value in old if name not in environment} | given
     try:
         # Fields that are not in `given` come from the environment and the files.
         return _whole()(_env_file=(ENV_FILE, *plugins.env_files()), **given)  # type: ignore
@@ -528,6 +532,18 @@ def _load(
         ) from None
 
 
+@lru_cache(maxsize=1)
+def _old_names_in_files(_changed_ns: tuple[int, ...]) -> dict[str, str]:
+    """Return the settings that files have under an old name: new name → value."""
+    found: dict[str, str] = {}
+    for file in filter(Path.exists, (ENV_FILE, *plugins.env_files())):
+        values = dotenv_values(file)
+        now = renamed.in_settings(values, str(file))
+        new = (new for old, new in renamed.SETTINGS.items() if old in values)
+        found |= {name: value for name in new if (value := now.get(name))}
+    return found
+
+
 def defaults() -> Settings:
     """Return the settings from all `.env` files, ignoring the environment.
 
@@ -538,7 +554,7 @@ def defaults() -> Settings:
     found = {
         name: value
         for file in files
-        for name, value in dotenv_values(file).items()
+        for name, value in renamed.in_settings(dotenv_values(file), str(file)).items()
         if value is not None and name.lower() in every_setting()
     }
     return load(found)
@@ -559,11 +575,11 @@ def refuse_unknown_in_files(files: Iterable[Path] | None = None) -> None:
     files.
 
     Raises:
-        UsageError: a name is unknown, or in two files.
+        UsageError: a name is unknown, or in two files, or a setting has two values under two names.
     """
     places: dict[str, Path] = {}
     for file in filter(Path.exists, files or (ENV_FILE, *plugins.env_files())):
-        for name in dotenv_values(file, interpolate=False):
+        for name in renamed.in_settings(dotenv_values(file, interpolate=False), str(file)):
             if name in ENVIRONMENT_ONLY:
                 raise UsageError(f"{name} in {file}: it is read from the environment only.")
             if name not in known_names() and not name.startswith(COMPOSE_PREFIXES):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from racetrack import config
+from racetrack import config, renamed
 from racetrack.analysis import windows
 from racetrack.analysis.outcome import run_outcome
 from racetrack.analysis.recovery import NORMAL_WITHIN_S
@@ -314,7 +314,7 @@ class _Reader:
         if isinstance(content, dict) and content.get("kind") == "result":
             self.rows += rows_of_result(read_record(file, EngineResult))
         elif isinstance(records, list) and records:
-            self.rows += [from_record(record, file) for record in records]
+            self.rows += [from_record(record, file) for record in renamed.in_record(records)]
         else:
             raise UsageError(
                 f"{file} contains no figures. Name a file in results/, a file written with --json,"

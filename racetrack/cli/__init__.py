@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import click
 
-from racetrack import __version__, environment
-from racetrack.cli.parameters import Command
+from racetrack import __version__, environment, renamed
+from racetrack.cli.parameters import Command, errors_to_exit_codes
 
 COMPLETE_VARIABLE = "_RACE_COMPLETE"
 # Name of the command that ./run_experiment.sh calls: `./race run` with positional arguments.
@@ -146,6 +146,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, lambda number, _frame: sys.exit(128 + number))
     environment.settle()
     unset_empty_settings()
+    with errors_to_exit_codes():
+        renamed.in_environment(os.environ)
     arguments = sys.argv[1:]
     if arguments[:1] == [POSITIONAL_FORM]:
         from racetrack.cli.run import run_experiment

@@ -124,8 +124,8 @@ def publish(
     folders: tuple[Path, ...], variant: str, root: Path, docs: Path, is_check: bool
 ) -> None:
     """Write the results of FOLDERS of runs and experiments as data, and generate
-    the pages that show all results. Without FOLDERS, only generate the pages. Needs no stack, only
-    files.
+    the pages that show all results. Without FOLDERS, only generate the pages. Results in the
+    previous format are written again. Needs no stack, only files.
 
     There is one result for each workload, machine and version of an engine:
     results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
@@ -161,6 +161,8 @@ def publish(
             }
             for path in publishing.publish(folders, root, names, variant, _say):
                 click.echo(shown(path))
+        for path in publishing.renew(root):
+            click.echo(shown(path))
         for page in pages.write(root, docs, titles):
             click.echo(shown(page))
 

@@ -19,6 +19,7 @@ RECIPES = (
     "racetrack/errors.py",
     "racetrack/integrity.py",
     "racetrack/plugins.py",
+    "racetrack/renamed.py",
     "racetrack/install",
     "racetrack/engines/__init__.py",
 )

@@ -4,7 +4,7 @@ Standard library only."""
 import os
 from collections.abc import Mapping
 
-from racetrack import plugins
+from racetrack import plugins, renamed
 from racetrack.errors import UsageError
 
 OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
@@ -21,7 +21,8 @@ def in_env_files() -> dict[str, str]:
     found: dict[str, str] = {}
     for file in (plugins.REPO / ".env", *plugins.env_files()):
         if file.exists():
-            found |= parse_env_file(file.read_text())
+            given = parse_env_file(file.read_text())
+            found |= {renamed.SETTINGS.get(name, name): value for name, value in given.items()}
     return found
 
 

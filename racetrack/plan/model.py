@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from racetrack import plugins, units
+from racetrack import plugins, renamed, units
 from racetrack.errors import UsageError
 from racetrack.plan import variants
 from racetrack.workloads import load_profile
@@ -99,9 +99,13 @@ def _settings(value: object) -> object:
         return value
     if wrong := [name for name in value if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]:
         raise ValueError(f"{wrong[0]!r} is not named as in .env")
-    return {
+    texts = {
         name: str(of).lower() if isinstance(of, bool) else str(of) for name, of in value.items()
     }
+    try:
+        return renamed.in_settings(texts, "in a plan")
+    except UsageError as error:
+        raise ValueError(str(error)) from None
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=MOST_S)]

@@ -415,7 +415,8 @@ def _variants(
     variants = [each for each in variants if each not in same]
     _require_different(variants, name)
     left_out = [
-        f"{each.label} is left out: with this workload it has the settings of {kinds[_kind(each)]}"
+        f"{each.label} is left out: with this workload it has the settings of"
+        f" {kinds[_kind(each)]}"
         for each in same
     ]
     left_out += without

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from racetrack import config, plugins
+from racetrack import config, plugins, renamed
 from racetrack.errors import UsageError
 from racetrack.stack import applicability
 
@@ -80,7 +80,8 @@ def _parsed(file: Path) -> list[FileSetting]:
                 raise UsageError(f"{where}: there is no workload {workload!r}. There are {names}.")
         elif setting := _SETTING.match(line):
             name, value = setting[1], dotenv_values(stream=StringIO(line), interpolate=False)
-            settings.append(FileSetting(name, value[name] or "", workload, tuple(above), where))
+            now = renamed.setting(name, where)
+            settings.append(FileSetting(now, value[name] or "", workload, tuple(above), where))
         elif line:
             raise UsageError(
                 f"{where}: {line!r} is neither a comment, nor NAME=value, nor the heading of a"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from racetrack import plugins
+from racetrack import plugins, renamed
 
 FORM = "write flink, flink@tuned, flink[SETTING=1|2 OTHER=3] or flink+pg; quote |, +, ] and spaces"
 MOST = 50
@@ -103,6 +103,7 @@ def _members(text: str) -> list[Member]:
         name, equals, value = word.partition("=")
         if not (equals and _NAME.fullmatch(name)):
             raise ValueError(f"{word!r} in {text!r} is no setting such as ENGINE_CPUS=0: {FORM}")
+        name = renamed.setting(name, f"in {text}")
         if name in values:
             raise ValueError(f"{text!r} sets {name} twice; separate its values with |")
         values[name] = [_unquoted(each) for each in _split(value, "|", keep_empty=True)]

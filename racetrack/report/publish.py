@@ -33,7 +33,7 @@ from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
 from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
 from racetrack.results.figures import BOUND_BY_OTHERS
-from racetrack.results.folder import read_run
+from racetrack.results.folder import json_object, read_record, read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
     MOST_BYTES,
@@ -128,6 +128,22 @@ def publish(
         write_whole(path, text)
         written.append(path)
     return written
+
+
+def renew(root: Path) -> list[Path]:
+    """Write the results below `root` that have the previous schema version again, in this one.
+    Return their paths.
+
+    Raises:
+        UsageError: a file is not a result.
+    """
+    renewed = []
+    for file in sorted(root.rglob("*.json")):
+        result = read_record(file, EngineResult)
+        if json_object(file)["schema_version"] != result.schema_version:
+            write_whole(file, result.as_text())
+            renewed.append(file)
+    return renewed
 
 
 def gather(found: Table) -> list[Material]:

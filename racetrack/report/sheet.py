@@ -237,7 +237,8 @@ def format_estimate(metric: Metric, of: Estimate | None) -> str:
         return ""
     if is_noise(metric, of):
         return ABOUT_0
-    mean = f"{'≥ ' if of.at_least else ''}{'~' if of.is_imprecise else ''}{metric.number(of.mean)}"
+    sign = f"{'≥ ' if of.at_least else ''}{'~' if of.is_imprecise else ''}"
+    mean = f"{sign}{metric.number(of.mean)}"
     if of.low is None or of.high is None:
         if of.n == 1 or not math.isfinite(of.mean):
             return mean

@@ -107,7 +107,8 @@ def _lag(run: RunRecord, lag: Lag) -> str:
 def _over_time(lag: LagOverTime, figures: Mapping[Metric, float]) -> str:
     """Format figures of a lag, without its name in their titles."""
     return ", ".join(
-        f"{of.title.removeprefix(LAG_LINE).lstrip()} {_lag_ms(ms, lag.more_than_ms.get(of.key))}"
+        f"{of.title.removeprefix(LAG_LINE).lstrip()}"
+        f" {_lag_ms(ms, lag.more_than_ms.get(of.key))}"
         for of, ms in figures.items()
     )
 

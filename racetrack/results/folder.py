@@ -11,6 +11,7 @@ from typing import Any, TextIO, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from racetrack import renamed
 from racetrack.clock import utc_now
 from racetrack.errors import UnreadableFile, UsageError
 from racetrack.plugins import JOIN
@@ -208,7 +209,8 @@ def read_run(path: Path) -> RunRecord:
 
 
 def read_record(file: Path, model: type[Record]) -> Record:
-    """Read a JSON file into a model of the same schema version. Unknown keys are ignored.
+    """Read a JSON file into a model of the same schema version, or of the one before. Unknown keys
+    are ignored.
 
     Raises:
         UnreadableFile: the file is damaged.
@@ -216,10 +218,12 @@ def read_record(file: Path, model: type[Record]) -> Record:
     """
     content = json_object(file)
     (version,) = get_args(model.model_fields["schema_version"].annotation)
-    _check_version(file, content, version)
     try:
+        if content.get("schema_version") == version - 1:
+            content = {**renamed.in_record(content), "schema_version": version}
+        _check_version(file, content, version)
         return model.model_validate(content, extra="ignore")
-    except (ValidationError, ArithmeticError) as error:
+    except (ValidationError, ArithmeticError, RecursionError) as error:
         if not isinstance(error, ValidationError):
             raise UnreadableFile(file, error) from error
         first = error.errors()[0]

@@ -25,6 +25,7 @@ FEED = (
     "racetrack/kafka_endpoint.py",
     "racetrack/mysql_endpoint.py",
     "racetrack/plugins.py",
+    "racetrack/renamed.py",
     "racetrack/config.py",
     "racetrack/units.py",
     "racetrack/stack/__init__.py",
