@@ -1,5 +1,6 @@
 """Wall clock and monotonic clock, also as an object that tests can replace, and waiting."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -33,12 +34,15 @@ class Clock:
 SYSTEM_CLOCK = Clock()
 
 
-def attempts(within_s: float, every_s: float) -> Iterator[float]:
-    """Yield the seconds left: at once, and then after pauses of `every_s` until none are left."""
+def attempts(
+    within_s: float, every_s: float, stop: threading.Event | None = None
+) -> Iterator[float]:
+    """Yield the seconds left: at once, and then after pauses of `every_s` until none are left or
+    `stop` is set."""
+    stop = stop or threading.Event()
     give_up_s = time.monotonic() + within_s
     yield within_s
-    while (left_s := give_up_s - time.monotonic() - every_s) > 0:
-        time.sleep(every_s)
+    while (left_s := give_up_s - time.monotonic() - every_s) > 0 and not stop.wait(every_s):
         yield left_s
 
 

@@ -1,5 +1,6 @@
 """Helpers for Kafka clients: retriable errors, and the end offsets of partitions."""
 
+import threading
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -65,17 +66,22 @@ def _may_pass(error: "KafkaError") -> bool:
 
 
 def ends(
-    client: "Consumer", partitions: Collection[Partition], which: int, within_s: float
+    client: "Consumer",
+    partitions: Collection[Partition],
+    which: int,
+    within_s: float,
+    stop: threading.Event | None = None,
 ) -> dict[Partition, int]:
     """Return the first offset of each partition, or the end offset.
 
-    `which` is OFFSET_BEGINNING or OFFSET_END. Retriable errors are retried for `within_s` seconds.
+    `which` is OFFSET_BEGINNING or OFFSET_END. Retriable errors are retried for `within_s` seconds,
+    or until `stop` is set.
     The request uses a consumer because the admin client takes more than twice as much CPU time.
 
     Raises:
         NoOffsets: the broker refused the request or did not answer in time.
     """
-    for left_s in attempts(within_s, RETRY_EVERY_S):
+    for left_s in attempts(within_s, RETRY_EVERY_S, stop):
         found, why = _ends_now(client, partitions, which, left_s)
         if not why:
             return found

@@ -1,5 +1,6 @@
 """Offsets and partitions of topics, as the broker reports them."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -55,13 +56,16 @@ class TopicOffsets:
         self._client = open_client(kafka.librdkafka(settings))
         self._partitions: list[Partition] = []
 
-    def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
-        """Return the end offset of each partition, in the order of the partitions.
+    def end_offsets(
+        self, within_s: float = ANSWER_WITHIN_S, stop: threading.Event | None = None
+    ) -> list[int]:
+        """Return the end offset of each partition, in the order of the partitions. Once `stop` is
+        set, a failed request is not repeated.
 
         Raises:
             OffsetsError: the broker does not answer in `within_s`, or has no such topic.
         """
-        return self._offsets(OFFSET_END, within_s)
+        return self._offsets(OFFSET_END, within_s, stop)
 
     def begin_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
         """Return the offset of the oldest message in each partition, in the order of the
@@ -87,12 +91,15 @@ class TopicOffsets:
         if new := [number for _, number in listed[len(self._partitions) :]]:
             raise NewPartitions(self._topic, new)
 
-    def _offsets(self, which: int, within_s: float) -> list[int]:
+    def _offsets(
+        self, which: int, within_s: float, stop: threading.Event | None = None
+    ) -> list[int]:
         give_up = time.monotonic() + within_s
         with self._explaining_failures():
             while not self._partitions:
                 self._partitions = self._find_partitions(give_up)
-            offsets = ends(self._client, self._partitions, which, give_up - time.monotonic())
+            left_s = give_up - time.monotonic()
+            offsets = ends(self._client, self._partitions, which, left_s, stop)
         return [offsets[partition] for partition in self._partitions]
 
     @contextmanager
@@ -169,7 +176,7 @@ class EndOffsetsProbe(Probe):
         for _ in self.ticks(OFFSETS_EVERY_S):
             began_s = time.monotonic()
             try:
-                offsets = self._broker.end_offsets()
+                offsets = self._broker.end_offsets(stop=self.stopping)
                 self._curves.write(now_ms(), "published", enumerate(offsets))
                 if began_s >= self._deleted_due_s:
                     self._deleted_due_s = began_s + START_OFFSETS_EVERY_S
@@ -204,6 +211,8 @@ class TopicsProbe(Probe):
         """Look at all topics every few seconds."""
         for _ in self.ticks(TOPICS_EVERY_S):
             for name, topic in self._topics.items():
+                if self.stopping.is_set():
+                    return
                 with suppress(OffsetsError):
                     topic.require_same_partitions(TOPIC_WITHIN_S)
                     if name in self._cdc and (deleted := sum(topic.begin_offsets(TOPIC_WITHIN_S))):

@@ -6,13 +6,13 @@ import pytest
 
 from racetrack import config
 from racetrack.engines import find_engine
-from racetrack.engines.pathway.program.outputs import Changes, decimal
+from racetrack.engines.pathway.program.outputs import Additions, Changes, decimal
 
 PATHWAY = find_engine("pathway")
 BEFORE, AFTER = {"id_": 7, "price": 1_999, "name": "a"}, {"id_": 7, "price": -5, "name": None}
 
 
-Sent = list[tuple[bytes, bytes | None]]
+Sent = list[tuple[bytes | None, bytes | None]]
 
 
 @pytest.fixture
@@ -50,6 +50,21 @@ def test_rows_go_before_others_come(sent: Sent) -> None:
     changes.on_change(key=None, row={"item_id": 2, "pageviews": 4}, time=1, is_addition=False)
     changes.on_time_end(1)
     assert sent == [(b"[2]", None), (b"[1]", b'{"item_id":1,"pageviews":5}')]
+
+
+def test_added_rows_are_messages_without_a_key() -> None:
+    sent, ended = list[tuple[bytes | None, bytes | None]](), list[int]()
+    additions = Additions(lambda *message: sent.append(message), lambda: ended.append(len(sent)))
+    for time in (1, 2):
+        if time == 1:
+            for price in (5, 5):
+                row = {"id_": 7, "price": price}
+                additions.on_change(key=None, row=row, time=time, is_addition=True)
+        additions.on_time_end(time)
+    assert sent == [(None, b'{"id":7,"price":5}')] * 2
+    assert ended == [2]  # the second minibatch had no rows
+    with pytest.raises(RuntimeError):
+        additions.on_change(key=None, row=row, time=3, is_addition=False)
 
 
 @pytest.mark.parametrize(

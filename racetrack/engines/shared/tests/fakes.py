@@ -1,5 +1,6 @@
 """A fake stack, and topics of upserts in memory, for tests of engines without Kafka."""
 
+import threading
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,9 @@ class FakeTopics(Topics):
     def names(self) -> frozenset[str]:
         return frozenset(self._messages)
 
-    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+    def offsets(
+        self, names: Collection[str], stop: threading.Event | None = None
+    ) -> dict[str, Span]:
         return {name: (0, len(self._messages[name])) for name in names}
 
     def rows(self, name: str, span: Span) -> Iterator[Written]:

@@ -1,6 +1,7 @@
 """Tests of sampling topics of totals by key: every sample has the true totals, though few rows are
 read."""
 
+import threading
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, cycle
@@ -48,7 +49,9 @@ class Topic:
         turns = cycle(range(KEYS))
         return [key for _ in range(-(-self.rows // self.run)) for key in [next(turns)] * self.run]
 
-    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+    def offsets(
+        self, names: Collection[str], stop: threading.Event | None = None
+    ) -> dict[str, Span]:
         return dict.fromkeys(names, (self.oldest, self.end))
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:

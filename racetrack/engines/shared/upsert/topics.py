@@ -2,6 +2,7 @@
 the current rows."""
 
 import json
+import threading
 import time
 from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -73,16 +74,19 @@ class Topics:
         topics = self._consumer.list_topics(timeout=READ_WITHIN_S).topics
         return frozenset(map(self._kafka.name_of, topics))
 
-    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+    def offsets(
+        self, names: Collection[str], stop: threading.Event | None = None
+    ) -> dict[str, Span]:
         """Return, for each topic, the offset of the oldest message and the offset after the newest.
-        This takes two requests for all topics together.
+        This takes two requests for all topics together. Once `stop` is set, a failed request is
+        not repeated.
 
         Raises:
             RacetrackError: the broker refused, or did not answer in time.
         """
         from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-        first, after = (self._ends(names, which) for which in (OFFSET_BEGINNING, OFFSET_END))
+        first, after = (self._ends(names, which, stop) for which in (OFFSET_BEGINNING, OFFSET_END))
         return {name: (first[name, 0], after[name, 0]) for name in names}
 
     def is_written(self, name: str) -> bool:
@@ -130,10 +134,12 @@ class Topics:
                 found[key] = _written(message, name)
         return list(found.values())
 
-    def _ends(self, names: Collection[str], which: int) -> dict[Partition, int]:
+    def _ends(
+        self, names: Collection[str], which: int, stop: threading.Event | None
+    ) -> dict[Partition, int]:
         try:
             partitions = [(self._kafka.topic(name), 0) for name in names]
-            found = ends(self._consumer, partitions, which, READ_WITHIN_S)
+            found = ends(self._consumer, partitions, which, READ_WITHIN_S, stop)
             return {(self._kafka.name_of(topic), 0): at for (topic, _), at in found.items()}
         except NoOffsets as why:
             raise RacetrackError(

@@ -28,7 +28,9 @@ FIRST_STEP, FURTHER_BACK = 100, 4
 class Source(Protocol):
     """A source of topics; see `racetrack.engines.shared.upsert.topics.Topics`."""
 
-    def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
+    def offsets(
+        self, names: Collection[str], stop: threading.Event | None = None
+    ) -> Mapping[str, Span]:
         """Return the oldest available offset and the end offset of each topic."""
 
     def rows_between(self, spans: Mapping[str, Span]) -> Mapping[str, list[Written]]:
@@ -78,11 +80,14 @@ class Known:
 
 
 def look(
-    source: Source, topics: Mapping[str, Known], total_of: Callable[[Written], int]
+    source: Source,
+    topics: Mapping[str, Known],
+    total_of: Callable[[Written], int],
+    stop: threading.Event | None = None,
 ) -> Iterator[Written]:
     """Yield the new rows of each topic since the last call, in the order of their offsets: all rows
     if there are at most FEW, otherwise the newest of each key."""
-    spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics).items()}
+    spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics, stop).items()}
     new = {name: (begin, end) for name, (begin, end) in spans.items() if begin < end}
     few = source.rows_between({name: of for name, of in new.items() if of[1] - of[0] <= FEW})
     for name, span in new.items():
@@ -108,7 +113,7 @@ def follow(
     while True:
         last_look = stop.is_set()
         came = False
-        for row in look(source, topics, total_of):
+        for row in look(source, topics, total_of, stop):
             came = True
             yield row
         if not came:
