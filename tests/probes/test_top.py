@@ -66,6 +66,6 @@ def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
 
     taken = top.take(now, 3, 0.2, folder, "tests", while_waiting, changing=lambda: now)
     lines = (folder.path / "top_samples.log").read_text().splitlines()
-    assert lines[0].startswith("name=tests, sample=1, CPU_PCT=") and len(lines) == 3
+    assert lines[0].startswith("name=engine, sample=1, CPU_PCT=") and len(lines) == 6
     assert taken["engine"][-1].rss_gib > 0.001
     assert [sample.rss_gib for sample in taken["dead"]] == [0, 0, 0]

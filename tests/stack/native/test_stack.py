@@ -252,7 +252,7 @@ def test_a_signal_while_threads_start_leaves_no_data(name: str) -> None:
             # A finalizer may have dropped the signal, which the guard then raises again.
             threading.Event().wait(WITHIN_S)
         stack.stop(print)
-        for thread in threading.enumerate():
-            if thread.name.startswith("ThreadPoolExecutor"):
+        for thread in threading.enumerate():  # a thread whose start was broken off never starts
+            if thread.name.startswith("ThreadPoolExecutor") and thread.is_alive():
                 thread.join(WITHIN_S)
         assert not processes.work_root(name).exists()
