@@ -2,6 +2,7 @@ package racetrack.kstreams;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
@@ -198,7 +199,7 @@ class NexmarkTest {
   @Test
   void aQueryThatIsNotThereIsNamed() {
     var error = assertThrows(IllegalArgumentException.class, () -> open("q0", "q6"));
-    assertEquals(true, error.getMessage().contains("q6"));
+    assertTrue(error.getMessage().contains("q6"));
   }
 
   private List<Long> numbers(String view, String column) {
