@@ -3,10 +3,12 @@
 Pathway reserves the column name `id`: such a column has the name `id_` in tables, and `id` in
 messages. Pathway has no decimal type: amounts of money are integers, in cents."""
 
+import logging
 import operator
+import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import GenericAlias
@@ -17,12 +19,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from racetrack.clock import now_ms
-from racetrack.engines.pathway.program.outputs import Changes, Topics
+from racetrack.engines.pathway.program.outputs import Additions, Changes, Topics
 from racetrack.engines.shared.upsert import new_topics
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
 
 ANSWER_S = 30.0
+READERS, REFUSED = "pathway_engine.connectors", "Parse error: "
 INTEGER, TEXT = int | None, str | None  # types of columns that may be NULL
 
 
@@ -36,11 +39,14 @@ class Dataflow:
         autocommit_ms: int,
         clock_ms: int,
         ready: Path,
+        selected: Sequence[str],
     ) -> None:
-        """Begin an empty dataflow. `ready` is created once the view `summary` is written."""
+        """Begin an empty dataflow. `selected` are the selected views, if the workload has any. The
+        file `ready` is created once one of them, or the view `summary`, is written."""
         self._kafka, self._avro, self._autocommit_ms = kafka, avro, autocommit_ms
-        self.clock_ms = clock_ms
+        self.clock_ms, self.selected = clock_ms, selected
         self._topics, self._written = Topics(kafka, ready), list[str]()
+        self._added = list[str]()
         # Nothing is committed, and each start has consumer groups of its own: it reads all input.
         self._group = f"pathway-{uuid.uuid4()}"
 
@@ -53,6 +59,7 @@ class Dataflow:
             int(variables["PATHWAY_AUTOCOMMIT_MS"]),
             int(variables["PATHWAY_CLOCK_MS"]),
             Path(variables["READY_FILE"]),
+            variables["SELECTED"].split(","),
         )
 
     def messages(self, topic: str, **settings: Any) -> pw.Table:
@@ -72,7 +79,9 @@ class Dataflow:
         )
 
     def events(self, topic: str, **columns: type) -> pw.Table:
-        """Return the JSON messages of a topic with these fields, and their partition and offset."""
+        """Return the JSON messages of a topic with these fields, and their partition and offset. A
+        message that can't be read ends the process."""
+        logging.getLogger(READERS).addHandler(EndOnRefusal(topic))
         schema = pw.schema_from_types(**columns)
         messages = self.messages(topic, format="json", schema=schema, with_metadata=True)
         return messages.select(
@@ -128,9 +137,17 @@ class Dataflow:
         as those of the other engines. A subscriber costs a call of Python for each change."""
         topic = f"pathway.{view}"
         self._written.append(topic)
-        after = self._topics.report_ready if is_summary else self._topics.poll
+        is_first = is_summary or view in self.selected
+        after = self._topics.report_ready if is_first else self._topics.poll
         changes = Changes(self._topics.sender(topic), key, money, after)
         pw.io.subscribe(table, on_change=changes.on_change, on_time_end=changes.on_time_end)
+
+    def write_added(self, view: str, table: pw.Table) -> None:
+        """Write the rows of a view to its topic, as messages without a key. Rows are only added."""
+        topic = f"pathway.{view}"
+        self._added.append(topic)
+        additions = Additions(self._topics.sender(topic), self._topics.report_ready)
+        pw.io.subscribe(table, on_change=additions.on_change, on_time_end=additions.on_time_end)
 
     def write_differences(self, topic: str, table: pw.Table, key: pw.ColumnReference) -> None:
         """Write a table's differences to a topic as JSON, as Pathway's own writer does."""
@@ -164,13 +181,32 @@ class Dataflow:
         Raises:
             KafkaException: the broker refused.
         """
-        new_topics.make(self._kafka, self._written)
+        new_topics.make(self._kafka, [*self._written, *self._added], self._added)
         admin = AdminClient(self._kafka.librdkafka())
         there = admin.list_topics(timeout=ANSWER_S).topics
         names = [name for name in map(self._kafka.topic, inputs) if name not in there]
         new = [NewTopic(name, 1, self._kafka.replication_factor) for name in names]
         for done in admin.create_topics(new).values() if new else ():
             done.result(ANSWER_S)
+
+
+class EndOnRefusal(logging.Handler):
+    """Ends the process if a message can't be read. Pathway would log that, and go on without the
+    message: a measurement must not hide errors."""
+
+    def __init__(self, topic: str) -> None:
+        """Report refused messages as messages of `topic`: Pathway does not name theirs."""
+        super().__init__()
+        self._topic = topic
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """End the process if the record reports a refused message."""
+        message = record.getMessage()
+        if message.startswith(REFUSED):
+            reason = message.removeprefix(REFUSED)
+            # racetrack/probes/refused_input.py parses this line.
+            print(f"RACETRACK refused topic={self._topic}, reason={reason}", flush=True)
+            os._exit(1)
 
 
 class Clock(pw.io.python.ConnectorSubject):  # type: ignore[misc]  # it has no types

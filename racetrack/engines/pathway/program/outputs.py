@@ -12,7 +12,8 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 
 WAIT_S = 0.1
 FLUSH_WITHIN_S = 10.0
-Send = Callable[[bytes, bytes | None], None]  # a key, and its new value or None
+# A key, and its new value or None; without a key, a row that is added.
+Send = Callable[[bytes | None, bytes | None], None]
 Row = Mapping[str, Any]
 
 
@@ -61,11 +62,33 @@ class Changes:
             self._after()
 
     def _value(self, row: Row) -> bytes:
-        named = {column.rstrip("_"): value for column, value in row.items()}
+        named = _named(row)
         for column in self._money:
             if named[column] is not None:
                 named[column] = decimal(named[column])
         return text(named).encode()
+
+
+class Additions:
+    """Rows of a view to which rows are only added."""
+
+    def __init__(self, send: Send, after: Callable[[], object]) -> None:
+        """Send the rows. `after` is called after those of a minibatch were sent."""
+        self._send, self._after, self._has_sent = send, after, False
+
+    # The names of the arguments are Pathway's.
+    def on_change(self, key: object, row: Row, time: int, is_addition: bool) -> None:  # noqa: ARG002
+        """Send a row."""
+        if not is_addition:
+            raise RuntimeError(f"the row {row} was deleted from a view whose rows stay")
+        self._send(None, text(_named(row)).encode())
+        self._has_sent = True
+
+    def on_time_end(self, time: int) -> None:  # noqa: ARG002
+        """Call `after` if the minibatch had rows."""
+        if self._has_sent:
+            self._has_sent = False
+            self._after()
 
 
 class Topics:
@@ -80,7 +103,7 @@ class Topics:
         """Return a function that sends messages to a topic."""
         topic, produce = self._kafka.topic(name), self._producer.produce
 
-        def send(key: bytes, value: bytes | None) -> None:
+        def send(key: bytes | None, value: bytes | None) -> None:
             while True:
                 try:
                     return produce(topic, value, key, on_delivery=_require_delivered)
@@ -99,6 +122,10 @@ class Topics:
         if not self._ready.exists():
             self._producer.flush(FLUSH_WITHIN_S)
             self._ready.touch()
+
+
+def _named(row: Row) -> dict[str, Any]:
+    return {column.rstrip("_"): value for column, value in row.items()}
 
 
 def _require_delivered(error: KafkaError | None, message: Message) -> None:

@@ -9,6 +9,7 @@ from racetrack.engines.pathway.settings import NAMES
 from racetrack.engines.shared.python_program import PythonProgram
 from racetrack.stack.service import Context, Launch
 from racetrack.stack.services import registry
+from racetrack.workloads.contract import find_workload
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ def _environment(settings: Settings) -> Mapping[str, str]:
     return {
         **{name: values[name] for name in (*NAMES, "WORKLOAD")},
         "SCHEMA_REGISTRY_URL": registry.url(settings),
+        "SELECTED": ",".join(find_workload(settings.workload).selected(settings)),
     }
 
 

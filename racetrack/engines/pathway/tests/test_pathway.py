@@ -6,19 +6,19 @@ import pytest
 
 from racetrack import config
 from racetrack.engines import find_engine
-from racetrack.engines.pathway.program.outputs import Changes, decimal
+from racetrack.engines.pathway.program.outputs import Additions, Changes, decimal
 
 PATHWAY = find_engine("pathway")
 BEFORE, AFTER = {"id_": 7, "price": 1_999, "name": "a"}, {"id_": 7, "price": -5, "name": None}
 
 
 @pytest.fixture
-def sent() -> list[tuple[bytes, bytes | None]]:
+def sent() -> list[tuple[bytes | None, bytes | None]]:
     return []
 
 
 def test_a_changed_row_is_one_message_whichever_change_comes_first(
-    sent: list[tuple[bytes, bytes | None]],
+    sent: list[tuple[bytes | None, bytes | None]],
 ) -> None:
     changes = Changes(lambda *message: sent.append(message), ["id_"], ["price"])
     for order in ((BEFORE, AFTER), (AFTER, BEFORE)):
@@ -30,7 +30,7 @@ def test_a_changed_row_is_one_message_whichever_change_comes_first(
 
 
 def test_a_deleted_row_is_a_message_without_a_value(
-    sent: list[tuple[bytes, bytes | None]],
+    sent: list[tuple[bytes | None, bytes | None]],
 ) -> None:
     changes = Changes(lambda *message: sent.append(message), ["id_"])
     changes.on_change(key=None, row=BEFORE, time=1, is_addition=True)
@@ -44,12 +44,27 @@ def test_a_deleted_row_is_a_message_without_a_value(
     ]
 
 
-def test_rows_go_before_others_come(sent: list[tuple[bytes, bytes | None]]) -> None:
+def test_rows_go_before_others_come(sent: list[tuple[bytes | None, bytes | None]]) -> None:
     changes = Changes(lambda *message: sent.append(message), ["item_id"])
     changes.on_change(key=None, row={"item_id": 1, "pageviews": 5}, time=1, is_addition=True)
     changes.on_change(key=None, row={"item_id": 2, "pageviews": 4}, time=1, is_addition=False)
     changes.on_time_end(1)
     assert sent == [(b"[2]", None), (b"[1]", b'{"item_id":1,"pageviews":5}')]
+
+
+def test_added_rows_are_messages_without_a_key() -> None:
+    sent, ended = list[tuple[bytes | None, bytes | None]](), list[int]()
+    additions = Additions(lambda *message: sent.append(message), lambda: ended.append(len(sent)))
+    for time in (1, 2):
+        if time == 1:
+            for price in (5, 5):
+                row = {"id_": 7, "price": price}
+                additions.on_change(key=None, row=row, time=time, is_addition=True)
+        additions.on_time_end(time)
+    assert sent == [(None, b'{"id":7,"price":5}')] * 2
+    assert ended == [2]  # the second minibatch had no rows
+    with pytest.raises(RuntimeError):
+        additions.on_change(key=None, row=row, time=3, is_addition=False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+../../racetrack/engines/pathway/program/nexmark/q0.py
