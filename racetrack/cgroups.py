@@ -49,8 +49,11 @@ def groups_of(pids: Iterable[int], controller: str, proc: Path = PROC) -> list[l
         texts = dict.fromkeys(_text(proc / str(pid) / "cgroup") for pid in pids)
         paths = [controller_paths(text.splitlines()) for text in texts if text]
         # Version 1 names all its controllers; the others belong to version 2.
-        found = [(controller if controller in of else "", of) for of in paths]
-        return [levels(mounts, name, of[name]) for name, of in found if name in of]
+        named = [
+            (controller if controller in paths_of_one else "", paths_of_one)
+            for paths_of_one in paths
+        ]
+        return [levels(mounts, name, own[name]) for name, own in named if name in own]
     return []
 
 
@@ -59,13 +62,15 @@ def cpu_quotas(
 ) -> dict[Path, tuple[float, list[str]]]:
     """Return each group that has a CPU quota: its quota in cores, and which of the named processes
     it contains."""
-    found: dict[Path, tuple[float, list[str]]] = {}
+    quotas: dict[Path, tuple[float, list[str]]] = {}
     for name, pids in processes.items():
-        groups = [group for of in groups_of(pids, "cpu", proc) for group in of]
+        groups = [
+            group for groups_of_one in groups_of(pids, "cpu", proc) for group in groups_of_one
+        ]
         for group in dict.fromkeys(groups):
             if (cores := _quota_cores(group)) is not None:
-                found.setdefault(group, (cores, []))[1].append(name)
-    return found
+                quotas.setdefault(group, (cores, []))[1].append(name)
+    return quotas
 
 
 def _quota_cores(group: Path) -> float | None:
@@ -89,9 +94,11 @@ def throttled_s(group: Path) -> float:
 def memory_limits(pid: int, proc: Path = PROC) -> dict[Path, int]:
     """Return the memory limit in bytes of each group that contains a process and has one, innermost
     first."""
-    groups = [group for of in groups_of([pid], "memory", proc) for group in of]
-    found = {group: _memory_limit(group) for group in groups}
-    return {group: limit for group, limit in found.items() if limit is not None}
+    groups = [
+        group for groups_of_one in groups_of([pid], "memory", proc) for group in groups_of_one
+    ]
+    limits = {group: _memory_limit(group) for group in groups}
+    return {group: limit for group, limit in limits.items() if limit is not None}
 
 
 def _memory_limit(group: Path) -> int | None:
@@ -129,7 +136,7 @@ class MemoryKills:
         otherwise an empty text."""
         if self._kills() <= self._before:
             return ""
-        group = next((of for of, hits in self._hits.items() if _hits(of) > hits), None)
+        group = next((path for path, hits in self._hits.items() if _hits(path) > hits), None)
         if group:
             limit = f"{self._limits[group] / BYTES_PER_GIB:.1f} GiB"
             return (
@@ -145,7 +152,9 @@ class MemoryKills:
     def _kills(self) -> int:
         """Return how many processes of the group were killed; of the whole machine if the group
         does not count them."""
-        files = (of / n for of in self._groups[:1] for n in ("memory.events", "memory.oom_control"))
+        files = (
+            path / n for path in self._groups[:1] for n in ("memory.events", "memory.oom_control")
+        )
         for file in (*files, self._proc / "vmstat"):
             if (kills := _counts(_text(file)).get("oom_kill")) is not None:
                 return kills

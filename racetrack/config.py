@@ -166,15 +166,15 @@ def properties_in(words: str) -> dict[str, str]:
     Raises:
         ValueError: a word has another form, or names a property again.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for word in shlex.split(_shell_words(words)):
         name, equals, value = word.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", name):
             raise ValueError(f"{word!r} is not a property such as name=value")
-        if name in found:
+        if name in properties:
             raise ValueError(f"{name} is there twice")
-        found[name] = value
-    return found
+        properties[name] = value
+    return properties
 
 
 def properties_except(reserved: Mapping[str, str], prefix: str = "") -> AfterValidator:
@@ -204,16 +204,16 @@ def _file(text: str) -> str:
     return str(REPO / Path(text).expanduser()) if text else ""
 
 
-def _kafka_contradiction(of: "Settings") -> str:
+def _kafka_contradiction(settings: "Settings") -> str:
     """Return why the settings of a Kafka that runs elsewhere contradict each other; "" if not."""
-    if not of.kafka_bootstrap_servers:
-        if of.kafka_topic_prefix or of.kafka_client_properties:
+    if not settings.kafka_bootstrap_servers:
+        if settings.kafka_topic_prefix or settings.kafka_client_properties:
             return (
                 "KAFKA_TOPIC_PREFIX and KAFKA_CLIENT_PROPERTIES are for a Kafka that runs"
                 " elsewhere: set KAFKA_BOOTSTRAP_SERVERS too"
             )
         return ""
-    if not of.kafka_topic_prefix:
+    if not settings.kafka_topic_prefix:
         return (
             "KAFKA_TOPIC_PREFIX is empty: a run must be able to tell its topics in a Kafka that"
             " others use too. Set it, such as KAFKA_TOPIC_PREFIX=racetrack_1."
@@ -437,14 +437,14 @@ def every_setting() -> Mapping[str, FieldInfo]:
 
 def class_in(module: ModuleType) -> type[Settings]:
     """Return the subclass of `Settings` that a `settings.py` defines."""
-    (found,) = (
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Settings)
-        and each.__module__ == module.__name__
+    (only,) = (
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Settings)
+        and value.__module__ == module.__name__
     )
-    return found
+    return only
 
 
 def own_names(module: ModuleType | None) -> tuple[str, ...]:
@@ -462,12 +462,12 @@ def of_engine(engine: str) -> tuple[str, ...]:
 def heaps_of_engine(engine: str) -> dict[str, float]:
     """Return the engine's settings for the sizes of its heaps, and of memory that it uses like a
     heap: lower-case name → share of the engine's memory. Empty if it has none."""
-    found = {name: 1.0 for name in of_engine(engine) if name.endswith(HEAP_ENDINGS)}
+    shares = {name: 1.0 for name in of_engine(engine) if name.endswith(HEAP_ENDINGS)}
     for name in of_engine(engine):
         for mark in every_setting()[name].metadata:
             if isinstance(mark, ShareOfMemory):
-                found[name] = mark.share
-    return found
+                shares[name] = mark.share
+    return shares
 
 
 def size_bytes(settings: Settings, name: str) -> int:
@@ -526,7 +526,7 @@ def _load(
     except ValidationError as error:
         if not ENV_FILE.exists():
             raise UsageError(plugins.NO_ENV_FILE) from None
-        reasons = "\n".join(f"  {_reason(each)}" for each in error.errors())
+        reasons = "\n".join(f"  {_reason(fault)}" for fault in error.errors())
         raise UsageError(
             f"These settings (in .env or the environment) can't be used:\n{reasons}"
         ) from None
@@ -535,13 +535,13 @@ def _load(
 @lru_cache(maxsize=1)
 def _old_names_in_files(_changed_ns: tuple[int, ...]) -> dict[str, str]:
     """Return the settings that files have under an old name: new name → value."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for file in filter(Path.exists, (ENV_FILE, *plugins.env_files())):
         values = dotenv_values(file)
         now = renamed.in_settings(values, str(file))
         new = (new for old, new in renamed.SETTINGS.items() if old in values)
-        found |= {name: value for name in new if (value := now.get(name))}
-    return found
+        settings |= {name: value for name in new if (value := now.get(name))}
+    return settings
 
 
 def defaults() -> Settings:
@@ -551,13 +551,13 @@ def defaults() -> Settings:
         UsageError: a value is missing or malformed, as in `load`.
     """
     files = (ENV_FILE, *plugins.env_files())
-    found = {
+    values = {
         name: value
         for file in files
         for name, value in renamed.in_settings(dotenv_values(file), str(file)).items()
         if value is not None and name.lower() in every_setting()
     }
-    return load(found)
+    return load(values)
 
 
 @cache
@@ -566,7 +566,7 @@ def known_names() -> frozenset[str]:
     brought = (
         getattr(module, "APPLICABILITY", None) for module in plugins.of_all("settings").values()
     )
-    images = {name for each in brought if each for name in each.image_versions}
+    images = {name for rules in brought if rules for name in rules.image_versions}
     return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)
 
 
@@ -599,15 +599,15 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
     for variables of other programs (`FLINK_HOME`, `MYSQL_HOST`).
     """
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
-    found = {}
+    hints = {}
     for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
         if removed := _removed(name):
-            found[name] = removed
+            hints[name] = removed
         elif not name.endswith(OTHER_PROGRAMS) and not name.startswith(NO_SETTINGS):
             hint = _did_you_mean(name, at_least=0.85)
             if hint or name.startswith(prefixes):
-                found[name] = hint
-    return found
+                hints[name] = hint
+    return hints
 
 
 def _did_you_mean(name: str, at_least: float = 0.6) -> str:

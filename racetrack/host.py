@@ -93,23 +93,23 @@ def cpu_quotas(
     processes = {"harness": [os.getpid()], **services}
     groups = cgroups.cpu_quotas(processes, proc)
     limited = sorted((cores, group) for group, (cores, _) in groups.items())
-    found, rest = [], {name for name, pids in processes.items() if pids}
+    limits, rest = [], {name for name, pids in processes.items() if pids}
     every = len(rest)
     for cores, group in limited:
         names = rest.intersection(groups[group][1])
         rest -= names
         if names and cores < len(usable_cores()):
             listed = () if len(names) == every else tuple(sorted(names))
-            found.append(CpuQuota(cores=round(cores, 3), group=str(group), services=listed))
-    return tuple(found)
+            limits.append(CpuQuota(cores=round(cores, 3), group=str(group), services=listed))
+    return tuple(limits)
 
 
 def memory(proc: Path = PROCESSES) -> tuple[int, int]:
     """Return the used and the total bytes of memory: of the machine, or of a control group of this
     process with a smaller limit."""
     machine, limits = psutil.virtual_memory(), cgroups.memory_limits(os.getpid(), proc)
-    found = [(limit, cgroups.memory_used(group)) for group, limit in limits.items()]
-    total, used = min([(machine.total, machine.total - machine.available), *found])
+    limited = [(limit, cgroups.memory_used(group)) for group, limit in limits.items()]
+    total, used = min([(machine.total, machine.total - machine.available), *limited])
     return used, total
 
 
@@ -145,8 +145,8 @@ class ProcessTree:
     def now(cls, processes: Path = PROCESSES) -> "ProcessTree":
         """Return a snapshot of the current processes, without those that end while it is read."""
         names = os.listdir(processes)  # noqa: PTH208  # Path objects would double the time
-        found = {int(n): stat_fields(f"{processes}/{n}/stat") for n in names if n.isdigit()}
-        return cls({pid: int(fields[1]) for pid, fields in found.items() if fields})
+        stats = {int(n): stat_fields(f"{processes}/{n}/stat") for n in names if n.isdigit()}
+        return cls({pid: int(fields[1]) for pid, fields in stats.items() if fields})
 
     def children(self, pid: int) -> Sequence[int]:
         """Return the direct children of a process."""
@@ -154,10 +154,10 @@ class ProcessTree:
 
     def with_descendants(self, pid: int) -> list[int]:
         """Return the process and all its descendants; nothing if it has ended."""
-        found = [pid] if pid in self._parents else []
-        for each in found:
-            found += self.children(each)
-        return found
+        pids = [pid] if pid in self._parents else []
+        for parent in pids:
+            pids += self.children(parent)
+        return pids
 
 
 def stat_fields(stat: str) -> list[bytes]:

@@ -82,9 +82,9 @@ def ends(
         NoOffsets: the broker refused the request or did not answer in time.
     """
     for left_s in attempts(within_s, RETRY_EVERY_S, stop):
-        found, why = _ends_now(client, partitions, which, left_s)
+        offsets, why = _ends_now(client, partitions, which, left_s)
         if not why:
-            return found
+            return offsets
     raise NoOffsets(why)
 
 
@@ -108,8 +108,8 @@ def _ends_now(
         raise NoOffsets(str(lasting[0]))
     if errors:
         return {}, str(errors[0])
-    found = {(answer.topic, answer.partition): answer.offset for answer in answers}
+    offsets = {(answer.topic, answer.partition): answer.offset for answer in answers}
     # The client may return a negative offset without an error.
-    if min(found.values()) < 0:
-        return {}, f"the client returned {[found[each] for each in partitions]}"
-    return found, ""
+    if min(offsets.values()) < 0:
+        return {}, f"the client returned {[offsets[place] for place in partitions]}"
+    return offsets, ""

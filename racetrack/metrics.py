@@ -705,13 +705,15 @@ CHARTS = {
 }
 
 # In the order in which they are written and shown.
-METRICS: Mapping[str, Metric] = {of.key: of for of in _ALL if of.per != "now"}
-LIVE: Mapping[str, tuple[Metric, Live]] = {of.key: (of, of.live) for of in _ALL if of.live}
+METRICS: Mapping[str, Metric] = {metric.key: metric for metric in _ALL if metric.per != "now"}
+LIVE: Mapping[str, tuple[Metric, Live]] = {
+    metric.key: (metric, metric.live) for metric in _ALL if metric.live
+}
 # Columns of tables: figures at a load, and those of whole runs.
-AT_RATE = tuple(of for of in METRICS.values() if "load" in of.columns)
+AT_RATE = tuple(metric for metric in METRICS.values() if "load" in metric.columns)
 OVERALL = (
-    *(of for of in METRICS.values() if of.columns == "run"),
-    *(of for of in AT_RATE if "run" in of.columns),
+    *(metric for metric in METRICS.values() if metric.columns == "run"),
+    *(metric for metric in AT_RATE if "run" in metric.columns),
 )
 # Figures that decide which engine is better, in the order of the answers.
 QUESTIONS = (

@@ -62,8 +62,8 @@ def of_workload(workload: str, part: str) -> ModuleType:
     Raises:
         KeyError: there is no such workload; the message lists all workloads.
     """
-    found: ModuleType = importlib.import_module("racetrack.workloads").side(workload, part)
-    return found
+    side: ModuleType = importlib.import_module("racetrack.workloads").side(workload, part)
+    return side
 
 
 def of_all_workloads(part: str) -> dict[str, ModuleType]:

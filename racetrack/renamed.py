@@ -81,17 +81,17 @@ def in_settings(given: Mapping[str, Value], where: str) -> dict[str, Value]:
     Raises:
         UsageError: `where` gives a setting different values under its old and its new name.
     """
-    found = {name: value for name, value in given.items() if name.upper() not in SETTINGS}
-    for name in given.keys() - found.keys():
+    settings = {name: value for name, value in given.items() if name.upper() not in SETTINGS}
+    for name in given.keys() - settings.keys():
         if not (value := given[name]):
             continue
         new = setting(name, where)
-        if found.setdefault(new, value) != value:
+        if settings.setdefault(new, value) != value:
             raise UsageError(
-                f"{name}={value} and {new}={found[new]} ({where}) are the same setting, since"
+                f"{name}={value} and {new}={settings[new]} ({where}) are the same setting, since"
                 f" {name} is the old name of {new}. Remove {name}."
             )
-    return found
+    return settings
 
 
 def in_environment(environment: MutableMapping[str, str]) -> None:

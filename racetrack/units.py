@@ -22,9 +22,9 @@ def parse_rate(text: str) -> int:
     if re.fullmatch(r"\d{1,3}([,_ ']\d{3})+", text):
         plain = re.sub(r"\D", "", text)
         raise ValueError(f"{text!r} has thousands separators: write {plain}, or for example 5k")
-    if not (found := _RATE.fullmatch(text)):
+    if not (parts := _RATE.fullmatch(text)):
         raise ValueError(f"{text!r} is not a rate such as 5000, 5k or 1.5M")
-    rate = float(found[1]) * _THOUSANDS[found[2]]
+    rate = float(parts[1]) * _THOUSANDS[parts[2]]
     if rate > MAX_RATE_PER_S:
         raise ValueError(f"{text!r} is more than the load generator offers, {MAX_RATE_PER_S:,}/s")
     if not math.isclose(rate, round(rate), abs_tol=1e-9):
@@ -37,9 +37,9 @@ def parse_duration_s(text: str, plain_unit: str = "s") -> float:
 
     `plain_unit` is the unit of a number without one.
     """
-    if not (found := _DURATION.fullmatch(text.strip())):
+    if not (parts := _DURATION.fullmatch(text.strip())):
         raise ValueError(f"{text!r} is not a duration such as 20s, 2m or 500ms")
-    return float(found[1]) * _SECONDS[found[2] or plain_unit]
+    return float(parts[1]) * _SECONDS[parts[2] or plain_unit]
 
 
 def format_rate(per_s: int) -> str:
@@ -65,8 +65,8 @@ def parse_size_bytes(text: str) -> int:
     text = text.strip()
     if text.isdecimal():
         raise ValueError(f"{text!r} is a size without a unit: write {text}m or {text}g")
-    found = _SIZE.fullmatch(text)
-    size = round(float(found[1]) * _BYTES[found[2].lower()]) if found else 0
+    parts = _SIZE.fullmatch(text)
+    size = round(float(parts[1]) * _BYTES[parts[2].lower()]) if parts else 0
     if not size:
         raise ValueError(f"{text!r} is not a size such as 512m or 8g")
     return size

@@ -112,7 +112,9 @@ def _carriers_cpu(run: RunRecord) -> str:
     if not run.results:
         return "n/a"
     others = {*run.engine_services, *SUPPORT, "loadgen"}
-    used = {n: of.cpu_mean_pct for n, of in run.results.processes.items() if n not in others}
+    used = {
+        n: process.cpu_mean_pct for n, process in run.results.processes.items() if n not in others
+    }
     if run.results.noise:
         used["harness"] = run.results.noise.harness_cpu_pct
     return ", ".join(f"{name} {pct:.1f} %" for name, pct in sorted(used.items()))
@@ -128,17 +130,19 @@ def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
         LAG_P99: (lowest_ms + 0.99 * defect.cycle_ms, SAWTOOTH_P99_WITHIN * defect.cycle_ms),
         PROCESSING_LAG_P50: (lowest_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
     }
-    bound = ", ".join(f"{of.title} {ms:,.0f} ± {off:.0f}" for of, (ms, off) in expected.items())
+    bound = ", ".join(
+        f"{metric.title} {ms:,.0f} ± {off:.0f}" for metric, (ms, off) in expected.items()
+    )
     judged = _judged(read_run(folder))
     if isinstance(judged, str):
         return Finding(str(defect), judged, f"{bound} ms", within=False)
     lag = judged.lag
-    lags_ms = {of: getattr(lag, of.key) for of in expected}
+    lags_ms = {metric: getattr(lag, metric.key) for metric in expected}
     return Finding(
         str(defect),
-        ", ".join(f"{of.title} {ms:,.0f}" for of, ms in lags_ms.items()) + " ms",
+        ", ".join(f"{metric.title} {ms:,.0f}" for metric, ms in lags_ms.items()) + " ms",
         f"{bound} ms",
-        within=all(abs(lags_ms[of] - ms) <= off for of, (ms, off) in expected.items()),
+        within=all(abs(lags_ms[metric] - ms) <= off for metric, (ms, off) in expected.items()),
     )
 
 
@@ -176,10 +180,10 @@ def view(folder: Path, defect: InjectedDefect) -> Finding:
     judged = _judged(run)
     if isinstance(judged, str):
         return Finding(str(defect), judged, bound, within=False)
-    found = run.results.views if run.results else ()
-    if not found:
+    traced_views = run.results.views if run.results else ()
+    if not traced_views:
         return Finding(str(defect), "no view was traced", bound, within=False)
-    (traced,) = found
+    (traced,) = traced_views
     expected_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2
     between_ms = 1000 / traced.tracer_events_per_s
     within = all(
@@ -201,10 +205,10 @@ def answer(folder: Path, defect: InjectedDefect) -> Finding:
     the query arrives, plus the response time."""
     run = read_run(folder)
     bound = f"medians ± {LAG_WITHIN_MS:.0f} ms, the age less one tracer interval"
-    found = run.results.reads if run.results else ()
-    if not (found and run.results and run.results.views):
+    reads = run.results.reads if run.results else ()
+    if not (reads and run.results and run.results.views):
         return Finding(str(defect), "nothing was read", bound, within=False)
-    ((read,), (traced,)) = found, run.results.views
+    ((read,), (traced,)) = reads, run.results.views
     if not (read.time and read.age):
         return Finding(str(defect), "nothing was answered", bound, within=False)
     old_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2 + defect.answer_ms
@@ -259,10 +263,10 @@ def capacity(below: Path, above: Path, defect: InjectedDefect) -> Finding:
     per_s, programmed = defect.capacity_per_s, str(defect)
     bound = f"{VerdictKind.KEPT_UP}, {VerdictKind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
     judged = [_judged(run) for run in runs]
-    for each in judged:
-        if isinstance(each, str):
-            return Finding(programmed, each, bound, within=False)
-    at_low, at_high = (each for each in judged if not isinstance(each, str))
+    for result in judged:
+        if isinstance(result, str):
+            return Finding(programmed, result, bound, within=False)
+    at_low, at_high = (result for result in judged if not isinstance(result, str))
     low, high = at_low.requested_per_s, at_high.requested_per_s
     counted_per_s = at_high.verdict.throughput.processed_per_s
     if counted_per_s is None:
@@ -286,15 +290,15 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
     run = read_run(folder)
     bound = f"± {FOREIGN_WITHIN_PCT:g} % of a core, and the run is void"
     programmed = f"another program with {burnt_pct:.1f} % of a core"
-    found = run.results.noise.foreign_cpu_pct if run.results and run.results.noise else None
-    if found is None:
+    foreign_pct = run.results.noise.foreign_cpu_pct if run.results and run.results.noise else None
+    if foreign_pct is None:
         return Finding(programmed, run.outcome, bound, within=False)
     void = is_void(run.outcome)
     return Finding(
         programmed,
-        f"{found:.1f} %, {'void' if void else run.outcome}",
+        f"{foreign_pct:.1f} %, {'void' if void else run.outcome}",
         bound,
-        within=void and abs(found - burnt_pct) <= FOREIGN_WITHIN_PCT,
+        within=void and abs(foreign_pct - burnt_pct) <= FOREIGN_WITHIN_PCT,
     )
 
 

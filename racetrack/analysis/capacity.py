@@ -88,7 +88,7 @@ def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
     """Return the name and the work of the slowest traced view, or None and `count` if no view is
     slower than the engine's count. A view must have had a backlog at all times and be slower by
     more than TRACER_RESOLUTION."""
-    behind = {name: of for name, of in views.items() if of.is_capacity}
+    behind = {name: view_work for name, view_work in views.items() if view_work.is_capacity}
     name = min(behind, key=lambda name: behind[name].per_s, default=None)
     if name is None or behind[name].per_s >= count.per_s * (1 - TRACER_RESOLUTION):
         return None, count
@@ -115,10 +115,10 @@ def measured(
         ValueError: there are too few updates.
     """
     within, followed = (window.start_ms, window.end_ms, batch_s), {}
-    for view, of in views.traced_curves(folder, count.partitions):
+    for view, view_curves in views.traced_curves(folder, count.partitions):
         if view.source == topic:
             try:
-                followed[view.name] = work(views.as_pageviews(of, count), *within)
+                followed[view.name] = work(views.as_pageviews(view_curves, count), *within)
             except ValueError as error:
                 raise ValueError(f"in the view {view.name}, {error}") from error
     name, slow = slowest(work(count, *within), followed)
@@ -198,7 +198,11 @@ def cpu_s_per_million(
     ends_ms = start_ms, end_ms
     return {
         service: round(
-            increase([one.at_ms for one in readings], [one.cpu_s for one in readings], *ends_ms)
+            increase(
+                [reading.at_ms for reading in readings],
+                [reading.cpu_s for reading in readings],
+                *ends_ms,
+            )
             / (counted / 1e6),
             3,
         )

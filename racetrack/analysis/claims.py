@@ -163,18 +163,18 @@ def _shares_of_ideal(samples: "Samples") -> dict[Key, Estimate]:
     if len(set(replicas.values())) < 2:
         return {}
     fewest = min(replicas, key=lambda name: replicas[name])
-    found: dict[Key, Estimate] = {}
+    shares: dict[Key, Estimate] = {}
     for variant, count in replicas.items():
         pair = samples.pair((variant, CAPACITY.key, None), fewest) if variant != fewest else None
         if pair:
             percent, ratio = 100 * replicas[fewest] / count, pair.ratio
-            found[variant, SHARE_OF_IDEAL.key, None] = Estimate(
+            shares[variant, SHARE_OF_IDEAL.key, None] = Estimate(
                 mean=percent * ratio.ratio,
                 low=None if ratio.low is None else percent * ratio.low,
                 high=None if ratio.high is None else percent * ratio.high,
                 n=len(samples.by_key[variant, CAPACITY.key, None].values),
             )
-    return found
+    return shares
 
 
 def ratios(rows: "Rows", to: str) -> dict[Key, Pair]:
@@ -182,9 +182,9 @@ def ratios(rows: "Rows", to: str) -> dict[Key, Pair]:
     None of these is a claim."""
     samples = Samples.of(rows)
     return {
-        (of, key, load): pair
-        for of, key, load in samples.by_key
-        if of != to and (pair := samples.pair((of, key, load), to))
+        (variant, key, load): pair
+        for variant, key, load in samples.by_key
+        if variant != to and (pair := samples.pair((variant, key, load), to))
     }
 
 
@@ -201,14 +201,14 @@ def claims(
     One call is one family of Holm's procedure.
     """
     samples = Samples.of(rows)
-    found = [
+    made = [
         claim
         for metric in questions
         for load in samples.loads_of(metric)
         if len((claim := samples.claim(metric, load, baseline)).order) > 1
         and metric.alike not in differing(claim.classes.values())
     ]
-    return _decided(found)
+    return _decided(made)
 
 
 @dataclass
@@ -281,8 +281,8 @@ class Samples:
         held: dict[str, dict[Load, bool]] = {name: {} for name in self.variants}
         for row in rows:
             if row.load:
-                of = held[row.variant]
-                of[row.load.asked] = of.get(row.load.asked, True) and row.held
+                held_at = held[row.variant]
+                held_at[row.load.asked] = held_at.get(row.load.asked, True) and row.held
         return held
 
     def _common(self) -> list[Load]:
@@ -328,14 +328,16 @@ class Samples:
 
     def estimate(self, key: Key) -> Estimate:
         """Return the estimate of a figure."""
-        found = self._estimate(key)
-        return replace(found, at_most=self._most(key)) if found.at_least else found
+        estimate = self._estimate(key)
+        return replace(estimate, at_most=self._most(key)) if estimate.at_least else estimate
 
     def _estimate(self, key: Key) -> Estimate:
         sample = self.by_key[key]
         if sample.interval:
-            mean, of = sample.values[0], sample.interval
-            return Estimate(mean, of.low, of.high, of.n, of.freedom, (), sample.at_least)
+            mean, interval = sample.values[0], sample.interval
+            return Estimate(
+                mean, interval.low, interval.high, interval.n, interval.freedom, (), sample.at_least
+            )
         values, n = tuple(sample.values), len(sample.values)
         if not sample.has_logarithm or not sample.held:
             plain = summary(values) if all(map(math.isfinite, values)) else None
@@ -367,12 +369,12 @@ class Samples:
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {
-            (of, to): pair
-            for of in order
+            (name, to): pair
+            for name in order
             for to in order
-            if of != to
-            and baseline in (None, of, to)
-            and (pair := self.pair((of, metric.key, load), to))
+            if name != to
+            and baseline in (None, name, to)
+            and (pair := self.pair((name, metric.key, load), to))
         }
         classes = {name: self.classes[name] for name in order}
         errors = [(name, metric.error, load) for name in order]
@@ -381,24 +383,24 @@ class Samples:
 
     def pair(self, key: Key, to: str) -> Pair | None:
         """Return the ratio of a figure to that of another variant; None if it can't be computed."""
-        of, metric, load = key
+        variant, metric, load = key
         there = (to, metric, load)
-        one, other = self.by_key.get(key), self.by_key.get(there)
-        if not (one and other and one.held and other.held):
+        here, other = self.by_key.get(key), self.by_key.get(there)
+        if not (here and other and here.held and other.held):
             return None
-        if not (one.has_logarithm and other.has_logarithm):
+        if not (here.has_logarithm and other.has_logarithm):
             return None
         mine, others = self._log_mean(key), self._log_mean(there)
         middle = mine.mean - others.mean
         if not (mine.freedom and others.freedom):
-            return Pair(of, to, Ratio(math.exp(middle), None, None), why_not=WhyNot.ONE_RUN)
-        if paired := self._within_repeats(of, to, metric, load):
+            return Pair(variant, to, Ratio(math.exp(middle), None, None), why_not=WhyNot.ONE_RUN)
+        if paired := self._within_repeats(variant, to, metric, load):
             middle, variance, freedom = paired.mean, paired.variance, paired.freedom
         else:
             variance, freedom = mine.variance + others.variance, _welch(mine, others)
         half = math.sqrt(variance) * t_quantile(freedom)
         ratio = Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
-        return Pair(of, to, ratio, _p_value(middle / math.sqrt(variance), freedom))
+        return Pair(variant, to, ratio, _p_value(middle / math.sqrt(variance), freedom))
 
     def _log_mean(self, key: Key) -> _LogMean:
         sample = self.by_key[key]
@@ -424,7 +426,9 @@ class Samples:
             return 0.0, 0
         return max(squares / freedom, LEAST_DEVIATION**2), freedom
 
-    def _within_repeats(self, of: str, to: str, metric: str, load: Load | None) -> _LogMean | None:
+    def _within_repeats(
+        self, variant: str, to: str, metric: str, load: Load | None
+    ) -> _LogMean | None:
         """Return the logarithm of the ratio of two variants within repeats; None if there are too
         few.
 
@@ -432,13 +436,13 @@ class Samples:
         the mean square of the residuals of all variants, without the means of variants and of
         repeats.
         """
-        here = self._by_repeat([of, to], metric, load)
+        here = self._by_repeat([variant, to], metric, load)
         if load is None:
             known = [name for name in self.variants if (name, metric, None) in self.by_key]
             tables = [self._by_repeat(known, metric, None)]
         else:
-            loads = {at for name, key, at in self.by_key if key == metric and name in (of, to)}
-            tables = [self._by_repeat([of, to], metric, at) for at in loads]
+            loads = {at for name, key, at in self.by_key if key == metric and name in (variant, to)}
+            tables = [self._by_repeat([variant, to], metric, at) for at in loads]
         squares, freedom = 0.0, 0
         for table in tables:
             sides, repeats = table.shape
@@ -463,8 +467,10 @@ class Samples:
             of_variants.append(
                 {repeat: value for repeat, value in pairs if repeat and 0 < value < math.inf}
             )
-        common = sorted(set.intersection(*(set(of) for of in of_variants)))
-        values = np.array([[of[repeat] for repeat in common] for of in of_variants], np.float64)
+        common = sorted(set.intersection(*(set(by_repeat) for by_repeat in of_variants)))
+        values = np.array(
+            [[by_repeat[repeat] for repeat in common] for by_repeat in of_variants], np.float64
+        )
         logarithms: NDArray[np.float64] = np.log(values.reshape(len(variants), len(common)))
         return logarithms
 
@@ -477,33 +483,35 @@ def is_resolved(ratio: Ratio) -> bool:
     return None not in (ratio.low, ratio.high) and ratio.high <= WIDEST * ratio.low  # type: ignore[operator]
 
 
-def _resolved(estimate: Estimate, of: Summary | None, why_wide: str) -> Estimate:
+def _resolved(estimate: Estimate, interval: Summary | None, why_wide: str) -> Estimate:
     """Return an estimate with the interval of a summary, if repeats resolve it."""
-    if not of or of.low is None or of.high is None:
+    if not interval or interval.low is None or interval.high is None:
         return replace(estimate, why_not=WhyNot.ONE_RUN if estimate.n == 1 else WhyNot.NOT_SHOWN)
-    if of.low < of.high and (of.low <= 0 or of.high > WIDEST * of.low):
+    if interval.low < interval.high and (
+        interval.low <= 0 or interval.high > WIDEST * interval.low
+    ):
         return replace(estimate, why_not=why_wide)
-    return replace(estimate, low=of.low, high=of.high, freedom=of.freedom)
+    return replace(estimate, low=interval.low, high=interval.high, freedom=interval.freedom)
 
 
-def _decided(found: Sequence[Claim]) -> list[Claim]:
+def _decided(made: Sequence[Claim]) -> list[Claim]:
     """Decide which differences are claimed, by Holm's procedure over all pairs of all questions,
     and which variants lead."""
     tests = sorted(
         (pair.p, number, at)
-        for number, claim in enumerate(found)
+        for number, claim in enumerate(made)
         for at, pair in claim.pairs.items()
         if at[0] < at[1] and pair.p is not None
     )
     significant: set[tuple[int, tuple[str, str]]] = set()
-    for rank, (p, number, (of, to)) in enumerate(tests):
+    for rank, (p, number, (variant, to)) in enumerate(tests):
         # So the interval of each claimed ratio excludes 1.
         if p > min(1 - CONFIDENCE, FAMILY_ERROR / (len(tests) - rank)):
             break
-        significant |= {(number, (of, to)), (number, (to, of))}
+        significant |= {(number, (variant, to)), (number, (to, variant))}
     return [
-        _with_leaders(claim, {at for of, at in significant if of == number})
-        for number, claim in enumerate(found)
+        _with_leaders(claim, {at for claim_number, at in significant if claim_number == number})
+        for number, claim in enumerate(made)
     ]
 
 
@@ -519,22 +527,24 @@ def _with_leaders(claim: Claim, significant: set[tuple[str, str]]) -> Claim:
 def _leaders(claim: Claim) -> tuple[str, ...]:
     """Return the best variant and all from which no difference is claimed to it."""
     best = claim.order[:1]
-    behind = {of for (first, of), pair in claim.pairs.items() if (first,) == best and pair.claimed}
+    behind = {
+        name for (first, name), pair in claim.pairs.items() if (first,) == best and pair.claimed
+    }
     return tuple(name for name in claim.order if name not in behind)
 
 
 def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     """Return why a difference is not claimed; empty if it is."""
-    of, to = claim.estimates[pair.of], claim.estimates[pair.to]
-    if pair.p is None or min(of.n, to.n) < 2:
+    mine, to = claim.estimates[pair.of], claim.estimates[pair.to]
+    if pair.p is None or min(mine.n, to.n) < 2:
         return WhyNot.ONE_RUN
     # If the smaller value is a lower bound, the true value may be the larger one.
-    smaller, larger = sorted((of, to), key=lambda one: one.mean)
+    smaller, larger = sorted((mine, to), key=lambda estimate: estimate.mean)
     if smaller.at_least and smaller.at_most >= larger.mean:
         return WhyNot.LOWER_BOUND
-    apart = abs(of.mean - to.mean)
+    apart = abs(mine.mean - to.mean)
     metric = claim.metric
-    within = max(metric.within_abs, metric.within * min(of.mean, to.mean), claim.error)
+    within = max(metric.within_abs, metric.within * min(mine.mean, to.mean), claim.error)
     if apart <= within:
         return WhyNot.TOO_SMALL
     if is_significant and is_resolved(pair.ratio):
@@ -542,20 +552,20 @@ def _why_not(claim: Claim, pair: Pair, is_significant: bool) -> str:
     return WhyNot.MORE_REPEATS if pair.ratio.excludes_1 else WhyNot.NOT_SHOWN
 
 
-def _welch(one: _LogMean, other: _LogMean) -> float:
+def _welch(first: _LogMean, other: _LogMean) -> float:
     """Return the degrees of freedom of the difference of two means."""
-    if one.is_pooled and other.is_pooled:
-        return one.freedom
-    variance = one.variance + other.variance
-    return variance**2 / (one.variance**2 / one.freedom + other.variance**2 / other.freedom)
+    if first.is_pooled and other.is_pooled:
+        return first.freedom
+    variance = first.variance + other.variance
+    return variance**2 / (first.variance**2 / first.freedom + other.variance**2 / other.freedom)
 
 
-def _of_interval(mean: float, of: Interval) -> _LogMean:
+def _of_interval(mean: float, interval: Interval) -> _LogMean:
     """Return the mean logarithm of a recorded mean, from its interval."""
-    freedom = of.freedom or of.n - 1
-    if of.high is None or not math.isfinite(of.high) or not freedom:
+    freedom = interval.freedom or interval.n - 1
+    if interval.high is None or not math.isfinite(interval.high) or not freedom:
         return _LogMean(math.log(mean), 0.0, 0)
-    deviation = max(math.log(of.high / mean) / t_quantile(freedom), LEAST_DEVIATION)
+    deviation = max(math.log(interval.high / mean) / t_quantile(freedom), LEAST_DEVIATION)
     return _LogMean(math.log(mean), deviation**2, freedom)
 
 
@@ -569,6 +579,6 @@ def _p_value(t: float, freedom: float) -> float:
 def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
     """Return the rows of each place, in the order of the rows, without the trials of searches."""
     places: dict[Place, list[Row]] = {}
-    for row in (each for each in rows if not each.is_trial):
+    for row in (window for window in rows if not window.is_trial):
         places.setdefault(row.place, []).append(row)
     return places

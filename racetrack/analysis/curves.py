@@ -87,7 +87,7 @@ def read(folder: Path) -> Curves:
         UnreadableFile: the file is damaged.
     """
     own, shared = folder / FILE, shared_file(folder, FILE)
-    rows = {key: of for path in {own, shared} for key, of in _rows(path).items()}
+    rows = {key: curve_rows for path in {own, shared} for key, curve_rows in _rows(path).items()}
     return _assemble(own, rows)
 
 
@@ -222,12 +222,12 @@ def _backwards(curve: Curve) -> NDArray[np.intp]:
 
 
 def _steps(name: str, curves: Curves) -> list[ClockStep]:
-    found = []
+    steps = []
     for partition, curve in zip(curves.partitions, getattr(curves, name), strict=True):
         for row in _backwards(curve):
             from_ms, to_ms = curve.at_ms[row : row + 2]
-            found.append(ClockStep(name, partition, float(from_ms), float(to_ms)))
-    return found
+            steps.append(ClockStep(name, partition, float(from_ms), float(to_ms)))
+    return steps
 
 
 def recorded_until_ms(curves: Curves) -> float:
@@ -491,11 +491,11 @@ class RecentCurves:
             key, curves = (
                 (engine, self._processed) if curve == "processed" else (curve, self._shared)
             )
-            rows = [of for (name, _), of in curves.items() if name == key]
+            rows = [curve for (name, _), curve in curves.items() if name == key]
             if not rows:
                 return None
-            end_ms = max(of.at_ms[-1] for of in rows)
-            grown = sum(of.at(end_ms) - of.at(end_ms - over_ms) for of in rows)
+            end_ms = max(curve.at_ms[-1] for curve in rows)
+            grown = sum(curve.at(end_ms) - curve.at(end_ms - over_ms) for curve in rows)
         return max(0.0, grown * 1000 / over_ms)
 
     def backlog(self, engine: str) -> float | None:
@@ -504,11 +504,14 @@ class RecentCurves:
         if self.has_deleted_unread(engine):
             return None
         with self._lock:
-            due = {part: of for (name, part), of in self._shared.items() if name == "due"}
+            due = {part: curve for (name, part), curve in self._shared.items() if name == "due"}
             if not due:
                 return None
             return float(
-                sum(max(0, of.count[-1] - self._counted(engine, part)) for part, of in due.items())
+                sum(
+                    max(0, curve.count[-1] - self._counted(engine, part))
+                    for part, curve in due.items()
+                )
             )
 
     def lag_ms(self, engine: str, now_ms: float) -> float | None:
@@ -517,10 +520,10 @@ class RecentCurves:
         if self.has_deleted_unread(engine):
             return None
         with self._lock:
-            due = {part: of for (name, part), of in self._shared.items() if name == "due"}
+            due = {part: curve for (name, part), curve in self._shared.items() if name == "due"}
             if not due:
                 return None
-            oldest = [of.time_of(self._counted(engine, part) + 1) for part, of in due.items()]
+            oldest = [curve.time_of(self._counted(engine, part) + 1) for part, curve in due.items()]
         return max(0.0, *(now_ms - at_ms for at_ms in oldest if at_ms is not None), 0.0)
 
     def _counted(self, engine: str, partition: int) -> int:

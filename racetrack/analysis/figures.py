@@ -71,7 +71,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     # Use 0 for an unknown count, so that no cost per million is computed.
     counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
     engine, processes = costs(folder, run, measured, window, counted)
-    found = Results(
+    figures = Results(
         offered_pageviews_per_s=offered_per_s,
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
@@ -94,16 +94,16 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
     if ahead_ms := most_ahead_ms(delays, start_ms, end_ms):
-        found.verdict = _warned(found.verdict, AHEAD.format(ahead_ms))
-    if not found.deleted_unread_pageviews:
-        return _with_effects(found, folder, run, count, arrivals, delays)
-    found.window_writes = None
-    found.reads = tuple(of.model_copy(update={"age": None}) for of in found.reads)
-    return found
+        figures.verdict = _warned(figures.verdict, AHEAD.format(ahead_ms))
+    if not figures.deleted_unread_pageviews:
+        return _with_effects(figures, folder, run, count, arrivals, delays)
+    figures.window_writes = None
+    figures.reads = tuple(read.model_copy(update={"age": None}) for read in figures.reads)
+    return figures
 
 
 def _with_effects(
-    found: Results,
+    figures: Results,
     folder: Path,
     run: RunRecord,
     count: Curves,
@@ -114,21 +114,21 @@ def _with_effects(
     which all depend on the lag."""
     paused_ms = run.measured.paused_ms if run.measured else None
     if run.load:
-        found.load = recovery.load_effect(folder, run.load, paused_ms)
+        figures.load = recovery.load_effect(folder, run.load, paused_ms)
     if run.faults:
-        found.faults = recovery.recoveries(folder, run.faults, paused_ms)
-        return found
-    found.littles_law = littles_law(
+        figures.faults = recovery.recoveries(folder, run.faults, paused_ms)
+        return figures
+    figures.littles_law = littles_law(
         count,
         arrivals,
         delays,
-        found.verdict.from_ms,
-        found.verdict.until_ms,
+        figures.verdict.from_ms,
+        figures.verdict.until_ms,
         summary_after_ms=run.summary_after_ms,
     )
-    if found.littles_law and not found.littles_law.holds:
-        found.verdict = _warned(found.verdict, littles_law_warning(found.littles_law))
-    return found
+    if figures.littles_law and not figures.littles_law.holds:
+        figures.verdict = _warned(figures.verdict, littles_law_warning(figures.littles_law))
+    return figures
 
 
 def window_of(verdict: Verdict) -> Window:
@@ -153,12 +153,12 @@ def judged(
     names = [view.name for view, _ in traced]
     start_ms, end_ms = verdict.from_ms, verdict.until_ms
     lags = tuple(
-        views.view_lag(view, view_curves, found, start_ms, end_ms)
-        for (view, view_curves), found in zip(traced, of_views, strict=True)
+        views.view_lag(view, view_curves, view_verdict, start_ms, end_ms)
+        for (view, view_curves), view_verdict in zip(traced, of_views, strict=True)
     )
     start = _start_lag(dict(zip(["", *names], recorded, strict=True)), measured, verdict)
     in_window = [*([verdict.measured] if verdict.measured else []), *lags]
-    if start and start.lag_max_ms <= max((of.lag_max_ms for of in in_window), default=0.0):
+    if start and start.lag_max_ms <= max((view.lag_max_ms for view in in_window), default=0.0):
         start = None
     by_name = dict(zip(names, of_views, strict=True))
     if name := views.deciding(verdict, by_name):
@@ -182,8 +182,8 @@ def _verdicts(
     if measured.watched_until_ms is None:
         rates = [requested_per_s, *[None] * (len(recorded) - 1)]
         return [
-            judge(each, window.start_ms, window.end_ms, rate)
-            for each, rate in zip(recorded, rates, strict=True)
+            judge(series, window.start_ms, window.end_ms, rate)
+            for series, rate in zip(recorded, rates, strict=True)
         ]
     return decide_together(
         recorded,
@@ -200,8 +200,8 @@ def _start_lag(
     """Return the largest lag from when the rate was set until the judged window begins, of the
     curves in which it is largest; None if there was no such time."""
     from_ms, until_ms = measured.rate_set_ms, verdict.from_ms
-    ages = {name: age(of, from_ms, until_ms) for name, of in recorded.items()}
-    at_least_ms = {name: max(of.known.highest_ms, default=0.0) for name, of in ages.items()}
+    ages = {name: age(series, from_ms, until_ms) for name, series in recorded.items()}
+    at_least_ms = {name: max(lag.known.highest_ms, default=0.0) for name, lag in ages.items()}
     name = max(at_least_ms, key=lambda name: at_least_ms[name])
     if not at_least_ms[name]:
         return None
@@ -268,11 +268,16 @@ def costs(
         used = process(together([usage[name] for name in services]), window, measured, counted)
         return used.model_copy(
             update={
-                PSS_MAX.key: _largest_sum([[one.pss_gib for one in of] for of in sampled]),
-                TMPFS_MAX.key: _largest_sum([[one.tmpfs_gib for one in of] for of in sampled]),
+                PSS_MAX.key: _largest_sum(
+                    [[sample.pss_gib for sample in samples] for samples in sampled]
+                ),
+                TMPFS_MAX.key: _largest_sum(
+                    [[sample.tmpfs_gib for sample in samples] for samples in sampled]
+                ),
                 LIVE_HEAP.key: sum(live) if live else None,
                 "throttled_pct": throttled_pct(
-                    [of for name in services for of in limited.get(name, {}).values()], window
+                    [periods for name in services for periods in limited.get(name, {}).values()],
+                    window,
                 ),
             }
         )
@@ -284,17 +289,17 @@ def costs(
 def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
     """Add up the readings of several services that were taken at the same instants."""
     by_time: dict[int, list[raw.Reading]] = {}
-    for reading in (reading for of in services for reading in of):
+    for reading in (reading for series in services for reading in series):
         by_time.setdefault(reading.at_ms, []).append(reading)
     return [
         raw.Reading(
             at_ms,
-            sum(one.cpu_s for one in of),
-            sum(one.cpu_user_s for one in of),
-            sum(one.rss_gib for one in of),
+            sum(reading.cpu_s for reading in at_once),
+            sum(reading.cpu_user_s for reading in at_once),
+            sum(reading.rss_gib for reading in at_once),
         )
-        for at_ms, of in sorted(by_time.items())
-        if len(of) == len(services)
+        for at_ms, at_once in sorted(by_time.items())
+        if len(at_once) == len(services)
     ]
 
 
@@ -304,9 +309,9 @@ def process(
     """Return the cost of a service in the window, from the kernel's accounting. CPU time is
     interpolated linearly between readings. The maximum of memory covers all of the run under
     load."""
-    at_ms, ends_ms = [one.at_ms for one in readings], (window.start_ms, window.end_ms)
-    cpu_s = raw.increase(at_ms, [one.cpu_s for one in readings], *ends_ms)
-    user_s = raw.increase(at_ms, [one.cpu_user_s for one in readings], *ends_ms)
+    at_ms, ends_ms = [reading.at_ms for reading in readings], (window.start_ms, window.end_ms)
+    cpu_s = raw.increase(at_ms, [reading.cpu_s for reading in readings], *ends_ms)
+    user_s = raw.increase(at_ms, [reading.cpu_user_s for reading in readings], *ends_ms)
     millions = counted / 1e6 if counted >= FEWEST_EVENTS else None
     within = [r.rss_gib for r in readings if window.start_ms <= r.at_ms <= window.end_ms]
     return Cost(
@@ -327,39 +332,39 @@ def throttled_pct(pods: Sequence[Sequence[raw.CpuPeriods]], window: Window) -> f
     highest percentage. None if no pod has a limit."""
 
     def grew(pod: Sequence[raw.CpuPeriods], counts: Sequence[int]) -> float:
-        at_ms = [one.at_ms for one in pod]
+        at_ms = [period.at_ms for period in pod]
         return raw.increase(at_ms, raw.never_falling(counts), window.start_ms, window.end_ms)
 
     shares = []
     for pod in pods:
-        if periods := grew(pod, [one.periods for one in pod]):
-            shares.append(100 * grew(pod, [one.throttled for one in pod]) / periods)
+        if periods := grew(pod, [period.periods for period in pod]):
+            shares.append(100 * grew(pod, [period.throttled for period in pod]) / periods)
     return round(max(shares), 2) if shares else None
 
 
 def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax | None:
     """Return the largest memory reading before the load was paused, and when it was taken."""
     until_ms = measured.paused_ms or measured.watched_until_ms or measured.window.end_ms
-    under_load = [one for one in readings if one.at_ms <= until_ms]
+    under_load = [reading for reading in readings if reading.at_ms <= until_ms]
     if not under_load:
         return None
-    most = max(under_load, key=lambda one: one.rss_gib)
+    most = max(under_load, key=lambda reading: reading.rss_gib)
     return MemoryMax(gib=most.rss_gib, at_s=round((most.at_ms - measured.rate_set_ms) / 1000, 1))
 
 
 def top(folder: Path, measured: Measured) -> dict[str, TopStatistics]:
     """Return top's samples of each service, with the kernel's accounting for the same seconds."""
     usage, window = raw.usage(folder), measured.window
-    found = {}
+    by_name = {}
     for name, samples in raw.top_samples(folder).items():
         rss = [r.rss_gib for r in usage[name] if window.start_ms <= r.at_ms <= window.end_ms]
         kernel = measured.cpu_s[name]
-        found[name] = TopStatistics(
+        by_name[name] = TopStatistics(
             cpu_pct=spread(samples.cpu_pct),
             rss_gib=spread(rss),
             kernel_cpu_pct=round(100 * (kernel.user + kernel.system) / window.seconds, 2),
         )
-    return found
+    return by_name
 
 
 def _largest_sum(services: Sequence[Sequence[float | None]]) -> float | None:
@@ -397,10 +402,10 @@ def top_summary(results: Results) -> list[str]:
     sd=…, sem=…, samples=[…]`, and the same with `RES_GiB`. Services that all engines share
     (SUPPORT) are left out."""
     lines = []
-    for name, of in results.top.items():
+    for name, numbers in results.top.items():
         if name not in SUPPORT:
-            lines.append(_sample_line(name, "CPU_PCT", of.cpu_pct, "{:.1f}", with_max=False))
-            lines.append(_sample_line(name, "RES_GiB", of.rss_gib, "{:.3f}", with_max=True))
+            lines.append(_sample_line(name, "CPU_PCT", numbers.cpu_pct, "{:.1f}", with_max=False))
+            lines.append(_sample_line(name, "RES_GiB", numbers.rss_gib, "{:.3f}", with_max=True))
     return lines
 
 
@@ -408,7 +413,7 @@ def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bo
     shown = {"mean": spread.mean, "sd": spread.sd, "sem": spread.sem}
     if with_max:
         shown["max"] = spread.max
-    texts = {key: "n/a" if of is None else form.format(of) for key, of in shown.items()}
+    texts = {key: "n/a" if value is None else form.format(value) for key, value in shown.items()}
     values = ", ".join(f"{key}={text}" for key, text in texts.items())
     samples = ", ".join(form.format(sample) for sample in spread.samples)
     return f"name={name}, tag={tag}, {values}, samples=[{samples}]"

@@ -137,8 +137,8 @@ def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
     weights = np.diff(series.at_ms, prepend=series.start_ms)
     order = np.argsort(values_ms)
     reached = np.cumsum(weights[order])
-    found = int(np.searchsorted(reached, q * reached[-1]))
-    return float(values_ms[order][min(found, len(order) - 1)])
+    place = int(np.searchsorted(reached, q * reached[-1]))
+    return float(values_ms[order][min(place, len(order) - 1)])
 
 
 def _points(
@@ -305,7 +305,9 @@ def distribution(ages: Age) -> tuple[LagAtMost, ...]:
 def percentiles(ages: Age) -> dict[str, Any]:
     """Return the fields of `LagOverTime`."""
     names = {f"lag_{name}_ms": share for name, share in PERCENTILES.items()}
-    at_most_ms, known_ms = (of.quantiles_ms(tuple(names.values())) for of in (ages, ages.known))
+    at_most_ms, known_ms = (
+        series.quantiles_ms(tuple(names.values())) for series in (ages, ages.known)
+    )
     return {
         **dict(zip(names, at_most_ms, strict=True)),
         "more_than_ms": {
@@ -414,12 +416,12 @@ def littles_law(
     )
 
 
-def littles_law_warning(found: LittlesLaw) -> str:
+def littles_law_warning(law: LittlesLaw) -> str:
     """Return the warning for a run in which Little's law does not hold."""
     return (
-        f"Little's law does not hold: {found.waiting:,.0f} pageviews waited on average, by the"
+        f"Little's law does not hold: {law.waiting:,.0f} pageviews waited on average, by the"
         f" totals of generator and engine, but rate × age of the partitions is"
-        f" {found.rate_times_age:,.0f} (± {found.tolerance:,.0f}). Either the lag of this run or"
+        f" {law.rate_times_age:,.0f} (± {law.tolerance:,.0f}). Either the lag of this run or"
         " the engine's total is wrong: compare curves.csv with the freshness log"
     )
 

@@ -52,29 +52,29 @@ class Gate:
         """Describe the limits that were exceeded; return an empty text if there are none."""
         if not figures:
             return ""
-        found = []
+        parts = []
         if self.throttles(figures):
-            found.append(
+            parts.append(
                 f"a CPU quota stopped processes for {figures.throttled_pct:.1f} % of a core's time"
                 f" (more than {self.throttled_pct:g} %)"
             )
         foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
         if foreign is not None and foreign > self.foreign_cpu_pct:
-            found.append(
+            parts.append(
                 f"other programs used {foreign:.1f} % of a core"
                 f" (more than {self.foreign_cpu_pct:g} %)"
             )
         if stolen > self.steal_pct:
-            found.append(
+            parts.append(
                 f"the hypervisor took {stolen:.1f} % of the CPU time"
                 f" (more than {self.steal_pct:g} %)"
             )
         if figures.core and figures.core.pct < self.core_speed_pct:
-            found.append(
+            parts.append(
                 f"a core ran at {figures.core.pct:.0f} % of its fastest"
                 f" (less than {self.core_speed_pct:g} %)"
             )
-        return f"in the measured window {' and '.join(found)}" if found else ""
+        return f"in the measured window {' and '.join(parts)}" if parts else ""
 
     def throttles(self, figures: NoiseFigures) -> bool:
         """Return whether CPU quotas stopped the run for longer than the limit."""
@@ -85,21 +85,22 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
     """Return the mean noise in an interval (epoch milliseconds); None if the rows do not cover it.
     With several machines, each figure is the worst among them."""
     machines = dict.fromkeys(row.machine for row in rows)
-    found = [
+    noises = [
         _of_machine([row for row in rows if row.machine == machine], start_ms, end_ms)
         for machine in machines
     ]
-    known = [each for each in found if each]
-    return _worst(known) if known and len(known) == len(found) else None
+    known = [noise for noise in noises if noise]
+    return _worst(known) if known and len(known) == len(noises) else None
 
 
 def _worst(machines: Sequence[NoiseFigures]) -> NoiseFigures:
     """Return each figure of the machine where it is worst: mostly the largest."""
-    cores = [each.core for each in machines if each.core]
-    speeds = [each.mhz for each in machines if each.mhz is not None]
+    cores = [machine.core for machine in machines if machine.core]
+    speeds = [machine.mhz for machine in machines if machine.mhz is not None]
     worst = {
         name: max(
-            (value for each in machines if (value := getattr(each, name)) is not None), default=None
+            (value for machine in machines if (value := getattr(machine, name)) is not None),
+            default=None,
         )
         for name in NoiseFigures.model_fields
         if name not in ("core", "mhz", "seconds")
@@ -172,13 +173,13 @@ def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
     """
     if any(row.programs_s is None for row in rows):
         return [None] * len(rows)
-    total, found = 0.0, list[float | None]([0.0])
+    total, totals = 0.0, list[float | None]([0.0])
     for before, row in itertools.pairwise(rows):
         used = (row.programs_s or 0.0) - (before.programs_s or 0.0)
         ours = (_ours_s(row) or 0.0) - (_ours_s(before) or 0.0)
         total += used if used >= ours - READ_WITHIN_S else row.busy_s - before.busy_s
-        found.append(total)
-    return found
+        totals.append(total)
+    return totals
 
 
 def _ours_s(row: NoiseRow) -> float | None:
@@ -219,8 +220,8 @@ def why_window_is_void(
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
     """Return the core speed in an interval; None if it was not measured."""
-    found = over(rows, start_ms, end_ms)
-    return found.core if found else None
+    noise = over(rows, start_ms, end_ms)
+    return noise.core if noise else None
 
 
 def warnings(run: RunRecord) -> list[str]:
@@ -228,24 +229,24 @@ def warnings(run: RunRecord) -> list[str]:
     figures = run.results.noise if run.results else None
     if not figures:
         return []
-    found = []
+    texts = []
     if not Gate.of(run.settings) and (reasons := Gate().exceeded_by(figures)):
         quotas = describe_quotas(run.machine.cpu_quotas)
         which = f" The CPU quota is {quotas}." if quotas and Gate().throttles(figures) else ""
-        found.append(f"Noisy machine: {reasons}.{which} The gate was off (NOISE_GATE).")
+        texts.append(f"Noisy machine: {reasons}.{which} The gate was off (NOISE_GATE).")
     waited_pct = figures.waited_for_memory_pct
     if waited_pct is not None and waited_pct > MEMORY_WARNING_PCT:
-        found.append(
+        texts.append(
             f"The machine was short of memory: processes waited for it {waited_pct:.1f} % of the"
             " time. The broker keeps its data in memory, too (KAFKA_RETENTION_BYTES)."
         )
     if figures.core and figures.core.pct < CORE_SPEED_WARNING_PCT:
-        found.append(
+        texts.append(
             f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"
             " another machine may share them (docs/noise.md). That raises costs and lowers rates."
         )
-    return found
+    return texts
 
 
-def _pct(part: float | None, of: float | None) -> float | None:
-    return None if part is None or not of else round(100 * part / of, 2)
+def _pct(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else round(100 * part / whole, 2)

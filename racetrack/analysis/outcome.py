@@ -127,8 +127,8 @@ def _overcounted(results: Results) -> str | None:
 def wrong_views(verified: Verified) -> str | None:
     """Return a text on the errors found in the engine's views or its input; None if there are
     none."""
-    if found := list(_errors_in(verified)):
-        return "; ".join(found)
+    if errors := list(_errors_in(verified)):
+        return "; ".join(errors)
     if len(verified.named(ViewStatus.ABSENT)) == len(verified.views):
         return "No view could be verified: this engine's demo has none of them"
     return None

@@ -147,46 +147,55 @@ def arrivals(folder: Path) -> list[Arrival]:
 def delays(folder: Path, engine: str) -> list[Delay]:
     """Return the lines of `<engine>_sample_dt.log`."""
     path = folder / f"{engine}_sample_dt.log"
-    found, lines = [], []
+    updates, lines = [], []
     for number, line in enumerate(text_of(path).splitlines(), start=1):
         if match := _DT_LINE.search(line):
             at, total, newest, dt = match.groups()
-            found.append(Delay(int(at), int(total), int(newest), float(dt)))
+            updates.append(Delay(int(at), int(total), int(newest), float(dt)))
             lines.append(number)
-    require_near(path, [delay.timestamp_ms for delay in found], lines)
-    return found
+    require_near(path, [delay.timestamp_ms for delay in updates], lines)
+    return updates
 
 
 def usage(folder: Path) -> dict[str, list[Reading]]:
     """Return the rows of `usage.csv`, by service; readings of pods are summed by service."""
-    found: dict[str, dict[str, list[Reading]]] = {}
+    services: dict[str, dict[str, list[Reading]]] = {}
 
     def take(row: Mapping[str, str]) -> None:
         numbers = [finite_number(row[name]) for name in ("cpu_s", "cpu_user_s", RSS.key)]
         reading = Reading(int(row["at_ms"]), *numbers)
-        found.setdefault(row["service"], {}).setdefault(row.get("pod", ""), []).append(reading)
+        services.setdefault(row["service"], {}).setdefault(row.get("pod", ""), []).append(reading)
 
     rows_of(required(shared_file(folder, "usage.csv")), take)
-    if all(list(pods) == [""] for pods in found.values()):
-        return {service: pods[""] for service, pods in found.items()}
-    return summed_pods(found)
+    if all(list(pods) == [""] for pods in services.values()):
+        return {service: pods[""] for service, pods in services.items()}
+    return summed_pods(services)
 
 
 def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str, list[Reading]]:
     """Return the usage of each service, summed over its pods, with a reading each second. Pods are
     read at different times, so the values between are interpolated. CPU time includes that of pods
     that were replaced by one of the same name."""
-    times = [each.at_ms for pods in services.values() for of in pods.values() for each in of]
+    times = [
+        reading.at_ms
+        for pods in services.values()
+        for readings in pods.values()
+        for reading in readings
+    ]
     at_ms = np.arange(min(times), max(times) + 1, 1000)
 
     def summed(pods: Mapping[str, list[Reading]]) -> list[Reading]:
         cpu_s, user_s, rss_gib = np.zeros((3, len(at_ms)))
-        for of in pods.values():
-            read_ms = [each.at_ms for each in of]
-            cpu_s += np.interp(at_ms, read_ms, never_falling([each.cpu_s for each in of]))
-            user_s += np.interp(at_ms, read_ms, never_falling([each.cpu_user_s for each in of]))
+        for readings in pods.values():
+            read_ms = [reading.at_ms for reading in readings]
+            cpu_s += np.interp(
+                at_ms, read_ms, never_falling([reading.cpu_s for reading in readings])
+            )
+            user_s += np.interp(
+                at_ms, read_ms, never_falling([reading.cpu_user_s for reading in readings])
+            )
             # A pod has no memory before it is created and after it is gone.
-            rss = np.interp(at_ms, read_ms, [each.rss_gib for each in of])
+            rss = np.interp(at_ms, read_ms, [reading.rss_gib for reading in readings])
             rss_gib += np.where(
                 (at_ms >= read_ms[0] - REACH_MS) & (at_ms <= read_ms[-1] + REACH_MS), rss, 0.0
             )
@@ -199,11 +208,11 @@ def summed_pods(services: Mapping[str, Mapping[str, list[Reading]]]) -> dict[str
 def never_falling(counts: Sequence[float]) -> list[float]:
     """Return cumulative counts that keep rising when a new process starts to count from zero: add
     what earlier processes had counted."""
-    found, before = [0.0], 0.0
+    totals, before = [0.0], 0.0
     for last, count in itertools.pairwise([0.0, *counts]):
         before += last if count < last else 0.0
-        found.append(before + count)
-    return found[1:]
+        totals.append(before + count)
+    return totals[1:]
 
 
 def noise(folder: Path) -> list[NoiseRow]:
@@ -267,41 +276,41 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
 
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """Return the rows of `memory.csv`, by service."""
-    found: dict[str, list[MemoryReading]] = {}
+    readings: dict[str, list[MemoryReading]] = {}
 
     def take(row: Mapping[str, str]) -> None:
         pss_gib, tmpfs_gib = (_optional(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
-        found.setdefault(row["service"], []).append(reading)
+        readings.setdefault(row["service"], []).append(reading)
 
     rows_of(shared_file(folder, "memory.csv"), take)
-    return found
+    return readings
 
 
 def throttling(folder: Path) -> dict[str, dict[str, list[CpuPeriods]]]:
     """Return the rows of `throttling.csv`, by service and pod; none outside of Kubernetes."""
-    found: dict[str, dict[str, list[CpuPeriods]]] = {}
+    services: dict[str, dict[str, list[CpuPeriods]]] = {}
 
     def take(row: Mapping[str, str]) -> None:
         numbers = [int(row[name]) for name in ("at_ms", "periods", "throttled")]
-        pods = found.setdefault(row["service"], {})
+        pods = services.setdefault(row["service"], {})
         pods.setdefault(row["pod"], []).append(CpuPeriods(*numbers))
 
     rows_of(shared_file(folder, "throttling.csv"), take)
-    return found
+    return services
 
 
 def live_heaps(folder: Path, file: str = "live_heap.csv") -> dict[str, float | None]:
     """Return the live heap of each service in GiB, summed over its JVMs, from `file`. None if the
     live heap of any of the service's JVMs is unknown."""
-    found: dict[str, float | None] = {}
+    heaps: dict[str, float | None] = {}
 
     def take(row: Mapping[str, str]) -> None:
-        before, gib = found.get(row["service"], 0.0), _optional(row[LIVE_HEAP.key])
-        found[row["service"]] = None if before is None or gib is None else before + gib
+        before, gib = heaps.get(row["service"], 0.0), _optional(row[LIVE_HEAP.key])
+        heaps[row["service"]] = None if before is None or gib is None else before + gib
 
     rows_of(shared_file(folder, file), take)
-    return found
+    return heaps
 
 
 def actions(folder: Path) -> list[DoneAction]:
@@ -322,17 +331,17 @@ def _optional(value: str) -> float | None:
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:
     """Return the samples of `top_samples.log`, by service; none if the file is missing."""
-    found: dict[str, TopSamples] = {}
+    by_name: dict[str, TopSamples] = {}
     file = shared_file(folder, "top_samples.log")
     text = text_of(file) if file.exists() else ""
     for name, cpu_pct, rss_gib in _TOP_LINE.findall(text):
-        samples = found.setdefault(name, TopSamples([], []))
+        samples = by_name.setdefault(name, TopSamples([], []))
         try:
             samples.cpu_pct.append(finite_number(cpu_pct))
             samples.rss_gib.append(finite_number(rss_gib))
         except ValueError as error:
             raise UnreadableFile(file, error) from error
-    return found
+    return by_name
 
 
 def required(path: Path) -> Path:
@@ -355,12 +364,12 @@ def rows_of(path: Path, parse: Callable[[Mapping[str, str]], Parsed]) -> list[Pa
     """
     text = text_of(path) if path.exists() else ""
     reader = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
-    found, times_ms = [], []
+    rows, times_ms = [], []
     try:
         for row in reader:
             if None in row or None in row.values():
                 raise ValueError(f"it does not have {len(reader.fieldnames or ())} values")
-            found.append(parse(row))
+            rows.append(parse(row))
             if AT_MS in row:
                 times_ms.append(int(row[AT_MS]))
     except KeyError as error:
@@ -368,7 +377,7 @@ def rows_of(path: Path, parse: Callable[[Mapping[str, str]], Parsed]) -> list[Pa
     except (ValueError, TypeError, AttributeError, csv.Error) as error:
         raise UnreadableFile(path, error, reader.line_num) from error
     require_near(path, times_ms, range(2, len(times_ms) + 2))
-    return found
+    return rows
 
 
 def require_near(path: Path, times_ms: Sequence[int] | Ints, lines: Sequence[int]) -> None:

@@ -96,7 +96,7 @@ def purchases(folder: Path) -> LagHistory | None:
 
 def is_over(faults: Sequence[FaultRecovery]) -> bool:
     """Return whether all lags have recovered from all faults."""
-    return all(lag.after_s is not None for each in faults for lag in each.lags.values())
+    return all(lag.after_s is not None for fault in faults for lag in fault.lags.values())
 
 
 def recoveries(
@@ -117,10 +117,10 @@ def recoveries(
             **{
                 name: max(
                     (
-                        recovery(of.until(until_ms), from_ms, done.at_ms, done.until_ms)
-                        for of in histories
+                        recovery(history.until(until_ms), from_ms, done.at_ms, done.until_ms)
+                        for history in histories
                     ),
-                    key=lambda found: math.inf if found.after_s is None else found.after_s,
+                    key=lambda lag: math.inf if lag.after_s is None else lag.after_s,
                 )
                 for name, histories in series.items()
                 if histories
@@ -141,12 +141,12 @@ def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> 
     if begin_ms is None or end_ms is None:
         return LoadEffect(max_backlog_events=most)
     before_ms = max(load.from_ms, begin_ms - BEFORE_S * 1000)
-    found = recovery(pageviews(folder, load.from_ms), load.from_ms, begin_ms, end_ms)
-    after_s = found.after_s
+    from_peak = recovery(pageviews(folder, load.from_ms), load.from_ms, begin_ms, end_ms)
+    after_s = from_peak.after_s
     return LoadEffect(
         max_backlog_events=most,
         max_backlog_before_events=max_backlog(recorded, before_ms, begin_ms),
-        recovery=found,
+        recovery=from_peak,
         after_peak_s=(
             None if after_s is None else max(0.0, round(after_s - (end_ms - begin_ms) / 1000, 3))
         ),

@@ -155,8 +155,8 @@ def _block_length(residuals: Floats) -> int:
     n = len(residuals)
     centred = residuals - residuals.mean()
     power = float(centred @ centred)
-    found = float(centred[1:] @ centred[:-1]) / power if power > 0 else 0.0
-    rho = min(max(found + (1 + 4 * found) / n, 0.0), 0.95)
+    correlation = float(centred[1:] @ centred[:-1]) / power if power > 0 else 0.0
+    rho = min(max(correlation + (1 + 4 * correlation) / n, 0.0), 0.95)
     length: float = (math.sqrt(6) * rho / (1 - rho * rho)) ** (2 / 3) * n ** (1 / 3)
     return min(max(round(length), 2), n // 3)
 

@@ -186,7 +186,9 @@ class Row:
         """True if the load was offered, and the p99 of the lag of the count and of every traced
         view stayed within HELD_WITHIN_MS."""
         lags_ms = [
-            self.values[each.key] for each in (LAG_P99, VIEW_LAG_P99) if each.key in self.values
+            self.values[metric.key]
+            for metric in (LAG_P99, VIEW_LAG_P99)
+            if metric.key in self.values
         ]
         is_known = bool(lags_ms) and not self.at_least.intersection((LAG_P99.key, VIEW_LAG_P99.key))
         return self.is_offered and is_known and max(lags_ms) <= HELD_WITHIN_MS
@@ -255,8 +257,8 @@ class _Reader:
         if not path.is_dir():
             self._of(path, self._take_file)
         elif not self._take_folder(path):
-            inside = [each for each in sorted(path.iterdir()) if each.is_dir()]
-            if not sum([self._take_folder(each) for each in inside]):
+            inside = [folder for folder in sorted(path.iterdir()) if folder.is_dir()]
+            if not sum([self._take_folder(folder) for folder in inside]):
                 self.left_out.append(
                     f"{path} has no {RUN_JSON} or {EXPERIMENT_FILE}, and no folder with one. Name"
                     " folders of results, or the folder that contains them."
@@ -299,8 +301,8 @@ class _Reader:
         if first != folder:
             self.left_out.append(f"{folder} is a copy of {first}: one run counts once.")
         elif folder not in self.folders:
-            for each in run.engines:
-                self._take_run(folder / each.engine)
+            for result in run.engines:
+                self._take_run(folder / result.engine)
             if not run.engines:
                 self.folders[folder] = None
                 self.rows += rows_of(run, folder)
@@ -376,10 +378,10 @@ def _facts(run: RunRecord) -> dict[str, str | float | None]:
         "views_wrong": None,
         "drained_after_s": None,
     }
-    if found := run.verified:
-        facts["views_right"] = len(found.named(ViewStatus.RIGHT))
-        facts["views_wrong"] = " ".join(found.named(ViewStatus.WRONG, ViewStatus.UNREADABLE))
-        facts["drained_after_s"] = found.drained_after_s
+    if verified := run.verified:
+        facts["views_right"] = len(verified.named(ViewStatus.RIGHT))
+        facts["views_wrong"] = " ".join(verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE))
+        facts["drained_after_s"] = verified.drained_after_s
     return facts
 
 
@@ -428,7 +430,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     these did to counts and views are figures, and no reason to leave the run out."""
     if not (run.faults and run.results and row.outcome == "ok"):
         return []
-    lags = [(name, lag) for of in run.results.faults for name, lag in of.lags.items()]
+    lags = [(name, lag) for fault in run.results.faults for name, lag in fault.lags.items()]
     late = [
         f"the lag of {name} was up to {lag.normal_ms / 1000:.1f} s before"
         for name, lag in lags
@@ -444,7 +446,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
         replace(
             row,
             load=None,
-            window=f"{', '.join(of.fault for of in run.faults.done)} at {row.load}",
+            window=f"{', '.join(fault.fault for fault in run.faults.done)} at {row.load}",
             values=windows.recovery(run),
             verdict="none",
             remark="; ".join([*late, *never, *miscounts]),
@@ -569,8 +571,8 @@ def _differing(row: Row, among: Sequence[Row]) -> list[str]:
     rate only, since rates may need different windows."""
     differing = []
     for key in sorted({key for other in among for key in other.config}):
-        others = [one for one in among if key != SETTLED or one.load == row.load]
-        if len({one.config[key] for one in others if key in one.config}) > 1:
+        others = [other for other in among if key != SETTLED or other.load == row.load]
+        if len({other.config[key] for other in others if key in other.config}) > 1:
             differing.append(key)
     return differing
 
@@ -617,11 +619,11 @@ def differences(first: Table, second: Table, names: tuple[str, str]) -> list[str
     configs = [[row.config for row in rows if row.config] for rows in sides]
     if not all(configs):
         return lines
-    for key in sorted({key for of in configs for known in of for key in known}):
-        found = [{known.get(key, NOT_RECORDED) for known in of} for of in configs]
-        if key not in own and key not in CONDITIONS and found[0] != found[1]:
-            one, other = (" and ".join(sorted(values)) for values in found)
-            lines.append(f"{key.upper()}: {one} ({names[0]}), {other} ({names[1]})")
+    for key in sorted({key for side in configs for known in side for key in known}):
+        differing = [{known.get(key, NOT_RECORDED) for known in side} for side in configs]
+        if key not in own and key not in CONDITIONS and differing[0] != differing[1]:
+            first_text, other = (" and ".join(sorted(values)) for values in differing)
+            lines.append(f"{key.upper()}: {first_text} ({names[0]}), {other} ({names[1]})")
     return lines
 
 
@@ -778,8 +780,8 @@ def rows_of_result(result: EngineResult) -> list[Row]:
                 verdict=window.verdict,
                 at_least=frozenset(window.at_least),
                 intervals={
-                    key: Interval(of.low, of.high, of.n, of.freedom)
-                    for key, of in window.intervals.items()
+                    key: Interval(interval.low, interval.high, interval.n, interval.freedom)
+                    for key, interval in window.intervals.items()
                 },
             )
         )

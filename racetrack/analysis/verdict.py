@@ -400,16 +400,16 @@ def decide_together(
 
     `requested_per_s` is the rate of the count.
     """
-    recorded = [trusted(each) for each in recorded]
+    recorded = [trusted(curves) for curves in recorded]
     if first_ms is None:
         first_ms = rate_set_ms + 1000 * LOOKS_S[0]
 
     def verdicts(at_ms: float) -> list[Verdict]:
-        from_ms = max(_steady_from_ms(each, rate_set_ms, at_ms) for each in recorded)
+        from_ms = max(_steady_from_ms(curves, rate_set_ms, at_ms) for curves in recorded)
         rates = [requested_per_s, *[None] * (len(recorded) - 1)]
         return [
-            look(each, rate_set_ms, at_ms, rate, from_ms)
-            for each, rate in zip(recorded, rates, strict=True)
+            look(curves, rate_set_ms, at_ms, rate, from_ms)
+            for curves, rate in zip(recorded, rates, strict=True)
         ]
 
     last = None
@@ -445,42 +445,44 @@ def look(
     if from_ms is None:
         from_ms = _steady_from_ms(curves, rate_set_ms, at_ms)
     steady = _steady_part(curves, rate_set_ms, at_ms, from_ms)
-    found = judge(curves, from_ms, at_ms, requested_per_s, PRECISION)
-    if found.measured is None:
-        return found
-    slope, by_slope = found.measured.slope, found.kind
+    verdict = judge(curves, from_ms, at_ms, requested_per_s, PRECISION)
+    if verdict.measured is None:
+        return verdict
+    slope, by_slope = verdict.measured.slope, verdict.kind
     if by_slope is VerdictKind.FELL_BEHIND:
         needed_ms = next(ms for s, ms in NEW_HIGHS if steady.window_s >= s)
         if steady.rise_ms <= needed_ms:
             why = (
                 f"Undecided: lag grows by {_growth(slope)} of real time, but that may be a passing"
                 f" wave (it rose by {steady.rise_ms:,.0f} ms; a window this short needs"
-                f" {needed_ms:,.0f} ms), {_judged(found.window_s)}"
+                f" {needed_ms:,.0f} ms), {_judged(verdict.window_s)}"
             )
-            return _changed(found, VerdictKind.UNDECIDED, why)
+            return _changed(verdict, VerdictKind.UNDECIDED, why)
     elif by_slope in (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED):
-        if found.updates >= MIN_BINS and steady.is_low(slope):
+        if verdict.updates >= MIN_BINS and steady.is_low(slope):
             why = (
                 f"Kept up: lag stays low (at most {steady.recent_max_ms:,.0f} ms"
                 f" {steady.since_rate_s:.0f} s after the rate was set, so it grew by less than"
-                f" {THRESHOLD_PCT:g} % of real time), {_judged(found.window_s)}"
+                f" {THRESHOLD_PCT:g} % of real time), {_judged(verdict.window_s)}"
             )
-            return _changed(found, VerdictKind.KEPT_UP, why)
+            return _changed(verdict, VerdictKind.KEPT_UP, why)
         if by_slope is VerdictKind.KEPT_UP and not steady.is_steady(slope):
             why = (
                 f"Undecided: lag is still falling (grows by {_growth(slope)} of real time), and may"
-                f" settle or rise again, {_judged(found.window_s)}"
+                f" settle or rise again, {_judged(verdict.window_s)}"
             )
-            return _changed(found, VerdictKind.UNDECIDED, why)
-    return found
+            return _changed(verdict, VerdictKind.UNDECIDED, why)
+    return verdict
 
 
-def _changed(found: Verdict, kind: VerdictKind, reason: str) -> Verdict:
+def _changed(verdict: Verdict, kind: VerdictKind, reason: str) -> Verdict:
     undecided = kind is VerdictKind.UNDECIDED
     # In a window longer than LONG_S only the required rise can be missing. The time at which the
     # lag will have risen that much can't be estimated.
-    longer_s = LONG_S if undecided and found.window_s < LONG_S else None
-    return found.model_copy(update={"kind": kind, "reason": reason, "shortest_window_s": longer_s})
+    longer_s = LONG_S if undecided and verdict.window_s < LONG_S else None
+    return verdict.model_copy(
+        update={"kind": kind, "reason": reason, "shortest_window_s": longer_s}
+    )
 
 
 @dataclass(frozen=True)
@@ -611,32 +613,32 @@ def _warnings(
 ) -> tuple[str, ...]:
     """Return the warnings of a verdict. Those about the generator come before those about the
     engine, which may be their consequence."""
-    found = []
+    warnings = []
     if curves.step and curves.step.to_ms < end_ms:
-        found.append(
+        warnings.append(
             f"A clock was set back by {_step(curves.step)}: only the time before is judged"
         )
     elif end_ms - series.end_ms > BIN_MS:
-        found.append(
+        warnings.append(
             f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
         )
     late_ms = generator_late_ms(curves, series.start_ms, series.end_ms)
     if late_ms >= LATE_MS:
-        found.append(
+        warnings.append(
             f"The generator was up to {late_ms / 1000:.1f} s late, which is part of the lag"
         )
     if kind is VerdictKind.FELL_BEHIND and short.generator:
-        found.append(
+        warnings.append(
             f"It fell behind at less than the requested rate: the generator {short.generator}"
         )
     if series.silent.any():
         ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
         gap_s = float(np.max(np.diff(ends_ms))) / 1000
-        found.append(
+        warnings.append(
             f"The engine's longest gap between two updates was {gap_s:.1f} s: more than two"
             " typical intervals"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _growth(slope: Slope) -> str:

@@ -87,8 +87,10 @@ def traced_curves(folder: Path, partitions: Sequence[int]) -> list[tuple[TracedV
     if not (events := read_tracer_events(folder)):
         return []
     views = read_run(folder).traced_views
-    found = [(view, curves_of(view, events, partitions)) for view in views]
-    return [(view, curves) for view, curves in found if any(len(c.at_ms) for c in curves.processed)]
+    traced = [(view, curves_of(view, events, partitions)) for view in views]
+    return [
+        (view, curves) for view, curves in traced if any(len(c.at_ms) for c in curves.processed)
+    ]
 
 
 def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence[int]) -> Curves:
@@ -255,14 +257,14 @@ def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers
     answerable = {read.query for read in reads}
     due = Counter(_queries_due(reads, per_s, window))
     within = [read for read in reads if window.start_ms <= read.due_ms < window.end_ms]
-    found = []
+    answers = []
     for query in run.queries:
         if query.name in answerable:
             mine = [read for read in within if read.query == query.name]
             view = traced.get(query.traced_view or "")
             aged_ms = ages_ms(view, events, partitions, mine) if view and events else np.empty(0)
-            found.append(_answers_to(query.name, due[query.name], mine, aged_ms))
-    return tuple(found)
+            answers.append(_answers_to(query.name, due[query.name], mine, aged_ms))
+    return tuple(answers)
 
 
 def _queries_due(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
@@ -293,8 +295,8 @@ def ages_ms(
         values = np.array([read.tracer_values[partition] for read in answered], dtype=np.float64)
         seen = np.maximum(events_in_row(values, due, view.is_time), 0)
         oldest_ms = np.minimum(oldest_ms, times_of(due, seen + 1))
-    found: Floats = np.maximum(answered_ms - oldest_ms, 0)
-    return found
+    answer_ages_ms: Floats = np.maximum(answered_ms - oldest_ms, 0)
+    return answer_ages_ms
 
 
 def _answers_to(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:

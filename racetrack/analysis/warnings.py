@@ -40,7 +40,9 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
         caveats.append(NO_COST)
     return {
         Grade.WRONG: contradictions,
-        Grade.DOUBTFUL: [of for of in measurement_warnings(run) if of not in contradictions],
+        Grade.DOUBTFUL: [
+            warning for warning in measurement_warnings(run) if warning not in contradictions
+        ],
         Grade.COMPARING: [*caveats, *caveats_of(run)],
     }
 
@@ -48,36 +50,36 @@ def warnings_of(run: RunRecord) -> dict[Grade, list[str]]:
 def caveats_of(run: RunRecord) -> list[str]:
     """Return caveats for comparisons: other engines on the machine, missing views, and the engine's
     own."""
-    found = []
+    texts = []
     if run.beside:
         others = " and ".join(run.beside)
-        found.append(
+        texts.append(
             f"{others} read the same input on this machine at the same time. An engine that shares"
             " a machine may lag and cost more than alone: compare only with engines of the same"
             " run."
         )
-    return [*found, *view_caveats(run), *run.caveats]
+    return [*texts, *view_caveats(run), *run.caveats]
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:
     """Return reasons why the figures of a run are less certain than usual."""
     if not (results := run.results):
         return noise.warnings(run)
-    found = [*results.verdict.warnings, *noise.warnings(run)]
+    texts = [*results.verdict.warnings, *noise.warnings(run)]
     if run.arguments and run.arguments.pageviews_per_s:  # at rate 0 there is no verdict
-        found += _of_window(results.verdict)
+        texts += _of_window(results.verdict)
     if results.noise and results.noise.machine_busy_pct > BUSY_PCT:
-        found.append(
+        texts.append(
             f"Busy machine: more than {BUSY_PCT:.0f} % of all cores' time was used. The engine may"
             " have got too little CPU time because of other processes."
         )
-    found += _throttled(run, results)
-    return [*found, *(of for of in _contradictions(run) if of not in found)]
+    texts += _throttled(run, results)
+    return [*texts, *(text for text in _contradictions(run) if text not in texts)]
 
 
 def _throttled(run: RunRecord, results: Results) -> list[str]:
     """Return a warning for each service that its CPU limit stopped for a relevant time."""
-    found = []
+    texts = []
     for name, cost in results.processes.items():
         if cost.throttled_pct is None or cost.throttled_pct <= THROTTLED_PCT:
             continue
@@ -86,33 +88,33 @@ def _throttled(run: RunRecord, results: Results) -> list[str]:
             if name in run.engine_services
             else "the engine may have got its input late"
         )
-        found.append(
+        texts.append(
             f"CPU limit of {name}: it was used up in {cost.throttled_pct:.1f} % of the periods of"
             f" 100 ms, so {effect}. Raise it in the manifest (docs/cluster.md)."
         )
-    return found
+    return texts
 
 
 def _contradictions(run: RunRecord) -> list[str]:
     """Return warnings about two records of a run that contradict each other."""
     if not (results := run.results):
         return []
-    found = []
+    texts = []
     if results.littles_law and not results.littles_law.holds:
-        found.append(littles_law_warning(results.littles_law))
+        texts.append(littles_law_warning(results.littles_law))
     # With faults, top's figures differ anyway, because processes end between two samples.
     if run.measured and not run.faults:
         seconds = run.measured.window.seconds
-        found += [
+        texts += [
             warning
-            for name, of in results.top.items()
-            if (warning := _top_differs(name, of, seconds))
+            for name, statistics in results.top.items()
+            if (warning := _top_differs(name, statistics, seconds))
         ]
-    return found
+    return texts
 
 
-def _top_differs(name: str, of: TopStatistics, seconds: float) -> str:
-    top_pct, kernel_pct = of.cpu_pct.mean, of.kernel_cpu_pct
+def _top_differs(name: str, statistics: TopStatistics, seconds: float) -> str:
+    top_pct, kernel_pct = statistics.cpu_pct.mean, statistics.kernel_cpu_pct
     if top_pct is None:
         return ""
     apart_pct = abs(top_pct - kernel_pct)
@@ -127,28 +129,28 @@ def _top_differs(name: str, of: TopStatistics, seconds: float) -> str:
 
 
 def _of_window(verdict: Verdict) -> list[str]:
-    found = []
+    texts = []
     is_open = verdict.kind is VerdictKind.UNDECIDED
     if is_open and verdict.window_s < SHORT_WINDOW_S:
-        found.append(
+        texts.append(
             f"Short window, {verdict.window_s:.0f} s: under {SHORT_WINDOW_S:.0f} s it may not"
             f" resolve a growth of {verdict.threshold_pct:g} %."
         )
     if verdict.shortest_window_s:
-        found.append(f"A window of {verdict.shortest_window_s:.0f} s would probably decide.")
-    return found
+        texts.append(f"A window of {verdict.shortest_window_s:.0f} s would probably decide.")
+    return texts
 
 
 def absent_views(run: RunRecord) -> list[str]:
     """Return the views that the engine does not create, as it declares or as verification found."""
-    found = run.verified.named(ViewStatus.ABSENT) if run.verified else []
-    return list(dict.fromkeys([*run.absent_views, *found]))
+    absent = run.verified.named(ViewStatus.ABSENT) if run.verified else []
+    return list(dict.fromkeys([*run.absent_views, *absent]))
 
 
 def count_views(run: RunRecord) -> tuple[int, int] | None:
     """Return the engine's number of views and the workload's; None if unknown."""
-    of = len(run.verified.views) if run.verified else run.workload_views
-    return (of - len(absent_views(run)), of) if of else None
+    count = len(run.verified.views) if run.verified else run.workload_views
+    return (count - len(absent_views(run)), count) if count else None
 
 
 def view_caveats(run: RunRecord) -> list[str]:

@@ -30,26 +30,26 @@ def values(run: RunRecord) -> dict[str, float]:
     if not results:
         return {}
     lag, noise = results.verdict.measured, results.noise
-    found: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}
     for part in (results, results.engine, lag, noise, results.load):
-        found |= _of_same_names(part) if part else {}
-    found |= _costs(results)
-    found |= _views(results)
+        figures |= _of_same_names(part) if part else {}
+    figures |= _costs(results)
+    figures |= _views(results)
     if run.settings.get("tracer_events_per_second") and not run.traced_views:
         # The progress is that of views without tracer rows, so its lag is theirs.
-        found |= {
-            metrics.VIEW_LAG_P50.key: found.get(metrics.LAG_P50.key),
-            metrics.VIEW_LAG_P99.key: found.get(metrics.LAG_P99.key),
+        figures |= {
+            metrics.VIEW_LAG_P50.key: figures.get(metrics.LAG_P50.key),
+            metrics.VIEW_LAG_P99.key: figures.get(metrics.LAG_P99.key),
         }
-    found |= _reads(results.reads)
-    found |= {
+    figures |= _reads(results.reads)
+    figures |= {
         metrics.PROCESSED.key: results.verdict.throughput.processed_per_s,
         metrics.LAG_SLOPE.key: lag.slope.pct if lag else None,
         metrics.DT_P50.key: results.dt_ms.p50,
         metrics.CORE_SPEED.key: noise.core.mib_per_s if noise and noise.core else None,
         metrics.TOP_CPU.key: _top_cpu_pct(run, results),
     }
-    known = {key: value for key, value in found.items() if value is not None}
+    known = {key: value for key, value in figures.items() if value is not None}
     return known | memory(known)
 
 
@@ -57,7 +57,7 @@ def memory(figures: Mapping[str, float]) -> dict[str, float]:
     """Return the figure of memory: PSS plus files on tmpfs, or resident memory if PSS is
     unknown."""
     pss_gib, tmpfs_gib, rss_gib = (
-        figures.get(of.key) for of in (metrics.PSS_MAX, metrics.TMPFS_MAX, metrics.RSS_MAX)
+        figures.get(metric.key) for metric in (metrics.PSS_MAX, metrics.TMPFS_MAX, metrics.RSS_MAX)
     )
     gib = rss_gib if pss_gib is None else pss_gib + (tmpfs_gib or 0.0)
     return {} if gib is None else {metrics.MEMORY.key: gib}
@@ -104,7 +104,7 @@ def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]
 def broker_for_engine(figures: Mapping[str, float], alone: CostLine | None) -> dict[str, float]:
     """Return what the broker used on the engine's behalf in a window, given what it uses while a
     client only reads the input."""
-    per_s, pct = (figures.get(of.key) for of in (metrics.PROCESSED, metrics.BROKER_CPU))
+    per_s, pct = (figures.get(metric.key) for metric in (metrics.PROCESSED, metrics.BROKER_CPU))
     used_s = None if pct is None or not per_s else pct * S_PER_MILLION / per_s
     more_s = beyond_input(per_s, used_s, alone)
     return {} if more_s is None else {metrics.BROKER_FOR_ENGINE.key: more_s}
@@ -129,21 +129,23 @@ def _costs(results: Results) -> dict[str, float | None]:
         "reader": metrics.READER_CPU,
         "client": metrics.CLIENT_CPU,
     }
-    found: dict[str, float | None] = {
+    figures: dict[str, float | None] = {
         metric.key: results.processes[name].cpu_mean_pct
         for name, metric in apart.items()
         if name in results.processes
     }
-    if support := [of.cpu_mean_pct for name, of in results.processes.items() if name in SUPPORT]:
-        found[metrics.SUPPORT_CPU.key] = sum(support)
+    if support := [
+        process.cpu_mean_pct for name, process in results.processes.items() if name in SUPPORT
+    ]:
+        figures[metrics.SUPPORT_CPU.key] = sum(support)
     if engine := results.engine:
         pct_per_s = engine.cpu_s and engine.cpu_mean_pct / engine.cpu_s
-        found[metrics.CPU_USER.key] = pct_per_s * engine.cpu_user_s
-        found[metrics.CPU_SYSTEM.key] = pct_per_s * engine.cpu_system_s
+        figures[metrics.CPU_USER.key] = pct_per_s * engine.cpu_user_s
+        figures[metrics.CPU_SYSTEM.key] = pct_per_s * engine.cpu_system_s
         if engine.rss_max:
-            found[metrics.RSS_MAX.key] = engine.rss_max.gib
-            found[metrics.RSS_MAX_AT.key] = engine.rss_max.at_s
-    return found
+            figures[metrics.RSS_MAX.key] = engine.rss_max.gib
+            figures[metrics.RSS_MAX_AT.key] = engine.rss_max.at_s
+    return figures
 
 
 def _views(results: Results) -> dict[str, float | None]:
@@ -162,31 +164,31 @@ def recovery(run: RunRecord) -> dict[str, float]:
     if not (run.results and run.faults and run.faults.done):
         return {}
     done = run.faults.done
-    up_s = [of.until_ms and (of.until_ms - of.at_ms) / 1000 for of in done]
-    lags_s = [lag.after_s for of in run.results.faults for lag in of.lags.values()]
-    found: dict[str, float | None] = {
+    up_s = [fault.until_ms and (fault.until_ms - fault.at_ms) / 1000 for fault in done]
+    lags_s = [lag.after_s for fault in run.results.faults for lag in fault.lags.values()]
+    figures: dict[str, float | None] = {
         metrics.COUNTED_BEFORE.key: done[0].counted,
         metrics.UP_AFTER.key: _latest(up_s),
         metrics.NORMAL_AFTER.key: _latest([*up_s, *lags_s]),
         **(_miscounted(run.verified) if run.verified else {}),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in figures.items() if value is not None}
 
 
 def _latest(seconds: Sequence[float | None]) -> float | None:
     """Return the maximum; None if it did not happen in time for all."""
-    known = [of for of in seconds if of is not None]
+    known = [value_s for value_s in seconds if value_s is not None]
     return max(known) if len(known) == len(seconds) else None
 
 
 def _miscounted(verified: Verified) -> dict[str, float]:
-    compared = [of for of in verified.views.values() if of.compared]
-    counts = [of.miscounted for of in compared if of.miscounted]
-    if not compared or any(of.still_counting for of in counts):
+    compared = [view for view in verified.views.values() if view.compared]
+    counts = [view.miscounted for view in compared if view.miscounted]
+    if not compared or any(miscount.still_counting for miscount in counts):
         return {}
     return {
-        metrics.LOST.key: max((of.lost for of in counts), default=0),
-        metrics.COUNTED_TWICE.key: max((of.twice for of in counts), default=0),
+        metrics.LOST.key: max((miscount.lost for miscount in counts), default=0),
+        metrics.COUNTED_TWICE.key: max((miscount.twice for miscount in counts), default=0),
     }
 
 
@@ -199,13 +201,16 @@ def _top_cpu_pct(run: RunRecord, results: Results) -> float | None:
 def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
     """Return the response times of the slowest query, and the ages of the query with the oldest
     answers."""
-    times, ages = [of.time for of in reads if of.time], [of.age for of in reads if of.age]
-    found: dict[str, float | None] = {}
+    times, ages = (
+        [read.time for read in reads if read.time],
+        [read.age for read in reads if read.age],
+    )
+    figures: dict[str, float | None] = {}
     for quantiles, p50, p99 in (
         (times, metrics.READ_TIME_P50, metrics.READ_TIME_P99),
         (ages, metrics.READ_AGE_P50, metrics.READ_AGE_P99),
     ):
         if quantiles:
-            worst = max(quantiles, key=lambda of: of.p99_ms)
-            found |= {p50.key: worst.p50_ms, p99.key: worst.p99_ms}
-    return found
+            worst = max(quantiles, key=lambda quantile: quantile.p99_ms)
+            figures |= {p50.key: worst.p50_ms, p99.key: worst.p99_ms}
+    return figures

@@ -63,8 +63,8 @@ def list_engines(name: str | None) -> None:
 
     with errors_to_exit_codes():
         load_settings()  # reports invalid values
-        found = [engines.find_engine(name)] if name else engines.all_engines()
-        for engine in found:
+        listed = [engines.find_engine(name)] if name else engines.all_engines()
+        for engine in listed:
             _show(engine, engine_settings(engine.name), whole=bool(name))
 
 
@@ -77,7 +77,7 @@ def engine_settings(engine: str) -> list[EngineSetting]:
     explained = comments_in("\n".join(file.read_text() for file in files))
     defaults = in_env_files()
     given = {name.upper(): value.strip() for name, value in os.environ.items()}
-    found = []
+    entries = []
     for name in _names(engine):
         default, now = defaults.get(name, ""), given.get(name, defaults.get(name, ""))
         field = settings.every_setting().get(name.lower())
@@ -85,13 +85,13 @@ def engine_settings(engine: str) -> list[EngineSetting]:
             # Show whether a secret differs from the default.
             now = now and (MASKED if now == default else f"{MASKED} (another)")
             default = default and MASKED
-        found.append(EngineSetting(name, now, default, explained.get(name, ())))
-    return found
+        entries.append(EngineSetting(name, now, default, explained.get(name, ())))
+    return entries
 
 
 def comments_in(text: str) -> dict[str, list[str]]:
     """Return the comment above each setting in a file of settings: setting → lines."""
-    found: dict[str, list[str]] = {}
+    comments: dict[str, list[str]] = {}
     above: list[str] = []
     for line in text.splitlines():
         if line.startswith("#") and not line.startswith(HEADING):
@@ -99,9 +99,9 @@ def comments_in(text: str) -> dict[str, list[str]]:
             continue
         name, equals, _ = line.partition("=")
         if equals and not line.startswith("#"):
-            found[name.strip()] = above
+            comments[name.strip()] = above
         above = []
-    return found
+    return comments
 
 
 def first_sentence(comment: Sequence[str]) -> str:

@@ -163,13 +163,13 @@ def with_outputs_among_logs(context: click.Context) -> tuple[list[str], dict[str
 
 def replaced(words: Sequence[str], option: str, value: str) -> list[str]:
     """Return a command line in which an option has this value."""
-    found: list[str] = []
+    command: list[str] = []
     for word in words:
-        if found and found[-1] == option:
-            found.append(value)
+        if command and command[-1] == option:
+            command.append(value)
         else:
-            found.append(f"{option}={value}" if word.startswith(f"{option}=") else word)
-    return found
+            command.append(f"{option}={value}" if word.startswith(f"{option}=") else word)
+    return command
 
 
 def given_settings(environment: Mapping[str, str]) -> dict[str, str]:

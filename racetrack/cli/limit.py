@@ -139,15 +139,15 @@ def _results(rows: "Sequence[Row]") -> Iterator[str]:
         if row.window != SEARCH:
             continue
         folders = [
-            each.folder
-            for each in rows
-            if (each.variant, each.repeat, each.window) == (row.variant, row.repeat, SATURATION)
-            and each.outcome == "ok"
-            and each.folder
+            other.folder
+            for other in rows
+            if (other.variant, other.repeat, other.window) == (row.variant, row.repeat, SATURATION)
+            and other.outcome == "ok"
+            and other.folder
         ]
-        if found := capacity.of_folders(folders):
-            interval = f"{found.low:,.0f} to {found.high:,.0f}"
-            yield f"{row.variant}: capacity {found.per_s:,.0f}/s ({interval})"
+        if pooled := capacity.of_folders(folders):
+            interval = f"{pooled.low:,.0f} to {pooled.high:,.0f}"
+            yield f"{row.variant}: capacity {pooled.per_s:,.0f}/s ({interval})"
         yield f"{row.variant}: {row.remark}"
 
 
@@ -163,7 +163,7 @@ def _with(
 
     of_warm_up = {"start": start, "for_s": warm_up_s}
     of_search = {"bounds_s": tuple(sorted(set(bounds_s))) or None, "within_s": within_s}
-    of = of_warm_up if isinstance(phase, WarmUp) else of_search
+    values = of_warm_up if isinstance(phase, WarmUp) else of_search
     if not isinstance(phase, WarmUp | Search):
         return phase
-    return phase.model_copy(update={key: value for key, value in of.items() if value})
+    return phase.model_copy(update={key: value for key, value in values.items() if value})

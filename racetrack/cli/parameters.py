@@ -148,8 +148,8 @@ def complete_engines(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Complete engines, and files otherwise."""
-    found = [name for name in plugins.engine_names() if name.startswith(incomplete)]
-    return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+    names = [name for name in plugins.engine_names() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
 
 
 def refuse_rate() -> None:

@@ -146,7 +146,9 @@ def publish(
     from racetrack.results.folder import shown
 
     with errors_to_exit_codes():
-        titles = {one.name: one.title for one in engines.all_engines() if one.script_ending}
+        titles = {
+            engine.name: engine.title for engine in engines.all_engines() if engine.script_ending
+        }
         if is_check:
             if folders or variant:
                 raise UsageError(

@@ -88,14 +88,14 @@ def check() -> None:
     with guarded(screen):
         settings = load_settings()
         if not (used := provided.configured(settings)):
-            names = ", ".join(each.setting for each in provided.every())
+            names = ", ".join(service.setting for service in provided.every())
             raise UsageError(
                 "There is nothing to check: runs start all services themselves. Set one of these"
                 f" for a service that runs elsewhere (docs/own-parts.md): {names}."
             )
-        for each in used:
-            passed = each.check(settings)
-            screen.say(f"{each.title} at {each.address(settings)}:")
+        for service in used:
+            passed = service.check(settings)
+            screen.say(f"{service.title} at {service.address(settings)}:")
             for operation in passed.operations:
                 screen.say(f"  can {operation}")
             if passed.clock:
@@ -132,20 +132,20 @@ def calibrate(resume: Path | None, output: Output, make_runs: MakeRuns | None = 
         make_runs = make_runs or carry_out
         plan = calibration.PLAN
         folder, record = make_runs(planned, resume, output, Gate(), guard, wanted=plan, quiet=True)
-        found, machine = calibration.findings(folder, record), str(host.describe())
-        screen.say(calibration.table(found))
+        findings, machine = calibration.findings(folder, record), str(host.describe())
+        screen.say(calibration.table(findings))
         screen.say(
             f"{utc_now()}, {machine}, load average {load_before:.1f} before; took"
             f" {record.minutes:.1f} minutes"
         )
-        if not all(finding.within for finding in found):
+        if not all(finding.within for finding in findings):
             screen.say(
                 "Measurements on this machine are not accurate. If other programs are running, stop"
                 " them and try again. The run folders above contain the raw data."
             )
-        records = [finding_record(each, machine) for each in found]
+        records = [finding_record(finding, machine) for finding in findings]
         output.write(Document("calibration", records, columns=OF_FINDINGS))
-    sys.exit(0 if found and all(finding.within for finding in found) else 1)
+    sys.exit(0 if findings and all(finding.within for finding in findings) else 1)
 
 
 @click.command(cls=Command)

@@ -116,11 +116,11 @@ def status() -> None:
 
     screen = Screen()
     with guarded(screen):
-        found = running_stack(load_settings())
-    if found is None:
+        running = running_stack(load_settings())
+    if running is None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)
-    sys.exit(0 if describe_running(found[1], screen.say) else 1)
+    sys.exit(0 if describe_running(running[1], screen.say) else 1)
 
 
 def describe_running(running: "RunningStack", say: "Say") -> bool:
@@ -173,8 +173,8 @@ def verify(output: Output, limits: "Limits | None" = None) -> None:
             with Control(*address, lambda line: screen.say(f"  {line}")) as control:
                 offsets = TopicOffsets(where.kafka, main_topic)
                 make = partial(Verification, engine, stack, limits=limits)
-                found = verify_views(engine, stack, control, offsets, make, folder, screen)
-            wrong = report_verified(engine, stack, found, folder, screen, output)
+                verified = verify_views(engine, stack, control, offsets, make, folder, screen)
+            wrong = report_verified(engine, stack, verified, folder, screen, output)
     sys.exit(1 if wrong else 0)
 
 
@@ -201,21 +201,21 @@ def verify_views(
     rates = control.pause()
     try:
         with screen.live("verifying") as status:
-            found = make(settle(control, offsets), folder, status.update).run()
+            verified = make(settle(control, offsets), folder, status.update).run()
     finally:
         control.resume(rates)
-    if len(found.named(ViewStatus.ABSENT)) == len(found.views):
+    if len(verified.named(ViewStatus.ABSENT)) == len(verified.views):
         how = "\n".join(f"  {line}" for line in engine.usage_hints(stack))
         raise RacetrackError(
             f"{engine.title} has none of the demo's views: the demo is not loaded there.\n{how}"
         )
-    return found
+    return verified
 
 
 def report_verified(
     engine: "Engine",
     stack: "Stack",
-    found: "Verified",
+    verified: "Verified",
     folder: Path,
     screen: "Screen",
     output: Output,
@@ -227,10 +227,10 @@ def report_verified(
     from racetrack.results.folder import shown
     from racetrack.results.json_file import write_json
 
-    write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
-    wrong = wrong_views(found)
+    write_json(folder / "verified.json", verified.model_dump(mode="json", exclude_unset=True))
+    wrong = wrong_views(verified)
     screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
-    for line in summary.describe_verification(found):
+    for line in summary.describe_verification(verified):
         screen.say(line)
     screen.say(f"  logs        {shown(folder)}")
     common = {
@@ -239,7 +239,7 @@ def report_verified(
         "workload": stack.settings.workload,
         "runtime": stack.runtime,
     }
-    output.write(Document("verification", view_records(found, common), columns=OF_VIEWS))
+    output.write(Document("verification", view_records(verified, common), columns=OF_VIEWS))
     return wrong
 
 

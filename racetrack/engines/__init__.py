@@ -26,7 +26,7 @@ def find_engine(name: str) -> "Engine":
     if plugins.JOIN in name:
         from racetrack.engines.group import EngineGroup
 
-        return EngineGroup([find_engine(each) for each in name.split(plugins.JOIN)])
+        return EngineGroup([find_engine(member) for member in name.split(plugins.JOIN)])
     if name not in engine_names():
         raise UsageError(f"There is no engine {name!r}. Engines: {', '.join(engine_names())}.")
     engine: Engine = plugins.of_engine(name, plugins.ENGINE).ENGINE
@@ -35,8 +35,8 @@ def find_engine(name: str) -> "Engine":
 
 def all_engines() -> "list[Engine]":
     """Return all engines, in the order of the README."""
-    found = [find_engine(name) for name in engine_names()]
-    return sorted(found, key=lambda engine: (engine.order, engine.name))
+    engines = [find_engine(name) for name in engine_names()]
+    return sorted(engines, key=lambda engine: (engine.order, engine.name))
 
 
 def calibration_engine() -> "CalibrationEngine":

@@ -205,7 +205,7 @@ class Engine(ABC):
 
     def runs_elsewhere(self, settings: Settings) -> bool:
         """Return whether the user provides a service of the engine."""
-        return any(each.service in self.services for each in provided.configured(settings))
+        return any(service.service in self.services for service in provided.configured(settings))
 
     def measured_services(self, settings: Settings) -> tuple[str, ...]:
         """Return the engine's own services if the CPU and memory of all of them are measured, else

@@ -24,11 +24,11 @@ class EngineGroup(Engine):
             UsageError: two of these engines can't read the same input.
         """
         self._members = tuple(members)
-        self.name = JOIN.join(each.name for each in members)
-        self.title = " and ".join(each.title for each in members)
-        self.needs = _union(each.needs for each in members)
-        self.services = _union(each.services for each in members)
-        first, *others = (each.runtimes for each in members)
+        self.name = JOIN.join(member.name for member in members)
+        self.title = " and ".join(member.title for member in members)
+        self.needs = _union(member.needs for member in members)
+        self.services = _union(member.services for member in members)
+        first, *others = (member.runtimes for member in members)
         self.runtimes = tuple(name for name in first if all(name in other for other in others))
         self._require_separate()
 
@@ -38,14 +38,14 @@ class EngineGroup(Engine):
         return self._members
 
     def _require_separate(self) -> None:
-        names = [each.name for each in self._members]
+        names = [member.name for member in self._members]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise UsageError(f"{twice[0]} is named twice: each engine can run once on one input.")
         if not self.runtimes:
             where = "; ".join(f"{e.title}: {' or '.join(e.runtimes)}" for e in self._members)
             raise UsageError(f"{self.title} have no common runtime ({where}). Run them one by one.")
         used = Counter(
-            place for each in self._members for place in (*each.services, *each.writes_to)
+            place for member in self._members for place in (*member.services, *member.writes_to)
         )
         if both := [place for place, count in used.items() if count > 1]:
             raise UsageError(
@@ -55,39 +55,43 @@ class EngineGroup(Engine):
 
     def needs_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the services that the members need."""
-        return _union(each.needs_in(settings) for each in self._members)
+        return _union(member.needs_in(settings) for member in self._members)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """Return the services of all members."""
-        return _union(each.services_in(settings) for each in self._members)
+        return _union(member.services_in(settings) for member in self._members)
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """Return the processes of all members."""
-        return dict(chain.from_iterable(each.processes(stack).items() for each in self._members))
+        return dict(
+            chain.from_iterable(member.processes(stack).items() for member in self._members)
+        )
 
     def check(self, stack: Stack) -> None:
         """Check each member, and check that all members write to the shared topic `Workload.sink`
         in the same format."""
-        for each in self._members:
-            each.check(stack)
-        formats = {each.title: each.sink_format for each in self._members if each.script_ending}
+        for member in self._members:
+            member.check(stack)
+        formats = {
+            member.title: member.sink_format for member in self._members if member.script_ending
+        }
         sink = find_workload(stack.settings.workload).sink
         if sink and len(set(formats.values())) > 1:
-            of = ", ".join(f"{title}: {name}" for title, name in formats.items())
+            listed = ", ".join(f"{title}: {name}" for title, name in formats.items())
             raise UsageError(
                 f"{self.title} can't read one input: they write the topic {sink} in different"
-                f" formats ({of}), and could not read it back. Run them one by one."
+                f" formats ({listed}), and could not read it back. Run them one by one."
             )
 
     def prepare_inputs(self, stack: Stack) -> None:
         """Create what the members' scripts expect but can't create themselves, such as topics."""
-        for each in self._members:
-            each.prepare_inputs(stack)
+        for member in self._members:
+            member.prepare_inputs(stack)
 
     def load_demo(self, stack: Stack) -> None:
         """Load the demo of each member, one after the other."""
-        for each in self._members:
-            each.load_demo(stack)
+        for member in self._members:
+            member.load_demo(stack)
 
     def updates(
         self,
@@ -103,7 +107,7 @@ class EngineGroup(Engine):
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the hints of all members."""
-        return [line for each in self._members for line in each.usage_hints(stack)]
+        return [line for member in self._members for line in member.usage_hints(stack)]
 
 
 def _union(names: Iterable[Sequence[str]]) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ def workload_files(side: str = "*.py") -> list[str]:
     The pattern `load` matches the package that the load generator imports.
     """
     folder = REPO / "racetrack" / "workloads"
-    found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
-    return sorted(str(file.relative_to(REPO)) for file in found)
+    files = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
+    return sorted(str(file.relative_to(REPO)) for file in files)
 
 
 FOLDER = REPO / "images"

@@ -117,7 +117,9 @@ class _Builder:
         contexts.digests["serve"] = serve.digest
         self._build("serve", serve)
         with ThreadPoolExecutor(AT_A_TIME) as pool:
-            futures = [pool.submit(self._build, *each) for each in contexts.services().items()]
+            futures = [
+                pool.submit(self._build, *context) for context in contexts.services().items()
+            ]
         failures = [error for future in futures if (error := future.exception())]
         for error in failures:
             if not isinstance(error, SetupError):
@@ -186,24 +188,26 @@ class _Builder:
                 setting.removesuffix("_VERSION").lower(): self._versions[setting]
                 for setting in image.versions
             }
-        found: dict[str, str] = {}
+        versions: dict[str, str] = {}
         context = Context(self._settings, Path(), self._parts)
         for service in image.runs:
-            found.update(find_service(service).versions(context))
-        found.pop("java", None)  # this is the version on this machine, not the version in the image
-        return found
+            versions.update(find_service(service).versions(context))
+        versions.pop(
+            "java", None
+        )  # this is the version on this machine, not the version in the image
+        return versions
 
 
 def _arguments(name: str) -> dict[str, str]:
     """Return the image's build arguments: its base images, the arguments for its service, and
     proxies."""
-    found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
+    arguments = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
     if image := IMAGES.get(name):
-        found["INSTALLS"], found["COMMAND"] = image.installs, image.command
-        found["PREPARE"] = " ".join(image.prepare)
-        found["SERVICES"] = " ".join(image.runs)
-        found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in image.only_to_prepare)
-    return found
+        arguments["INSTALLS"], arguments["COMMAND"] = image.installs, image.command
+        arguments["PREPARE"] = " ".join(image.prepare)
+        arguments["SERVICES"] = " ".join(image.runs)
+        arguments["NOT_KEPT"] = " ".join(f"parts/{part}" for part in image.only_to_prepare)
+    return arguments
 
 
 def _follow(name: str, output: Iterable[Mapping[str, Any]]) -> None:

@@ -17,10 +17,12 @@ NOT_COMPARED = (".env",)
 
 def digest(root: Path = REPO) -> str:
     """Return a digest of the files in this checkout that are in the image of the harness."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for file in _files(root):
-        found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()
+        sha256.update(
+            file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
+        )
+    return sha256.hexdigest()
 
 
 def _files(root: Path) -> Iterator[Path]:

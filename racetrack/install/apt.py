@@ -55,11 +55,11 @@ def unpack(site: Site, wanted: Packages) -> None:
     debs.mkdir()
     _fetch(site, wanted, debs)
     # One call for all packages starts fewer processes.
-    each = 'for deb; do dpkg-deb --extract "$deb" . || exit; done'
+    script = 'for deb; do dpkg-deb --extract "$deb" . || exit; done'
     site.run(
         "sh",
         "-c",
-        each,
+        script,
         "sh",
         *sorted(debs.glob("*.deb")),
         cwd=site.folder,
@@ -86,7 +86,7 @@ def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
     )
     triplet = loader.parent.name
     beside = (f"usr/lib/{triplet}", f"lib/{triplet}", *libraries)
-    path = ":".join(str(folder / each) for each in beside if (folder / each).is_dir())
+    path = ":".join(str(folder / name) for name in beside if (folder / name).is_dir())
     return [str(loader), "--library-path", path, str(folder / program)]
 
 
@@ -94,8 +94,8 @@ def installed_version(site: Site, part: str, *argv: str | Path, pattern: str) ->
     """Start an unpacked program, which proves that no library is missing, and return its version:
     what `pattern` captures in its output, or the whole output if it does not match."""
     output = site.run(*argv, doing=f"starting the unpacked {part}").strip()
-    found = re.search(pattern, output)
-    return found[1] if found else output
+    version = re.search(pattern, output)
+    return version[1] if version else output
 
 
 def mirror(site: Site) -> str:

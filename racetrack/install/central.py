@@ -168,11 +168,11 @@ def lock_header(versions: Mapping[str, str]) -> str:
 
 def digests(folder: Path) -> dict[str, str]:
     """Return file name → sha256 in hex."""
-    found = {}
+    hashes = {}
     for path in sorted(folder.iterdir()):
         with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 def _registry(site: Site, fetched: Path) -> None:

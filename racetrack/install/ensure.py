@@ -24,11 +24,11 @@ def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
     Raises:
         SetupError: there is no such part.
     """
-    found = {**_needed(), **_on_request()}.get(part)
-    if found is None:
+    install = {**_needed(), **_on_request()}.get(part)
+    if install is None:
         known = ", ".join((*parts(), *on_request()))
         raise SetupError(f"There is no part {part!r}. The parts are: {known}.")
-    return found(versions)
+    return install(versions)
 
 
 def parts() -> tuple[str, ...]:

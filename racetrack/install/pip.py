@@ -83,8 +83,8 @@ def command() -> list[str | Path]:
     Raises:
         SetupError: this Python has no bundled pip.
     """
-    found = importlib.util.find_spec("ensurepip")
-    folders = [Path(found.origin).parent / "_bundled"] if found and found.origin else []
+    module = importlib.util.find_spec("ensurepip")
+    folders = [Path(module.origin).parent / "_bundled"] if module and module.origin else []
     if shared := sysconfig.get_config_var("WHEEL_PKG_DIR"):  # set on Debian
         folders.insert(0, Path(shared))
     for folder in folders:
@@ -122,14 +122,14 @@ def parse(listed: str) -> dict[str, str]:
     """Return the options in the output of `pip config list`, lines such as
     `global.index-url='https://…'`. Only NETWORK options that concern `install` are included."""
     ranks = {"global": 0, "install": 1, ":env:": 2}
-    found: dict[str, tuple[int, str]] = {}
+    values: dict[str, tuple[int, str]] = {}
     for line in listed.splitlines():
         name, _, value = line.partition("=")
         section, _, option = name.partition(".")
         rank = ranks.get(section)
-        if option in NETWORK and rank is not None and rank >= found.get(option, (0, ""))[0]:
-            found[option] = rank, str(ast.literal_eval(value))
-    return {option: value for option, (_, value) in found.items()}
+        if option in NETWORK and rank is not None and rank >= values.get(option, (0, ""))[0]:
+            values[option] = rank, str(ast.literal_eval(value))
+    return {option: value for option, (_, value) in values.items()}
 
 
 def install_environment(

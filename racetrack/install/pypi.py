@@ -120,10 +120,10 @@ def pinned(lock: Path, package: str) -> str:
     Raises:
         SetupError: the file does not pin it.
     """
-    found = re.search(rf"^{re.escape(package)}==([^\s;\\]+)", lock.read_text(), re.MULTILINE)
-    if not found:
+    version = re.search(rf"^{re.escape(package)}==([^\s;\\]+)", lock.read_text(), re.MULTILINE)
+    if not version:
         raise SetupError(f"{lock} does not pin {package}. Remake it (see its first lines).")
-    return found[1]
+    return version[1]
 
 
 def environment(site: Site, python: Path, packages: Path | str, *, whole: bool = False) -> str:
@@ -204,8 +204,8 @@ def pip_settings() -> Mapping[str, str]:
 def _remove_never_read(environment: Path) -> None:
     for folder in environment.glob("lib/*/site-packages/*"):
         for name in NEVER_READ:
-            for found in [path for path in folder.rglob(name) if path.is_dir()]:
-                shutil.rmtree(found, ignore_errors=True)  # found folders may be nested
+            for unneeded in [path for path in folder.rglob(name) if path.is_dir()]:
+                shutil.rmtree(unneeded, ignore_errors=True)  # found folders may be nested
 
 
 def _librdkafka(site: Site) -> str:
@@ -224,8 +224,8 @@ def _librdkafka(site: Site) -> str:
 
 def _pypy_identity() -> bytes:
     """Return bytes that identify the system's PyPy: another PyPy needs another environment."""
-    found = shutil.which("pypy3")
-    if not found:
+    pypy = shutil.which("pypy3")
+    if not pypy:
         return b""
-    real = Path(found).resolve()
+    real = Path(pypy).resolve()
     return f"{real} {real.stat().st_size} {real.stat().st_mtime_ns}".encode()

@@ -18,12 +18,12 @@ def names() -> tuple[str, ...]:
 
 def in_env_files() -> dict[str, str]:
     """Return all settings in `.env` and the `.env` files of engines and workloads."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for file in (plugins.REPO / ".env", *plugins.env_files()):
         if file.exists():
             given = parse_env_file(file.read_text())
-            found |= {renamed.SETTINGS.get(name, name): value for name, value in given.items()}
-    return found
+            settings |= {renamed.SETTINGS.get(name, name): value for name, value in given.items()}
+    return settings
 
 
 def parse_env_file(text: str) -> dict[str, str]:

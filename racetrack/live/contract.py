@@ -100,7 +100,7 @@ def _profile(value: Any) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text is missing")
-    text = "".join(each if each.isprintable() else " " for each in value).strip()
+    text = "".join(sign if sign.isprintable() else " " for sign in value).strip()
     if len(text) > NOTE_CHARACTERS:
         raise ValueError(f"the text has more than {NOTE_CHARACTERS} characters")
     return text

@@ -21,8 +21,8 @@ class _Figures(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yield all metrics."""
         families = {
-            key: GaugeMetricFamily(f"racetrack_{live.exported}", of.means, labels=live.labels)
-            for key, (of, live) in LIVE.items()
+            key: GaugeMetricFamily(f"racetrack_{live.exported}", metric.means, labels=live.labels)
+            for key, (metric, live) in LIVE.items()
             if live.exported
         }
         for series, value in self._values.items():

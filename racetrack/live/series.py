@@ -29,7 +29,7 @@ def expected(views: Mapping[str, Sequence[str]], services: Sequence[str]) -> lis
         (): [()],
         ("engine",): [(engine,) for engine in views],
         ("engine", "view"): [
-            (engine, view) for engine, of in views.items() for view in (COUNT, *of)
+            (engine, view) for engine, names in views.items() for view in (COUNT, *names)
         ],
         ("service",): [(service,) for service in services],
     }
@@ -43,7 +43,7 @@ def expected(views: Mapping[str, Sequence[str]], services: Sequence[str]) -> lis
 def definition(series: str, owners: Mapping[str, str]) -> Message:
     """Return the definition of a series for the page. `owners` are the engines of services."""
     metric, live, labels = of_id(series)
-    is_alone = sum(of.chart == live.chart for _, of in LIVE.values()) == 1
+    is_alone = sum(other.chart == live.chart for _, other in LIVE.values()) == 1
     engine = labels[0] if labels and live.labels[0] == "engine" else None
     service = labels[0] if live.labels == ("service",) else None
     return {

@@ -58,7 +58,7 @@ class Hub:
         hello = self._session.hello()
         self._pages.add(mine)
         if not self._pump or self._pump.done():
-            newest = max((each["number"] for each in hello["events"]), default=0)
+            newest = max((shown["number"] for shown in hello["events"]), default=0)
             self._pump = asyncio.create_task(self._send_all(newest))
         try:
             yield "retry: 1000\n\n" + event("hello", hello)

@@ -42,8 +42,8 @@ class Events:
 def events_of(phases: Sequence[Phase], slowest_per_s: float | None = None) -> Events:
     """Return the number of events that phases offer. While the capacity of the slowest engine is
     unknown, it is taken for the engine's own, which is at least as high."""
-    loads = [load_of(text) for of in phases if isinstance(of, Window) for text in of.loads]
-    is_saturated = any(isinstance(of, WarmUp) and of.at == "saturation" for of in phases)
+    loads = [load_of(text) for phase in phases if isinstance(phase, Window) for text in phase.loads]
+    is_saturated = any(isinstance(phase, WarmUp) and phase.at == "saturation" for phase in phases)
     total = Events()
     for phase in phases:
         match phase:
@@ -52,11 +52,11 @@ def events_of(phases: Sequence[Phase], slowest_per_s: float | None = None) -> Ev
             case WarmUp():
                 offered = [_in(load, phase.for_s, slowest_per_s) for load in loads]
                 choose = min if phase.at == "lowest" else max
-                total += choose(offered, key=lambda of: of.at(PER_S), default=Events())
+                total += choose(offered, key=lambda events: events.at(PER_S), default=Events())
             case Window():
                 for load in map(load_of, phase.loads):
-                    one = phase.model_copy(update={"loads": (load.text,)})
-                    total += _in(load, phase_s(one) + phase.decide_within_s, slowest_per_s)
+                    with_load = phase.model_copy(update={"loads": (load.text,)})
+                    total += _in(load, phase_s(with_load) + phase.decide_within_s, slowest_per_s)
             case Saturate():
                 total += Events(0, phase_s(phase, is_saturated) + BACKLOG_S)
             case Search():
@@ -176,7 +176,7 @@ def _with(stack: tuple[Phase, ...], part: Phase, phases: Sequence[Phase]) -> tup
     if part.model_copy(update={"loads": last.loads}) != last:
         return (*stack, part)
     loads = {*last.loads, *part.loads}
-    given = [text for of in phases if isinstance(of, Window) for text in of.loads]
+    given = [text for phase in phases if isinstance(phase, Window) for text in phase.loads]
     ordered = tuple(text for text in given if text in loads)
     return (*others, part.model_copy(update={"loads": ordered}))
 
@@ -189,7 +189,9 @@ def describe_need(plan: ResolvedPlan) -> list[str]:
         cells = [cell for cell in plan.cells if cell.variant == variant]
         settings = _settings(plan, cells[0])
         heap = heap_of(cells[0].engine, settings)
-        events = max((events_of(cell.phases) for cell in cells), key=lambda of: of.at(PER_S))
+        events = max(
+            (events_of(cell.phases) for cell in cells), key=lambda events: events.at(PER_S)
+        )
         stored = find_workload(settings.workload).stored_bytes_in(settings)
         if max(heap.per_event, stored) * events.at(PER_S) < LEAST_BYTES:
             continue
@@ -200,15 +202,17 @@ def describe_need(plan: ResolvedPlan) -> list[str]:
             size = f"of {heap.size / BYTES_PER_GIB:.1f} GiB"
             parts.insert(0, f"heap {_gib(events, heap.per_event)}, {size}")
         needed.setdefault("; ".join(parts), []).append(variant)
-    return [f"events on a stack of {', '.join(of)} need: {text}" for text, of in needed.items()]
+    return [
+        f"events on a stack of {', '.join(events)} need: {text}" for text, events in needed.items()
+    ]
 
 
-def _gib(events: Events, each: float) -> str:
+def _gib(events: Events, bytes_each: float) -> str:
     fixed, more = (
-        f"{each * count / BYTES_PER_GIB:.1f} GiB"
+        f"{bytes_each * count / BYTES_PER_GIB:.1f} GiB"
         for count in (events.fixed, events.at_capacity_s * PER_S)
     )
     per_s = f"{more} for each {PER_S:,}/s of its capacity"
-    if each * events.fixed < LEAST_BYTES and events.at_capacity_s:
+    if bytes_each * events.fixed < LEAST_BYTES and events.at_capacity_s:
         return per_s
     return f"{fixed} and {per_s}" if events.at_capacity_s else fixed

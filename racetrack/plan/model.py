@@ -100,7 +100,8 @@ def _settings(value: object) -> object:
     if wrong := [name for name in value if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]:
         raise ValueError(f"{wrong[0]!r} is not named as in .env")
     texts = {
-        name: str(of).lower() if isinstance(of, bool) else str(of) for name, of in value.items()
+        name: str(setting).lower() if isinstance(setting, bool) else str(setting)
+        for name, setting in value.items()
     }
     try:
         return renamed.in_settings(texts, "in a plan")
@@ -291,7 +292,7 @@ def find_plan(name: str) -> Path:
             raise UsageError(f"There is no file {name}. Name the file of a plan.")
         return path
     if not (file := PLANS / f"{path.name}.toml").is_file():
-        names = ", ".join(sorted(each.stem for each in PLANS.glob("*.toml")))
+        names = ", ".join(sorted(file.stem for file in PLANS.glob("*.toml")))
         raise UsageError(
             f"There is no plan {name!r}. Plans: {names}; or name a file, ./{name}.toml."
         )
@@ -327,7 +328,7 @@ def parse_plan(text: str, file: str) -> Plan:
         return Plan.model_validate(content)
     except ValidationError as error:
         # A misspelled key comes first, since it may be why another is missing.
-        first, *_ = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        first, *_ = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         raise UsageError(f"{file}: {_described(first)}") from None
 
 

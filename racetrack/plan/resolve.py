@@ -150,7 +150,7 @@ class Cell(PlanModel):
     def estimated_s(self) -> float:
         """Estimated duration in seconds."""
         is_saturated = any(isinstance(p, WarmUp) and p.at == "saturation" for p in self.phases)
-        return self.start_and_stop_s + sum(phase_s(each, is_saturated) for each in self.phases)
+        return self.start_and_stop_s + sum(phase_s(phase, is_saturated) for phase in self.phases)
 
 
 class ResolvedPlan(PlanModel):
@@ -279,7 +279,7 @@ def resolve(
         own = resources.apart(separable_cores() if cores is None else cores)
         remarks += _separate_cores(variants, own, frozenset(environment))
     seed = next(
-        (each for each in (options.seed, plan.seed) if each is not None),
+        (seed for seed in (options.seed, plan.seed) if seed is not None),
         random.randrange(10_000),  # noqa: S311
     )
     cells = _cells(variants, plan, repeats, seed)
@@ -411,16 +411,16 @@ def _variants(
     if not variants:
         raise UsageError(f"{name}: {'; '.join(without)}.")
     kinds = {_kind(variant): variant.label for variant in variants if not variant.has_file}
-    same = [each for each in variants if each.has_file and _kind(each) in kinds]
-    variants = [each for each in variants if each not in same]
+    same = [variant for variant in variants if variant.has_file and _kind(variant) in kinds]
+    variants = [variant for variant in variants if variant not in same]
     _require_different(variants, name)
     left_out = [
-        f"{each.label} is left out: with this workload it has the settings of"
-        f" {kinds[_kind(each)]}"
-        for each in same
+        f"{variant.label} is left out: with this workload it has the settings of"
+        f" {kinds[_kind(variant)]}"
+        for variant in same
     ]
     left_out += without
-    return variants, [*chain.from_iterable(each.remarks for each in same), *left_out]
+    return variants, [*chain.from_iterable(variant.remarks for variant in same), *left_out]
 
 
 def _has_scripts(
@@ -471,10 +471,10 @@ def _planned(text: str) -> PlannedVariant:
 
 def _matching(variants: Sequence[_Variant], text: str) -> list[_Variant]:
     """Return the variants with this label, of this engine, or that this text stands for."""
-    if labelled := [each for each in variants if each.label == text]:
+    if labelled := [variant for variant in variants if variant.label == text]:
         return labelled
-    meant = {str(each) for each in grammar.parse(text)} if set("[@") & set(text) else {text}
-    return [each for each in variants if meant & {each.engine, each.text}]
+    meant = {str(variant) for variant in grammar.parse(text)} if set("[@") & set(text) else {text}
+    return [variant for variant in variants if meant & {variant.engine, variant.text}]
 
 
 def _expanded(
@@ -486,23 +486,23 @@ def _expanded(
     """Return the variants that a plan or the command line names, with their settings. `base` are
     settings that these override, `options` those that override them. For `values`, see
     `Plan.each`."""
-    found = []
-    for each in planned:
-        named = grammar.parse(each.of)
+    variants = []
+    for entry in planned:
+        named = grammar.parse(entry.of)
         parsed = [one for variant in named for one in grammar.with_each(variant, values)]
-        if each.label and len(parsed) > 1:
+        if entry.label and len(parsed) > 1:
             raise UsageError(
-                f"{each.label}: {each.of} stands for several variants; drop the label."
+                f"{entry.label}: {entry.of} stands for several variants; drop the label."
             )
         for variant in parsed:
-            made = _Variant(each.label or str(variant), variant.engine, each, {}, str(variant))
+            made = _Variant(entry.label or str(variant), variant.engine, entry, {}, str(variant))
             brackets = _in_brackets(variant)
-            _take_files(made, variant, {**base, **brackets, **each.settings, **options})
+            _take_files(made, variant, {**base, **brackets, **entry.settings, **options})
             own = {**made.of_files, **brackets}
-            _require_equal(made.label, own, each.settings)
-            made.own = {**own, **each.settings}
-            found.append(made)
-    return found
+            _require_equal(made.label, own, entry.settings)
+            made.own = {**own, **entry.settings}
+            variants.append(made)
+    return variants
 
 
 def _in_brackets(variant: grammar.Variant) -> dict[str, str]:
@@ -563,7 +563,7 @@ def _give_settings(
         sizes = ", ".join(f"{name}={value}" for name, value in heaps.items())
         remarks.append(f"Heaps are {share}: {sizes}")
     remarks += _share_partitions(variants, given)
-    reads = {_load(each, each.settings).reads_per_second for each in variants} - {0}
+    reads = {_load(variant, variant.settings).reads_per_second for variant in variants} - {0}
     if reads and plan.settings.get(READS, "0") != "0":
         remarks.append(
             f"A client reads the views {' or '.join(map(str, sorted(reads)))} times a second, since"
@@ -659,26 +659,26 @@ def _heaps(engine: str, share: float | None, memory_bytes: int) -> dict[str, str
     """Return the settings for the heap sizes of an engine."""
     if share is None:
         return {}
-    found = {}
+    heaps = {}
     for member in engine.split(plugins.JOIN):
         for name, part in config.heaps_of_engine(member).items():
             steps = int((memory_bytes >> 20) * share * part) // HEAP_STEP_MIB
             mib = max(1, steps) * HEAP_STEP_MIB
-            found[name.upper()] = f"{mib}" if name.endswith("_mib") else f"{mib}m"
-    return found
+            heaps[name.upper()] = f"{mib}" if name.endswith("_mib") else f"{mib}m"
+    return heaps
 
 
 def _share_partitions(variants: Sequence[_Variant], given: Collection[str]) -> list[str]:
     """If the variants differ in their number of replicas, give all as many partitions as these can
     share equally."""
-    replicas = {_load(each, each.settings).engine_replicas for each in variants}
-    is_set = PARTITIONS in given or any(PARTITIONS in each.settings for each in variants)
+    replicas = {_load(variant, variant.settings).engine_replicas for variant in variants}
+    is_set = PARTITIONS in given or any(PARTITIONS in variant.settings for variant in variants)
     if len(replicas) < 2 or is_set:
         return []
     partitions = shareable(_load(variants[0], variants[0].settings).pageviews_partitions, replicas)
     for variant in variants:
         variant.settings[PARTITIONS] = str(partitions)
-    uneven = [str(each) for each in sorted(replicas) if partitions % each]
+    uneven = [str(count) for count in sorted(replicas) if partitions % count]
     if not uneven:
         return [f"{partitions} partitions, shared equally by the replicas"]
     which = f"which {' or '.join(uneven)} replicas can't share equally"
@@ -709,7 +709,7 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
             phases.append(phase)
             continue
         given = options.loads or variant.planned.loads
-        if given and any(isinstance(each, Window) for each in phases):
+        if given and any(isinstance(earlier, Window) for earlier in phases):
             continue  # the first window has all of them
         texts = given or phase.loads
         loads = tuple(_text(text) for text in texts)
@@ -782,7 +782,7 @@ def _require_top_possible(
 
 def _require_stack_possible(phases: Sequence[Phase], plan: Plan, name: str) -> None:
     """Check that windows on one stack have names of their own, and that warm-ups have a rate."""
-    texts = [text for each in phases if isinstance(each, Window) for text in each.loads]
+    texts = [text for phase in phases if isinstance(phase, Window) for text in phase.loads]
     loads = [load_of(text) for text in texts]
     kinds = [type(phase) for phase in phases if isinstance(phase, Saturate | Search)]
     if len(set(map(_kind_of, texts))) < len(texts):
@@ -791,7 +791,7 @@ def _require_stack_possible(phases: Sequence[Phase], plan: Plan, name: str) -> N
         raise UsageError(f"{name} has two phases `saturate` or `search` on one stack.")
     is_known = any(load.share is None or plan.scout_s for load in loads)
     if (
-        any(isinstance(each, WarmUp) and each.at != "saturation" for each in phases)
+        any(isinstance(phase, WarmUp) and phase.at != "saturation" for phase in phases)
         and not is_known
     ):
         raise UsageError(

@@ -118,7 +118,9 @@ def for_workload(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return those settings that hold for a workload, and of these the names of those without
     effect on it, each with the reason."""
-    given = {each.name: each.value for each in settings if each.workload in ("", workload)}
+    given = {
+        setting.name: setting.value for setting in settings if setting.workload in ("", workload)
+    }
     why = {name: applicability.why_without_effect(name, workload) for name in given}
     skipped = {name: reason for name, reason in why.items() if reason}
     return {name: value for name, value in given.items() if name not in skipped}, skipped

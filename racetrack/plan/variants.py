@@ -106,7 +106,7 @@ def _members(text: str) -> list[Member]:
         name = renamed.setting(name, f"in {text}")
         if name in values:
             raise ValueError(f"{text!r} sets {name} twice; separate its values with |")
-        values[name] = [_unquoted(each) for each in _split(value, "|", keep_empty=True)]
+        values[name] = [_unquoted(part) for part in _split(value, "|", keep_empty=True)]
         if len(set(values[name])) < len(values[name]):
             raise ValueError(f"{text!r} names a value of {name} twice")
     _require_few(text, math.prod(map(len, values.values())))

@@ -141,15 +141,15 @@ class TopicOffsets:
         left_s = max(0.0, give_up - time.monotonic())
         try:
             metadata = self._client.list_topics(self._topic, timeout=left_s)
-            found = metadata.topics[self._topic]
-            if found.error:
-                raise KafkaException(found.error)
+            topic = metadata.topics[self._topic]
+            if topic.error:
+                raise KafkaException(topic.error)
         except KafkaException as failure:
             if not is_retriable(failure.args[0]) or time.monotonic() >= give_up:
                 raise
             time.sleep(RETRY_EVERY_S)
             return []
-        return [(self._topic, number) for number in sorted(found.partitions)]
+        return [(self._topic, number) for number in sorted(topic.partitions)]
 
 
 class EndOffsetsProbe(Probe):

@@ -93,11 +93,11 @@ Types = Mapping[str, str]
 def newest_types(stack: Stack) -> dict[str, Types]:
     """Return the types of the columns of each table now, by CDC topic; without tables that have no
     schema yet."""
-    workload, found = find_workload(stack.settings.workload), {}
+    workload, types = find_workload(stack.settings.workload), {}
     for topic in map(workload.cdc_topic, workload.tables):
         with contextlib.suppress(NotReady):
-            found[topic] = _newest_types(stack, topic)
-    return found
+            types[topic] = _newest_types(stack, topic)
+    return types
 
 
 def _newest_types(stack: Stack, topic: str) -> Types:
@@ -106,8 +106,8 @@ def _newest_types(stack: Stack, topic: str) -> Types:
 
 
 def _types(registry: str, path: str) -> Types:
-    found: Any = net.get_json(f"{registry}/{path}")
-    return column_types(found["schema"])
+    answer: Any = net.get_json(f"{registry}/{path}")
+    return column_types(answer["schema"])
 
 
 class SchemasProbe(Probe):
@@ -164,8 +164,8 @@ class SchemasProbe(Probe):
 def column_types(envelope: str) -> Types:
     """Return the type of each column in a schema of Debezium's change events. Nullable and not
     nullable columns have the same type."""
-    fields = {each["name"]: each["type"] for each in json.loads(envelope)["fields"]}
-    row = next(each for each in fields["before"] if isinstance(each, dict))
+    fields = {part["name"]: part["type"] for part in json.loads(envelope)["fields"]}
+    row = next(kind for kind in fields["before"] if isinstance(kind, dict))
     return {column["name"]: _shown(column["type"]) for column in row["fields"]}
 
 
@@ -176,7 +176,7 @@ def changed_field(first: Types, newest: Types) -> str:
 
 def _shown(avro: Any) -> str:
     if isinstance(avro, list):
-        return _shown(next(each for each in avro if each != "null"))
+        return _shown(next(kind for kind in avro if kind != "null"))
     if not isinstance(avro, dict):
         return str(avro)
     if avro.get("logicalType") == "decimal":
@@ -239,7 +239,7 @@ class PurchasesProbe(Probe):
 
     def _write(self, stats: Mapping[str, Any]) -> None:
         inserted = [stats[kind] for kind in self._kinds if kind in stats]
-        counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
+        counts = [sum(counted[what] for counted in inserted) for what in ("due", "refused", "done")]
         row = stats["now_ms"], *counts, len(self._ids), self._sent_ms
         self._csv.write(",".join(map(str, row)) + "\n")
 

@@ -134,7 +134,7 @@ class Control:
     def _counts(self) -> dict[str, dict[str, Any]]:
         """Return the counts by kind of event: pageviews first, then changes of MySQL's tables."""
         stats = self.stats(quietly=True)
-        return {kind: of for kind, of in stats.items() if isinstance(of, dict)}
+        return {kind: count for kind, count in stats.items() if isinstance(count, dict)}
 
     def stats(self, *, quietly: bool = False) -> dict[str, Any]:
         """Return all counts so far, with the keys of `loadgen/stats.py`."""
@@ -162,9 +162,9 @@ def _behind(counts: dict[str, dict[str, Any]]) -> str:
     Negative differences count as zero. More events than are due may have been sent if a worker was
     killed after it had sent a batch but not yet recorded it, or before a lower rate reached it."""
     waiting = {
-        kind: np.subtract(of["due"], of["handed" if kind == "pageviews" else "done"])
-        - np.asarray(of["refused"])
-        for kind, of in counts.items()
+        kind: np.subtract(count["due"], count["handed" if kind == "pageviews" else "done"])
+        - np.asarray(count["refused"])
+        for kind, count in counts.items()
     }
     left = {kind: int(np.maximum(count, 0).sum()) for kind, count in waiting.items()}
     return ", ".join(f"{count:,} {kind}" for kind, count in left.items() if count)

@@ -88,17 +88,17 @@ class MemoryFile:
 def _memory_on_nodes(agents: Sequence[NodeAgent]) -> dict[str, ServiceMemory]:
     """Return the memory of each service, summed over the nodes; empty if a node can't be
     reached."""
-    found: dict[str, ServiceMemory] = {}
+    services: dict[str, ServiceMemory] = {}
     try:
         for agent in agents:
             for name, (pss, tmpfs) in agent.memory().items():
-                so_far = found.get(name, ServiceMemory(0, 0))
-                found[name] = ServiceMemory(
+                so_far = services.get(name, ServiceMemory(0, 0))
+                services[name] = ServiceMemory(
                     sum_known(so_far.pss, pss), sum_known(so_far.tmpfs, tmpfs)
                 )
     except OSError:
         return {}
-    return found
+    return services
 
 
 def _gib(used: int | None) -> str:
@@ -123,14 +123,14 @@ def _lines(file: Path) -> Iterator[str]:
 
 def _files(folders: Sequence[Path]) -> dict[File, int]:
     """Return the allocated bytes of each file in these folders; hard links count once."""
-    found: dict[File, int] = {}
+    sizes: dict[File, int] = {}
     for folder in folders:
         for below, _, names in os.walk(folder, onerror=_raise_denied):
             for name in names:
                 with contextlib.suppress(FileNotFoundError):  # the file has just been removed
                     at = Path(below, name).lstat()
-                    found[at.st_dev, at.st_ino] = at.st_blocks * BLOCK_BYTES
-    return found
+                    sizes[at.st_dev, at.st_ino] = at.st_blocks * BLOCK_BYTES
+    return sizes
 
 
 def _raise_denied(error: OSError) -> None:
@@ -144,19 +144,19 @@ def _mapped(process: Path, files: Collection[File]) -> int:
     expensive, so first check in `maps` whether any of the files is mapped at all."""
     if not any(_file_of(line) in files for line in _lines(process / "maps")):
         return 0
-    counts, found = False, 0
+    counts, size = False, 0
     for line in _lines(process / "smaps"):
         if file := _file_of(line):
             counts = file in files
         elif counts and line.startswith("Pss:"):
-            found += 1024 * int(line.split()[1])
-    return found
+            size += 1024 * int(line.split()[1])
+    return size
 
 
 def _file_of(line: str) -> File | None:
     """Return the file in the header line of a mapping in `maps` or `smaps`; None for other
     lines."""
-    if not (found := _MAPPING.match(line)):
+    if not (mapping := _MAPPING.match(line)):
         return None
-    major, minor, inode = found.groups()
+    major, minor, inode = mapping.groups()
     return os.makedev(int(major, 16), int(minor, 16)), int(inode)

@@ -39,15 +39,15 @@ class NodesUsage:
     def by_service(self) -> dict[str, Usage]:
         """Return the usage of each service, summed over its pods."""
         there = set[str]().union(*self._there.values())
-        found: dict[str, Usage] = {}
+        services: dict[str, Usage] = {}
         for uid, pod in self._pods.items():
-            sum_ = found.get(pod.service, Usage(0.0, 0.0, 0.0))
+            sum_ = services.get(pod.service, Usage(0.0, 0.0, 0.0))
             rss_gib = pod.rss_bytes / BYTES_PER_GIB if uid in there else 0.0
             system_s = pod.cpu_s - pod.cpu_user_s
-            found[pod.service] = Usage(
+            services[pod.service] = Usage(
                 sum_.user_s + pod.cpu_user_s, sum_.system_s + system_s, sum_.rss_gib + rss_gib
             )
-        return found
+        return services
 
 
 def usage_now(agents: Callable[[], Sequence[NodeAgent]]) -> Callable[[], Mapping[str, Usage]]:

@@ -101,7 +101,7 @@ def machine_s(stat: str, up_s: float) -> tuple[float, float, float]:
     time exactly but only samples user and system time.
     """
     lines = [line.split() for line in stat.splitlines() if line.startswith("cpu")]
-    _, _, _, idle, waiting, _, _, steal = (int(of) / TICKS_PER_S for of in lines[0][1:9])
+    _, _, _, idle, waiting, _, _, steal = (int(ticks) / TICKS_PER_S for ticks in lines[0][1:9])
     passed_s = (len(lines) - 1) * up_s
     return passed_s, passed_s - idle - waiting - steal, steal
 
@@ -119,8 +119,8 @@ def waited_s(resource: str) -> float | None:
 def mhz(cpus: Path = Path("/sys/devices/system/cpu")) -> float | None:
     """Return the current mean frequency of the cores; None if it is hidden, as in most virtual
     machines."""
-    found = [int(path.read_text()) / 1000 for path in cpus.glob(FREQUENCIES)]
-    return sum(found) / len(found) if found else None
+    speeds_mhz = [int(path.read_text()) / 1000 for path in cpus.glob(FREQUENCIES)]
+    return sum(speeds_mhz) / len(speeds_mhz) if speeds_mhz else None
 
 
 class ProgramsMeter:
@@ -167,7 +167,7 @@ class HarnessMeter:
             self._ever_services.update(pids)
         tree = ProcessTree.now()
         mine = [child for child in tree.children(os.getpid()) if child not in self._ever_services]
-        return [each for child in mine for each in tree.with_descendants(child)]
+        return [process for child in mine for process in tree.with_descendants(child)]
 
 
 class ServicesMeter:

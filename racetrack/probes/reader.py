@@ -126,16 +126,16 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
     Raises:
         RacetrackError: the engine does not answer, or can answer none of the queries.
     """
-    found = []
+    readable = []
     for query in queries:
         try:
             client.ask(query)
         except NoSuchView:
             continue
-        found.append(query)
-    if not found:
+        readable.append(query)
+    if not readable:
         raise RacetrackError(f"It can answer none of {', '.join(query.name for query in queries)}.")
-    return found
+    return readable
 
 
 def due_times(per_s: float, rates: BinaryIO) -> Iterator[int]:

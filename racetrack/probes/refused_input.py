@@ -106,8 +106,8 @@ class KafkaInput:
         """Read one message."""
         with closing(self._consumer()) as consumer:
             consumer.assign([TopicPartition(self._kafka.topic(topic), partition, offset)])
-            found = self._next(consumer, 1)
-        return found[0] if found and found[0].offset == offset else None
+            messages = self._next(consumer, 1)
+        return messages[0] if messages and messages[0].offset == offset else None
 
     def since(self, topic: str, counted: Mapping[int, int]) -> Iterator[Message]:
         """Read partition after partition."""
@@ -137,19 +137,19 @@ class KafkaInput:
 
     def _next(self, consumer: Consumer, count: int) -> list[Message]:
         while (left_s := self._give_up_s - time.monotonic()) > 0:
-            found = [
+            messages = [
                 Message(
-                    topic=self._kafka.name_of(each.topic()),
-                    partition=int(each.partition() or 0),
-                    offset=int(each.offset() or 0),
-                    value=each.value(),
-                    timestamp_ms=each.timestamp()[1],
+                    topic=self._kafka.name_of(message.topic()),
+                    partition=int(message.partition() or 0),
+                    offset=int(message.offset() or 0),
+                    value=message.value(),
+                    timestamp_ms=message.timestamp()[1],
                 )
-                for each in consumer.consume(count, min(left_s, 0.1))
-                if not each.error()
+                for message in consumer.consume(count, min(left_s, 0.1))
+                if not message.error()
             ]
-            if found:
-                return found
+            if messages:
+                return messages
         return []
 
 
@@ -217,7 +217,7 @@ class _Search:
             topic: tuple(workload.view(table).columns) for topic, table in self._tables.items()
         }
         self._reason = reason
-        self.names = {self._main.name, *self._tables, *(each.name for each in workload.topics)}
+        self.names = {self._main.name, *self._tables, *(topic.name for topic in workload.topics)}
 
     def completed(self, named: Refusal) -> Refusal:
         """Complete a refusal in which the engine reported the message's position: read the message,
@@ -292,15 +292,15 @@ def reason_in(text: str) -> str:
         return own["reason"].strip()
     if causes := _CAUSE.findall(text):
         return str(causes[-1]).strip()
-    found = _EXCEPTION.findall(text) or _FAILED.findall(text)
-    return str(found[-1]).strip() if found else ""
+    exceptions = _EXCEPTION.findall(text) or _FAILED.findall(text)
+    return str(exceptions[-1]).strip() if exceptions else ""
 
 
 def _named(text: str, topics: set[str]) -> Refusal | None:
     """Return the message whose position a text reports, if it is in one of these topics."""
     for pattern in (_OWN, *_PLACES):
-        for found in pattern.finditer(text):
-            groups = found.groupdict()
+        for place in pattern.finditer(text):
+            groups = place.groupdict()
             if groups["topic"] in topics:
                 return Refusal(
                     topic=groups["topic"],

@@ -110,13 +110,17 @@ class Meter:
     def read_here(self) -> dict[str, Usage]:
         """Return the usage of each service on this machine."""
         with self._lock:
-            return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids().items()}
+            return {
+                name: self._with_dead(name, usage_of(pids)) for name, pids in self._pids().items()
+            }
 
     def cpu_s(self, excluding: Container[str] = ()) -> float:
         """Return the total CPU seconds of all services on this machine except those in
         `excluding`."""
         with self._lock:
-            live = [pid for name, of in self._pids().items() if name not in excluding for pid in of]
+            live = [
+                pid for name, pids in self._pids().items() if name not in excluding for pid in pids
+            ]
             dead = [used.cpu_s for name, used in self._dead.items() if name not in excluding]
             return cpu_s_of(live) + sum(dead)
 
@@ -150,7 +154,10 @@ class Meter:
 
 def cpu_times(meter: Meter) -> dict[str, CpuTime]:
     """Return the CPU time used so far, by service."""
-    return {name: CpuTime(user=of.user_s, system=of.system_s) for name, of in meter.read().items()}
+    return {
+        name: CpuTime(user=usage.user_s, system=usage.system_s)
+        for name, usage in meter.read().items()
+    }
 
 
 class UsageProbe(Probe):

@@ -170,5 +170,5 @@ def _sent(stats: Mapping[str, Any]) -> list[int]:
     """Return the pageviews sent per partition: those handed to the generator's Kafka client, minus
     those still queued in it."""
     handed = stats["pageviews"]["handed"]
-    queued = {p: each["queued"] for each in stats["workers"] for p in each["partitions"]}
+    queued = {p: worker["queued"] for worker in stats["workers"] for p in worker["partitions"]}
     return [count - queued.get(partition, 0) for partition, count in enumerate(handed)]

@@ -55,7 +55,9 @@ def _by_rate(known: Mapping[Key, Estimate]) -> Iterator[Chart]:
         for (variant, key, load), estimate in known.items():
             if key == metric.key and load and load.share is None and not load.profile:
                 points.setdefault(variant, []).append((float(load.per_s), estimate))
-        lines = [_line_of(label, of, look) for look, (label, of) in enumerate(points.items())]
+        lines = [
+            _line_of(label, series, look) for look, (label, series) in enumerate(points.items())
+        ]
         rates = sorted({x for line in lines for x in line.x})
         if len(rates) > 1:
             yield _comparison(metric, ACHIEVED.unit, lines, rates)
@@ -72,8 +74,11 @@ def _by_setting(rows: Sequence[Row], known: Mapping[Key, Estimate]) -> Iterator[
                     engine, value = values[variant]
                     label = f"{engine} at {load}" if load else engine
                     points.setdefault(label, []).append((value, estimate))
-            several = {label: of for label, of in points.items() if len(of) > 1}
-            lines = [_line_of(label, of, look) for look, (label, of) in enumerate(several.items())]
+            several = {label: series for label, series in points.items() if len(series) > 1}
+            lines = [
+                _line_of(label, series, look)
+                for look, (label, series) in enumerate(several.items())
+            ]
             if lines:
                 yield _comparison(metric, setting, lines, [])
 
@@ -82,12 +87,16 @@ def _varied(rows: Sequence[Row]) -> dict[str, dict[str, tuple[str, float]]]:
     """Return the settings whose values are different numbers for variants of an engine: by setting,
     the engine and the value of each variant."""
     first = {row.variant: row for row in rows}
-    found: dict[str, dict[str, tuple[str, float]]] = {}
+    values: dict[str, dict[str, tuple[str, float]]] = {}
     for variant, row in first.items():
         for key, text in row.config.items():
             if (value := _number(text)) is not None:
-                found.setdefault(key, {})[variant] = (row.engine, value)
-    return {key: of for key, of in found.items() if len({value for _, value in of.values()}) > 1}
+                values.setdefault(key, {})[variant] = (row.engine, value)
+    return {
+        key: by_variant
+        for key, by_variant in values.items()
+        if len({value for _, value in by_variant.values()}) > 1
+    }
 
 
 def _number(text: str) -> float | None:
@@ -99,9 +108,12 @@ def _number(text: str) -> float | None:
 
 def _line_of(label: str, points: Sequence[tuple[float, Estimate]], look: int) -> Line:
     ordered = sorted(points, key=lambda point: point[0])
-    x, y = [x for x, _ in ordered], [of.mean for _, of in ordered]
+    x, y = [x for x, _ in ordered], [estimate.mean for _, estimate in ordered]
     half = [
-        np.nan if of.low is None or of.high is None else (of.high - of.low) / 2 for _, of in ordered
+        np.nan
+        if estimate.low is None or estimate.high is None
+        else (estimate.high - estimate.low) / 2
+        for _, estimate in ordered
     ]
     return Line(label, np.array(x), np.array(y), look, "points", np.array(half))
 
@@ -175,8 +187,8 @@ def replayed_session(run: RunFolder, runs: Sequence[RunFolder]) -> RunFolder | N
     """Return the run of the session of which this run is a replay, if it is among `runs`: that of
     the same engine or, if both have one engine, that of the other engine."""
     live = run.record.live
-    of_session = [each for each in runs if live and _session_tag(each) == live.replay_of]
-    same = [each for each in of_session if each.engine == run.engine]
+    of_session = [other for other in runs if live and _session_tag(other) == live.replay_of]
+    same = [other for other in of_session if other.engine == run.engine]
     alone = of_session if len(of_session) == 1 and run.tag == _session_tag(run) else []
     return next(iter(same or alone), None)
 
@@ -197,11 +209,11 @@ def laid_over(session: RunFolder, replay: RunFolder) -> list[Chart]:
         lags = [
             _line(
                 name,
-                *_sawtooth(_ages(of, _load_from_ms(runs[name]))),
+                *_sawtooth(_ages(recorded, _load_from_ms(runs[name]))),
                 _load_from_ms(runs[name]),
                 look,
             )
-            for look, (name, of) in enumerate(curves.items())
+            for look, (name, recorded) in enumerate(curves.items())
         ]
     except curve_files.CurvesError:
         lags = []
@@ -242,8 +254,8 @@ def _engine_cpu(run: RunFolder) -> tuple[Floats, Floats]:
 
 def _cpu(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
     """Return times, and the CPU use between a reading and the one before in % of a core."""
-    at_ms = np.array([each.at_ms for each in readings], dtype=np.float64)
-    used_s = np.array([each.cpu_s for each in readings], dtype=np.float64)
+    at_ms = np.array([reading.at_ms for reading in readings], dtype=np.float64)
+    used_s = np.array([reading.cpu_s for reading in readings], dtype=np.float64)
     gaps_ms = np.diff(at_ms)
     kept = gaps_ms > 0
     return at_ms[1:][kept], 100_000 * np.diff(used_s)[kept] / gaps_ms[kept]
@@ -251,8 +263,8 @@ def _cpu(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
 
 def _memory(readings: Sequence[raw.Reading]) -> tuple[Floats, Floats]:
     """Return times, and the resident memory in GiB."""
-    at_ms = np.array([each.at_ms for each in readings], dtype=np.float64)
-    return at_ms, np.array([each.rss_gib for each in readings], dtype=np.float64)
+    at_ms = np.array([reading.at_ms for reading in readings], dtype=np.float64)
+    return at_ms, np.array([reading.rss_gib for reading in readings], dtype=np.float64)
 
 
 def _figure_chart(
@@ -448,9 +460,11 @@ def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
 def _usage(run: RunFolder, start_ms: float, end_ms: float) -> list[Chart]:
     usage = raw.usage(run.path)
 
-    def lines(of: Callable[[Sequence[raw.Reading]], tuple[Floats, Floats]]) -> tuple[Line, ...]:
+    def lines(
+        series_of: Callable[[Sequence[raw.Reading]], tuple[Floats, Floats]],
+    ) -> tuple[Line, ...]:
         return tuple(
-            _line(service, *of(readings), start_ms, look)
+            _line(service, *series_of(readings), start_ms, look)
             for look, (service, readings) in enumerate(usage.items())
         )
 

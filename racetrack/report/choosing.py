@@ -38,33 +38,37 @@ backlog.
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
-def choosing_page(found: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
+def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
     """Return docs/choosing.md. `root` is the path of `results/` relative to the page; `engines` are
     the titles of all engines by their names."""
-    files = [one.file_name for of in found for one in of.results]
+    files = [result.file_name for standing in ranked_places for result in standing.results]
     labels = {file: label for label, file in enumerate(files, 1)}
     targets = "".join(f"[{label}]: {root}/{file}\n" for file, label in labels.items())
-    measured = {one.engine for of in found for one in of.results}
+    measured = {result.engine for standing in ranked_places for result in standing.results}
     others = ", ".join(title for name, title in engines.items() if name not in measured)
     missing = f"\nNot measured yet: {others}.\n" if others else ""
-    sections = "".join(_section(of, labels) for of in found)
+    sections = "".join(_section(standing, labels) for standing in ranked_places)
     return f"{INTRODUCTION}{missing}{sections}\n{targets}".rstrip()
 
 
-def _section(of: Standing, labels: Mapping[str, int]) -> str:
-    links = {name_of(one): f"[{name_of(one)}][{labels[one.file_name]}]" for one in of.results}
+def _section(standing: Standing, labels: Mapping[str, int]) -> str:
+    links = {
+        name_of(result): f"[{name_of(result)}][{labels[result.file_name]}]"
+        for result in standing.results
+    }
     classes = [
-        (text, ", ".join(links[name] for name in names)) for text, names in of.by_class.items()
+        (text, ", ".join(links[name] for name in names))
+        for text, names in standing.by_class.items()
     ]
     tables = (
-        (("which engine …", "answer"), [_answer(one, links) for one in of.claims]),
-        (("at a rate of", "figures"), list(_at_rates(of, links))),
-        (("view lag p99 stayed within", "up to"), list(_within(of, links))),
+        (("which engine …", "answer"), [_answer(claim, links) for claim in standing.claims]),
+        (("at a rate of", "figures"), list(_at_rates(standing, links))),
+        (("view lag p99 stayed within", "up to"), list(_within(standing, links))),
         (("classes differ in", "engines"), classes),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    remarks = "".join(f"- {line}\n" for line in answers(of.rows, ()))
-    return f"\n## {of.heading}\n{''.join(shown)}\n{remarks}"
+    remarks = "".join(f"- {line}\n" for line in answers(standing.rows, ()))
+    return f"\n## {standing.heading}\n{''.join(shown)}\n{remarks}"
 
 
 def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
@@ -87,27 +91,27 @@ def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
     )
 
 
-def _at_rates(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield rates that several engines shared, with their view lag and cost there."""
-    for load in of.loads_of(CPU_PER_MILLION):
+    for load in standing.loads_of(CPU_PER_MILLION):
         if load.share is not None:
             continue
         for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
             figures = [
                 f"{links[name]} {format_estimate(metric, estimate)}"
-                for name in of.names
-                if (estimate := of.estimate(name, metric, load))
+                for name in standing.names
+                if (estimate := standing.estimate(name, metric, load))
             ]
             if len(figures) > 1:
                 yield f"{load}: {metric.title}, {metric.unit}", ", ".join(figures)
 
 
-def _within(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield limits of the view lag, and the highest measured rate of each engine within them."""
     for limit_ms in LIMITS_MS:
         texts = []
-        for name in of.names:
-            lags = _lags(of, name)
+        for name in standing.names:
+            lags = _lags(standing, name)
             rates = [rate for rate, lag_ms in lags if lag_ms <= limit_ms]
             if not rates:
                 texts.append(f"{links[name]}: no measured rate")
@@ -115,16 +119,16 @@ def _within(of: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]
             above = [f"{rate:,.0f}" for rate, lag in lags if lag > limit_ms and rate < max(rates)]
             exception = f", but not at {' and '.join(above)}/s" if above else ""
             texts.append(f"{links[name]} {max(rates):,.0f}/s{exception}")
-        if any(_lags(of, name) for name in of.names):
+        if any(_lags(standing, name) for name in standing.names):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
 
-def _lags(of: Standing, name: str) -> list[tuple[float, float]]:
+def _lags(standing: Standing, name: str) -> list[tuple[float, float]]:
     """Return the rates at which an engine was measured, with its view lag p99 there in ms:
     infinite where it did not hold the load."""
     return sorted(
-        (achieved.mean, lag.mean if of.has_held(name, load) else inf)
-        for load in of.loads_of(VIEW_LAG_P99)
-        if (lag := of.estimate(name, VIEW_LAG_P99, load))
-        and (achieved := of.estimate(name, ACHIEVED, load))
+        (achieved.mean, lag.mean if standing.has_held(name, load) else inf)
+        for load in standing.loads_of(VIEW_LAG_P99)
+        if (lag := standing.estimate(name, VIEW_LAG_P99, load))
+        and (achieved := standing.estimate(name, ACHIEVED, load))
     )

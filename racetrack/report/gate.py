@@ -79,13 +79,13 @@ def failures(
     gate. With repeats on both sides, a change only counts if the interval of its ratio excludes 1,
     so that noise is not reported as a change.
     """
-    found = []
+    texts = []
     for place, of_place in by_place(row for row in rows if row.outcome == "ok").items():
         alike = [row for row in baseline if row.place.together == place.together]
         for condition in conditions:
             reasons = list(_reasons(condition, of_place, alike))
-            found += [f"Fails --fail-if '{condition.text}': {reason}." for reason in reasons]
-    return found
+            texts += [f"Fails --fail-if '{condition.text}': {reason}." for reason in reasons]
+    return texts
 
 
 def require_comparable(places: Iterable[tuple[str, str, str]], baseline: Sequence[Row]) -> None:
@@ -127,9 +127,13 @@ def _reasons(condition: Condition, rows: Sequence[Row], baseline: Sequence[Row])
         yield f"no run has {metric.key}"
     changes = _changes(rows, baseline) if condition.is_relative else {}
     for variant, load in concerned:
-        of = known.get((variant, metric.key, load))
+        estimate = known.get((variant, metric.key, load))
         pair = changes.get((variant, metric.key, load))
-        why = _why_changed(condition, of, pair) if condition.is_relative else _why(condition, of)
+        why = (
+            _why_changed(condition, estimate, pair)
+            if condition.is_relative
+            else _why(condition, estimate)
+        )
         if why:
             yield f"{_where(variant, load)}: {metric.key} {why}"
 
@@ -144,15 +148,15 @@ def _concerned(
     return [(variant, load) for variant, key, load in known if key == metric.key]
 
 
-def _why(condition: Condition, of: Estimate | None) -> str:
-    if of is None or not math.isfinite(of.mean):
+def _why(condition: Condition, estimate: Estimate | None) -> str:
+    if estimate is None or not math.isfinite(estimate.mean):
         return "is unknown or infinite"
-    holds = OPERATORS[condition.compares](of.mean, condition.bound)
-    return f"is {of.mean:,.4g}" if holds else ""
+    holds = OPERATORS[condition.compares](estimate.mean, condition.bound)
+    return f"is {estimate.mean:,.4g}" if holds else ""
 
 
-def _why_changed(condition: Condition, of: Estimate | None, pair: Pair | None) -> str:
-    if of is None or not math.isfinite(of.mean):
+def _why_changed(condition: Condition, estimate: Estimate | None, pair: Pair | None) -> str:
+    if estimate is None or not math.isfinite(estimate.mean):
         return "is unknown or infinite"
     if pair is None:
         return "can't be compared: --against lacks it at this load, or the load was not held"
@@ -163,7 +167,7 @@ def _why_changed(condition: Condition, of: Estimate | None, pair: Pair | None) -
 
 def _changes(rows: Sequence[Row], baseline: Sequence[Row]) -> dict[Key, Pair]:
     """Return the ratios of each variant to its counterpart in the baseline."""
-    found: dict[Key, Pair] = {}
+    pairs: dict[Key, Pair] = {}
     for variant in dict.fromkeys(row.variant for row in rows):
         mine = [row for row in rows if row.variant == variant]
         if name := counterpart(mine[0], baseline):
@@ -172,8 +176,8 @@ def _changes(rows: Sequence[Row], baseline: Sequence[Row]) -> dict[Key, Pair]:
                 for row in baseline
                 if row.variant == name
             ]
-            found |= ratios([*mine, *before], name + BEFORE)
-    return found
+            pairs |= ratios([*mine, *before], name + BEFORE)
+    return pairs
 
 
 def counterpart(row: Row, baseline: Sequence[Row]) -> str | None:

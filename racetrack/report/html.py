@@ -202,7 +202,9 @@ def _run(run: RunFolder, runs: Sequence[RunFolder], table: Table) -> dict[str, A
         "verdict": "failed" if why_not else rows[0].verdict if len(rows) == 1 else "none",
         "why_not": why_not,
         "reason": results.verdict.reason if results else "",
-        "warnings": [(str(grade), of) for grade, of in warnings_by_grade(run).items() if of],
+        "warnings": [
+            (str(grade), texts) for grade, texts in warnings_by_grade(run).items() if texts
+        ],
         "gaps": gaps,
         "windows": [
             {
@@ -236,7 +238,7 @@ def _read(answers: Answers) -> dict[str, Any]:
     and missing times and ages."""
     shown = _plain(answers)
     quantiles = Quantiles.model_fields
-    values = [(shown[of] or {}).get(name) for of in ("time", "age") for name in quantiles]
+    values = [(shown[part] or {}).get(name) for part in ("time", "age") for name in quantiles]
     return {**shown, "figures": list(zip(OF_READ, values, strict=True))}
 
 
@@ -246,10 +248,10 @@ def _plain(model: StrictModel) -> dict[str, Any]:
     return values
 
 
-def _verified(found: Verified) -> dict[str, Any]:
+def _verified(verified: Verified) -> dict[str, Any]:
     """Return the result of a verification for the template: CDC topics compared with MySQL, and
     views compared with their sources, with the first wrong rows."""
-    cdc = found.cdc
+    cdc = verified.cdc
     return {
         "cdc": summary.describe_cdc(cdc) if cdc else None,
         "cdc_statements": cdc.statements if cdc else (),
@@ -263,10 +265,10 @@ def _verified(found: Verified) -> dict[str, Any]:
         ]
         if cdc
         else [],
-        "unfit": [summary.describe_unfit(*each) for each in found.unfit.items()],
-        "summary": summary.describe_views(found),
-        "drained": summary.describe_drain(found),
-        "relative_error": found.relative_error,
+        "unfit": [summary.describe_unfit(*unfit) for unfit in verified.unfit.items()],
+        "summary": summary.describe_views(verified),
+        "drained": summary.describe_drain(verified),
+        "relative_error": verified.relative_error,
         "views": [
             {
                 "name": name,
@@ -275,7 +277,7 @@ def _verified(found: Verified) -> dict[str, Any]:
                 "how_wrong": summary.describe_wrong_view(view),
                 "first": [_both(row) for row in view.first],
             }
-            for name, view in found.views.items()
+            for name, view in verified.views.items()
         ],
     }
 

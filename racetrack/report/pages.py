@@ -81,82 +81,94 @@ def outdated(root: Path, folder: Path, engines: Mapping[str, str]) -> list[Path]
 
 
 def _pages(root: Path, folder: Path, engines: Mapping[str, str]) -> dict[Path, str]:
-    found = standings(read_results(root))
+    places = standings(read_results(root))
     return {
-        folder / "index.html": ranking_page(found),
-        folder / "results.md": results_page(found, relpath(root, folder)),
-        folder / "choosing.md": choosing_page(found, relpath(root, folder), engines),
+        folder / "index.html": ranking_page(places),
+        folder / "results.md": results_page(places, relpath(root, folder)),
+        folder / "choosing.md": choosing_page(places, relpath(root, folder), engines),
     }
 
 
-def results_page(found: Sequence[Standing], root: str) -> str:
+def results_page(places: Sequence[Standing], root: str) -> str:
     """Return docs/results.md, with a section for each standing. `root` is the path of `results/`
     relative to the page."""
-    return (INTRODUCTION + "".join(_section(one, root) for one in found)).rstrip()
+    return (INTRODUCTION + "".join(_section(place, root) for place in places)).rstrip()
 
 
-def _section(of: Standing, root: str) -> str:
-    days = {day for one in of.results for day in (one.measured_from, one.measured_until)}
+def _section(standing: Standing, root: str) -> str:
+    days = {
+        day for result in standing.results for day in (result.measured_from, result.measured_until)
+    }
     when = " to ".join(dict.fromkeys((min(days), max(days))))
-    caveats = "".join(f"- {line}\n" for line in caveats_of(of.results))
-    commands = dict.fromkeys(command for result in of.results for command in result.commands)
+    caveats = "".join(f"- {line}\n" for line in caveats_of(standing.results))
+    commands = dict.fromkeys(command for result in standing.results for command in result.commands)
     parts = [
-        f"\n## {of.heading}\n\nMeasured {when}.\n",
-        f"\n{_matrix(of, root)}",
-        *(_by_load(of, metric) for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION)),
+        f"\n## {standing.heading}\n\nMeasured {when}.\n",
+        f"\n{_matrix(standing, root)}",
+        *(_by_load(standing, metric) for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION)),
         f"\n{caveats}" if caveats else "",
         "\nTo repeat this:\n\n" + "".join(f"    {command}\n" for command in commands),
     ]
     return "".join(parts)
 
 
-def _matrix(of: Standing, root: str) -> str:
+def _matrix(standing: Standing, root: str) -> str:
     """Return the matrix as a table: a row for each engine, and a column for each figure."""
-    headings = ("engine", "version", *(column.heading for column in of.columns), "answers", "class")
+    headings = (
+        "engine",
+        "version",
+        *(column.heading for column in standing.columns),
+        "answers",
+        "class",
+    )
     rows = []
-    for result in sorted(of.results, key=lambda one: name_of(one) not in of.samples.ranked):
+    for result in sorted(
+        standing.results, key=lambda result: name_of(result) not in standing.samples.ranked
+    ):
         name = name_of(result)
-        unranked = "" if name in of.samples.ranked else " (not ranked)"
-        figures = (_figure(of, name, column.metric, column.load) for column in of.columns)
+        unranked = "" if name in standing.samples.ranked else " (not ranked)"
+        figures = (
+            _figure(standing, name, column.metric, column.load) for column in standing.columns
+        )
         row = (
             f"[{name}]({root}/{result.file_name}){unranked}",
             result.version,
             *figures,
             answers_of(result),
-            _class(of, result),
+            _class(standing, result),
         )
         rows.append(row)
     return markdown_table(headings, rows)
 
 
-def _by_load(of: Standing, metric: Metric) -> str:
+def _by_load(standing: Standing, metric: Metric) -> str:
     """Return a table of a figure: a row for each load, and a column for each engine."""
-    loads = of.loads_of(metric)
+    loads = standing.loads_of(metric)
     if not loads:
         return ""
     rows = [
         (
-            f"{load}{_why_unranked(of, load)}",
-            *(_figure(of, name, metric, load) for name in of.names),
+            f"{load}{_why_unranked(standing, load)}",
+            *(_figure(standing, name, metric, load) for name in standing.names),
         )
         for load in loads
     ]
     title = metric.title[0].upper() + metric.title[1:]
-    return f"\n{title}, {metric.unit}:\n\n{markdown_table(('load', *of.names), rows)}"
+    return f"\n{title}, {metric.unit}:\n\n{markdown_table(('load', *standing.names), rows)}"
 
 
-def _why_unranked(of: Standing, load: Load) -> str:
+def _why_unranked(standing: Standing, load: Load) -> str:
     """Return why nothing is ranked at a load, in brackets; empty if something is."""
-    idle = of.samples.idle_at(load)
+    idle = standing.samples.idle_at(load)
     return f" (not ranked: below a tenth of the capacity of {', '.join(idle)})" if idle else ""
 
 
-def _figure(of: Standing, name: str, metric: Metric, load: Load | None) -> str:
-    text = format_estimate(metric, of.estimate(name, metric, load))
-    return text if of.has_held(name, load) or not text else f"{text}; not held"
+def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) -> str:
+    text = format_estimate(metric, standing.estimate(name, metric, load))
+    return text if standing.has_held(name, load) or not text else f"{text}; not held"
 
 
-def _class(of: Standing, result: EngineResult) -> str:
+def _class(standing: Standing, result: EngineResult) -> str:
     """Return the classes of a result in which results differ; all if they do not."""
-    keys = differing(of.samples.classes.values()) or TITLES
+    keys = differing(standing.samples.classes.values()) or TITLES
     return "; ".join(filter(None, map(result.classes_of_run.get, keys)))

@@ -146,11 +146,11 @@ def renew(root: Path) -> list[Path]:
     return renewed
 
 
-def gather(found: Table) -> list[Material]:
+def gather(measured: Table) -> list[Material]:
     """Return the usable rows, for each place and variant."""
     materials: dict[tuple[str, ...], Material] = {}
-    records = {row.folder: read_run(row.folder) for row in found.rows if row.folder}
-    for row in found.rows:
+    records = {row.folder: read_run(row.folder) for row in measured.rows if row.folder}
+    for row in measured.rows:
         if not row.folder or row.is_trial:
             continue
         # Runs of one variant with other settings or versions are refused later.
@@ -265,7 +265,9 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
         if key not in table.CONDITIONS and len({config.get(key) for config in configs}) > 1
     }
     if differing:
-        shown = "; ".join(f"{key.upper()} is {' and '.join(of)}" for key, of in differing.items())
+        shown = "; ".join(
+            f"{key.upper()} is {' and '.join(values)}" for key, values in differing.items()
+        )
         raise UsageError(
             f"Runs of {material.first.engine} differ: {shown}. Name the folders of one"
             " configuration; --variant names it."
@@ -305,15 +307,24 @@ def _day(record: RunRecord) -> str:
 def _views(material: Material) -> ViewCheck:
     records = [*material.records.values(), *material.verified]
     checked = [record.verified for record in material.verified if record.verified]
-    wrong = {name for of in checked for name in of.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)}
-    right = [name for of in checked for name in of.named(ViewStatus.RIGHT) if name not in wrong]
+    wrong = {
+        name
+        for verified in checked
+        for name in verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)
+    }
+    right = [
+        name
+        for verified in checked
+        for name in verified.named(ViewStatus.RIGHT)
+        if name not in wrong
+    ]
     counts = [count for record in records if (count := count_views(record))]
     return ViewCheck(
         runs=len(checked),
-        of_workload=max((of for _, of in counts), default=None),
+        of_workload=max((count for _, count in counts), default=None),
         right=tuple(dict.fromkeys(right)),
         wrong=tuple(sorted(wrong)),
-        absent=tuple(dict.fromkeys(name for of in records for name in absent_views(of))),
+        absent=tuple(dict.fromkeys(name for record in records for name in absent_views(record))),
     )
 
 

@@ -28,15 +28,17 @@ from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
 
 
-def ranking_page(found: Sequence[Standing]) -> str:
+def ranking_page(places: Sequence[Standing]) -> str:
     """Return the page with the matrix of these results. It contains all data, so it works offline
     from `file://`."""
-    looks = {name: look for look, name in enumerate(sorted({n for of in found for n in of.names}))}
+    looks = {
+        name: look for look, name in enumerate(sorted({n for place in places for n in place.names}))
+    }
     return (
         environment()
         .get_template("ranking.html.j2")
         .render(
-            data=[_standing(of, looks) for of in found],
+            data=[_standing(place, looks) for place in places],
             charts=CHARTS,
             licence=own_file("uplot/LICENSE"),
             css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
@@ -46,14 +48,14 @@ def ranking_page(found: Sequence[Standing]) -> str:
     )
 
 
-def _standing(of: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
+def _standing(standing: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
     """Return the data of a standing for the page (racetrack/report/page/ranking.js)."""
-    missing = [column.title for column in MATRIX if column not in of.columns]
-    choices = {"": of.names, **of.by_class}
+    missing = [column.title for column in MATRIX if column not in standing.columns]
+    choices = {"": standing.names, **standing.by_class}
     return {
-        "workload": of.results[0].workload,
-        "machine": place_of(of.results[0])[1],
-        "place": of.place,
+        "workload": standing.results[0].workload,
+        "machine": place_of(standing.results[0])[1],
+        "place": standing.place,
         "columns": [
             {
                 "key": column.key,
@@ -63,18 +65,18 @@ def _standing(of: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
                 "means": column.metric.means,
                 "is_more_better": column.metric.better == "more",
             }
-            for column in of.columns
+            for column in standing.columns
         ],
         "missing": missing,
-        "rows": [_row(of, result) for result in of.results],
-        "choices": {text: _choice(of, names) for text, names in choices.items()},
-        "charts": {name: _lines(of, name, looks) for name in CHARTS},
+        "rows": [_row(standing, result) for result in standing.results],
+        "choices": {text: _choice(standing, names) for text, names in choices.items()},
+        "charts": {name: _lines(standing, name, looks) for name in CHARTS},
     }
 
 
-def _row(of: Standing, result: EngineResult) -> dict[str, Any]:
+def _row(standing: Standing, result: EngineResult) -> dict[str, Any]:
     name = name_of(result)
-    is_ranked = name in of.samples.ranked
+    is_ranked = name in standing.samples.ranked
     return {
         "name": name,
         "engine": result.engine,
@@ -82,23 +84,23 @@ def _row(of: Standing, result: EngineResult) -> dict[str, Any]:
         "version": f"{result.version}, {result.measured_until}",
         "unranked": "" if is_ranked else f"not ranked: computes {result.classes_of_run[WORK]}",
         "disturbed": _disturbance(result),
-        "cells": {column.key: _cell(of, name, column) for column in of.columns},
+        "cells": {column.key: _cell(standing, name, column) for column in standing.columns},
         "answers": answers_of(result),
         "is_wrong": bool(result.views.wrong),
         "classes": "; ".join(value for key in TITLES if (value := result.classes_of_run.get(key))),
         "commands": result.commands,
-        "facts": _facts(result, of.place),
+        "facts": _facts(result, standing.place),
     }
 
 
-def _cell(of: Standing, name: str, column: Column) -> dict[str, Any]:
+def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     """Return a cell of the matrix: the mean with three digits, how sure it is, the same with the
     whole interval, and the value to sort by (None: at the end)."""
-    estimate = of.estimate(name, column.metric, column.load)
+    estimate = standing.estimate(name, column.metric, column.load)
     if estimate is None:
         return {"text": "", "sure": "not measured", "whole": "", "value": None}
     at_least = "≥ " if estimate.at_least else ""
-    has_held = of.has_held(name, column.load)
+    has_held = standing.has_held(name, column.load)
     return {
         "text": ABOUT_0
         if is_noise(column.metric, estimate)
@@ -109,13 +111,13 @@ def _cell(of: Standing, name: str, column: Column) -> dict[str, Any]:
     }
 
 
-def _sureness(of: Estimate) -> str:
-    if of.n == 1:
+def _sureness(estimate: Estimate) -> str:
+    if estimate.n == 1:
         return WhyNot.ONE_RUN
-    if of.low is None or of.high is None:
-        return f"not resolved: {of.why_not}" if of.why_not else ""
-    widest = max(of.high / of.mean - 1, 1 - of.low / of.mean)
-    return f"{'~ ' if of.is_imprecise else ''}± {100 * widest:.0f} %"
+    if estimate.low is None or estimate.high is None:
+        return f"not resolved: {estimate.why_not}" if estimate.why_not else ""
+    widest = max(estimate.high / estimate.mean - 1, 1 - estimate.low / estimate.mean)
+    return f"{'~ ' if estimate.is_imprecise else ''}± {100 * widest:.0f} %"
 
 
 def _disturbance(result: EngineResult) -> str:
@@ -134,7 +136,11 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
     """Return titles and texts on how a result was measured."""
     days = " to ".join(dict.fromkeys((result.measured_from, result.measured_until)))
     noise, raw = result.noise, result.raw
-    clients = [of.figures[CLIENT_CPU.key] for of in result.windows if CLIENT_CPU.key in of.figures]
+    clients = [
+        window.figures[CLIENT_CPU.key]
+        for window in result.windows
+        if CLIENT_CPU.key in window.figures
+    ]
     client = (
         f"{CLIENT_CPU.number(min(clients))} to {CLIENT_CPU.text(max(clients))}" if clients else ""
     )
@@ -156,17 +162,17 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
     return [(title, text) for title, text in facts.items() if text]
 
 
-def _pairs(of: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in of.items())
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _choice(of: Standing, names: Collection[str]) -> dict[str, Any]:
+def _choice(standing: Standing, names: Collection[str]) -> dict[str, Any]:
     """Return what holds among some of the results, from the claims about all: the answers, and the
     leaders of each column."""
-    rows = [row for row in of.rows if row.variant in names]
-    made = [claim.among(names) for claim in of.claims]
-    mine = [one for one in of.results if name_of(one) in names]
-    unverified = [name_of(one) for one in mine if not one.views.runs]
+    rows = [row for row in standing.rows if row.variant in names]
+    made = [claim.among(names) for claim in standing.claims]
+    mine = [result for result in standing.results if name_of(result) in names]
+    unverified = [name_of(result) for result in mine if not result.views.runs]
     return {
         "names": names,
         "answers": [
@@ -174,7 +180,7 @@ def _choice(of: Standing, names: Collection[str]) -> dict[str, Any]:
             *caveats_of(mine),
             *([f"The answers of {', '.join(unverified)} were not verified."] if unverified else []),
         ],
-        "best": {column.key: of.leaders(column, names) for column in of.columns},
+        "best": {column.key: standing.leaders(column, names) for column in standing.columns},
     }
 
 
@@ -198,7 +204,7 @@ CHARTS = {
 }
 
 
-def _lines(of: Standing, name: str, looks: Mapping[str, int]) -> dict[str, Any]:
+def _lines(standing: Standing, name: str, looks: Mapping[str, int]) -> dict[str, Any]:
     """Return the data of a chart in the format of page/charts.js."""
     chart = CHARTS[name]
     return {
@@ -211,15 +217,15 @@ def _lines(of: Standing, name: str, looks: Mapping[str, int]) -> dict[str, Any]:
         "y_decimals": None,
         "log_x": not chart.over_shares,
         "log_y": True,
-        "lines": [_line(of, chart, engine, looks[engine]) for engine in of.names],
+        "lines": [_line(standing, chart, engine, looks[engine]) for engine in standing.names],
     }
 
 
-def _line(of: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
+def _line(standing: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
     """Return a line with the finite figures of an engine; a logarithmic axis has no place for 0."""
     points: list[dict[str, float | None]] = []
-    for load in of.loads_of(chart.metric):
-        x, estimate = _x(of, chart, name, load), of.estimate(name, chart.metric, load)
+    for load in standing.loads_of(chart.metric):
+        x, estimate = _x(standing, chart, name, load), standing.estimate(name, chart.metric, load)
         if estimate and x is not None and 0 < estimate.mean < math.inf:
             ends = {"low": estimate.low or None, "high": estimate.high}
             point = {"x": x, "y": estimate.mean, **ends}
@@ -233,8 +239,8 @@ def _line(of: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
     }
 
 
-def _x(of: Standing, chart: Chart, name: str, load: Load) -> float | None:
+def _x(standing: Standing, chart: Chart, name: str, load: Load) -> float | None:
     if chart.over_shares:
         return None if load.share is None else 100 * load.share
-    achieved = of.estimate(name, metrics.ACHIEVED, load)
+    achieved = standing.estimate(name, metrics.ACHIEVED, load)
     return achieved.mean if achieved else load.per_s or None

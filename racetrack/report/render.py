@@ -99,26 +99,26 @@ def finding_record(finding: Finding, machine: str) -> FlatRecord:
     }
 
 
-def view_records(found: Verified, common: FlatRecord) -> list[FlatRecord]:
+def view_records(verified: Verified, common: FlatRecord) -> list[FlatRecord]:
     """Return the result of each view as a flat record, and of each CDC topic as `cdc_<table>`.
     `common` is part of every record."""
-    tables = found.cdc.tables if found.cdc else {}
-    topics = {f"cdc_{name}": of for name, of in tables.items()}
+    tables = verified.cdc.tables if verified.cdc else {}
+    topics = {f"cdc_{name}": table for name, table in tables.items()}
     return [
         {
             **common,
-            "drained_after_s": found.drained_after_s,
+            "drained_after_s": verified.drained_after_s,
             "view": name,
-            "status": str(of.status),
-            "reason": of.reason,
-            "compared": of.compared,
-            "missing": of.missing,
-            "extra": of.extra,
-            "different": of.different,
-            "twice": of.miscounted.twice if of.miscounted else None,
-            "lost": of.miscounted.lost if of.miscounted else None,
+            "status": str(view.status),
+            "reason": view.reason,
+            "compared": view.compared,
+            "missing": view.missing,
+            "extra": view.extra,
+            "different": view.different,
+            "twice": view.miscounted.twice if view.miscounted else None,
+            "lost": view.miscounted.lost if view.miscounted else None,
         }
-        for name, of in {**found.views, **topics}.items()
+        for name, view in {**verified.views, **topics}.items()
     ]
 
 

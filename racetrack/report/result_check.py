@@ -44,24 +44,26 @@ SPEEDS_WITHIN = 1.25
 def faults(root: Path) -> list[str]:
     """Return what is wrong with the results below `root`, each with the file, and the window and
     figure if it is in one."""
-    results, found = [], []
+    results, texts = [], []
     for file in sorted(root.rglob("*.json")):
         try:
             result = read_result(file, root)
         except RacetrackError as error:
-            found.append(str(error))
+            texts.append(str(error))
             continue
         results.append(result)
-        found += [f"{result.file_name}: {why}" for why in contradictions(result)]
+        texts += [f"{result.file_name}: {why}" for why in contradictions(result)]
     for _, of_place in groupby(sorted(results, key=place_of), key=place_of):
-        found += _other_machines(of_place)
-    return found
+        texts += _other_machines(of_place)
+    return texts
 
 
 def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
     """Yield those results of a place whose cores were so much slower than others' that they must be
     of another machine."""
-    speeds = {one.file_name: speed for one in results if (speed := one.noise.core_max_mib_per_s)}
+    speeds = {
+        result.file_name: speed for result in results if (speed := result.noise.core_max_mib_per_s)
+    }
     fastest = max(speeds, key=lambda file: speeds[file], default="")
     for file, speed in speeds.items():
         if speeds[fastest] > SPEEDS_WITHIN * speed:
@@ -82,9 +84,9 @@ def contradictions(result: EngineResult) -> Iterator[str]:
     if result.views.of_workload is not None and len(named) > result.views.of_workload:
         yield f"views: {len(named)} are named, but the workload has {result.views.of_workload}"
     capacities = {
-        (of.experiment, of.repeat): of.figures[CAPACITY.key]
-        for of in result.windows
-        if CAPACITY.key in of.figures
+        (window.experiment, window.repeat): window.figures[CAPACITY.key]
+        for window in result.windows
+        if CAPACITY.key in window.figures
     }
     for number, window in enumerate(result.windows, 1):
         load = "" if window.per_s is None else f", {window.per_s:,}/s"
@@ -104,9 +106,9 @@ def _in_window(
         if figures.get(lower.key, 0.0) > figures.get(higher.key, float("inf")):
             yield f"{_is(window, lower)} is above {_is(window, higher)}"
     if memory_gib is not None:
-        for of in (MEMORY, RSS_MAX):
-            if figures.get(of.key, 0.0) > memory_gib:
-                yield f"{_is(window, of)}, but the machine has {memory_gib:g} GiB"
+        for metric in (MEMORY, RSS_MAX):
+            if figures.get(metric.key, 0.0) > memory_gib:
+                yield f"{_is(window, metric)}, but the machine has {memory_gib:g} GiB"
     if not window.intervals:  # means of several runs need not fit
         yield from _of_rates(window, capacity)
 
@@ -132,9 +134,9 @@ def _of_rates(window: WindowResult, capacity: float | None) -> Iterator[str]:
         )
 
 
-def _differ(one: float, other: float, rounded_to: float = 0.0) -> bool:
-    return abs(one - other) > max(ROUNDING * other, rounded_to)
+def _differ(value: float, other: float, rounded_to: float = 0.0) -> bool:
+    return abs(value - other) > max(ROUNDING * other, rounded_to)
 
 
-def _is(window: WindowResult, of: Metric) -> str:
-    return f"{of.key} {of.text(window.figures.get(of.key))}"
+def _is(window: WindowResult, metric: Metric) -> str:
+    return f"{metric.key} {metric.text(window.figures.get(metric.key))}"

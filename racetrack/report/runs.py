@@ -105,10 +105,14 @@ def missing_files(run: RunFolder) -> list[str]:
         return []
     delay = f"{record.engine}_sample_dt.log"
     no_top = record.live or not (record.results and record.results.top)
-    shared = {name: of for name, of in RAW_FILES.items() if not (no_top and name in OF_TOP)}
+    shared = {
+        name: content for name, content in RAW_FILES.items() if not (no_top and name in OF_TOP)
+    }
     needed = {**shared, delay: "the delay dt_ms"}
     paths = {**{name: shared_file(folder, name) for name in shared}, delay: folder / delay}
-    absent = [f"{name} ({of})" for name, of in needed.items() if not paths[name].is_file()]
+    absent = [
+        f"{name} ({content})" for name, content in needed.items() if not paths[name].is_file()
+    ]
     warning = (
         f"Raw files are missing: {', '.join(absent)}. Charts of them are left out, and figures that"
         " were computed from them can't be checked."
@@ -124,7 +128,7 @@ def notes_of(runs: Sequence[RunFolder], rows: Iterable[Row]) -> Mapping[Place, l
     for run in runs:
         if run.path in counted:
             places.setdefault(place_of(run.record), []).append(run)
-    return {place: list(_notes(of)) for place, of in places.items()}
+    return {place: list(_notes(runs)) for place, runs in places.items()}
 
 
 def _notes(runs: Sequence[RunFolder]) -> Iterable[Note]:
@@ -134,8 +138,8 @@ def _notes(runs: Sequence[RunFolder]) -> Iterable[Note]:
             for warning in warnings:
                 about.setdefault((grade, warning), []).append(run.tag)
     for grade in Grade:
-        for (of, warning), tags in about.items():
-            if of is grade:
+        for (its_grade, warning), tags in about.items():
+            if its_grade is grade:
                 yield Note(warning, str(grade), "" if len(tags) == len(runs) else _names(tags))
 
 

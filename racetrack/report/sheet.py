@@ -111,7 +111,11 @@ def sheet(
     sections = []
     for place, rows in by_place(table.rows).items():
         labels = dict.fromkeys(row.variant for row in rows)
-        meant = [Note(f"`{of}`: {table.meanings[of]}") for of in labels if of in table.meanings]
+        meant = [
+            Note(f"`{label}`: {table.meanings[label]}")
+            for label in labels
+            if label in table.meanings
+        ]
         own = (notes or {}).get(place, ())
         sections.append(section(rows, [*meant, *own], baseline=baseline))
     missing = [f"Not in this report: {text}" for text in table.missing]
@@ -200,8 +204,8 @@ def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _value(claim: Claim, name: str) -> str:
-    of = claim.estimates[name]
-    return f"{'at least ' if of.at_least else ''}{claim.metric.text(of.mean)}"
+    estimate = claim.estimates[name]
+    return f"{'at least ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
 
 
 def format_factor(ratio: Ratio) -> str:
@@ -225,28 +229,28 @@ def format_ratio(ratio: Ratio) -> str:
     return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
-def is_noise(metric: Metric, of: Estimate) -> bool:
+def is_noise(metric: Metric, estimate: Estimate) -> bool:
     """Return whether a figure that is a difference is so small that noise took it below 0."""
-    return metric in DIFFERENCES and of.mean < 0
+    return metric in DIFFERENCES and estimate.mean < 0
 
 
-def format_estimate(metric: Metric, of: Estimate | None) -> str:
+def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
     """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, or `41.0 (not
     resolved)` with the reason, if that is not the number of repeats."""
-    if of is None:
+    if estimate is None:
         return ""
-    if is_noise(metric, of):
+    if is_noise(metric, estimate):
         return ABOUT_0
-    sign = f"{'≥ ' if of.at_least else ''}{'~' if of.is_imprecise else ''}"
-    mean = f"{sign}{metric.number(of.mean)}"
-    if of.low is None or of.high is None:
-        if of.n == 1 or not math.isfinite(of.mean):
+    sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
+    mean = f"{sign}{metric.number(estimate.mean)}"
+    if estimate.low is None or estimate.high is None:
+        if estimate.n == 1 or not math.isfinite(estimate.mean):
             return mean
-        why = "" if of.why_not == WhyNot.MORE_REPEATS else f": {of.why_not}"
+        why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"
         return f"{mean} ({NOT_RESOLVED}{why})"
-    if of.high > WIDE * of.low:
-        return f"{mean} ({metric.number(of.low)} to {metric.number(of.high)})"
-    return f"{mean} ± {significant((of.high - of.low) / 2, 2)}"
+    if estimate.high > WIDE * estimate.low:
+        return f"{mean} ({metric.number(estimate.low)} to {metric.number(estimate.high)})"
+    return f"{mean} ± {significant((estimate.high - estimate.low) / 2, 2)}"
 
 
 def _columns(
@@ -274,7 +278,10 @@ def _at_rates(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Sequ
             variant,
             str(verdicts[load, variant].total()),
             _verdict(verdicts[load, variant]),
-            *(format_estimate(each, known.get((variant, each.key, load))) for each in columns),
+            *(
+                format_estimate(metric, known.get((variant, metric.key, load)))
+                for metric in columns
+            ),
         )
         for load, variant in order
     ]
@@ -297,15 +304,18 @@ def _overall(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Seque
     others = dict.fromkeys(key for _, key, load in known if load is None and key not in METRICS)
     columns = [*_columns(known, OVERALL, at_load=False), *map(metric_of, others)]
     cores = {row.variant: str(row.facts.get(ENGINE_CORES) or "all") for row in rows if row.facts}
-    have_own = any(of != "all" for of in cores.values())
+    have_own = any(count != "all" for count in cores.values())
     cells = [
         (
             variant,
             *([cores.get(variant, "")] if have_own else []),
-            *(format_estimate(each, known.get((variant, each.key, None))) for each in columns),
+            *(
+                format_estimate(metric, known.get((variant, metric.key, None)))
+                for metric in columns
+            ),
         )
         for variant in variants
-        if any((variant, each.key, None) in known for each in columns)
+        if any((variant, metric.key, None) in known for metric in columns)
     ]
     heading = ("engine", *(["engine’s\ncores"] if have_own else []), *map(_heading, columns))
     return Grid("Whole runs", heading, tuple(cells) if columns else (), 1, "", tuple(columns))
@@ -313,7 +323,7 @@ def _overall(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Seque
 
 def _classes(samples: Samples) -> Grid:
     """Return a grid with the classes of each variant, if these differ."""
-    keys = [key for key in TITLES if any(key in of for of in samples.classes.values())]
+    keys = [key for key in TITLES if any(key in classes for classes in samples.classes.values())]
     rows = [
         (variant, *(samples.classes[variant].get(key, "") for key in keys))
         for variant in samples.variants
@@ -326,7 +336,7 @@ def _classes(samples: Samples) -> Grid:
 def _ratios(samples: Samples, variants: Sequence[str], made: Sequence[Claim], to: str) -> Grid:
     """Return a grid with the ratios of all variants to one, for each figure that decides a
     question."""
-    found = ratios(samples, to)
+    pairs = ratios(samples, to)
     claimed = {
         (pair.of, claim.metric.key, claim.load)
         for claim in made
@@ -334,18 +344,18 @@ def _ratios(samples: Samples, variants: Sequence[str], made: Sequence[Claim], to
         if pair.claimed and pair.to == to
     }
     others = [name for name in variants if name != to]
-    loads = sorted({load for _, _, load in found if load}, key=lambda at: (at.share or 0, at))
+    loads = sorted({load for _, _, load in pairs if load}, key=lambda at: (at.share or 0, at))
     cells = [
         (
             f"{metric.title}{f' at {load}' if load else ''}",
             *(
-                _ratio(found.get(at), at in claimed)
-                for at in ((of, metric.key, load) for of in others)
+                _ratio(pairs.get(at), at in claimed)
+                for at in ((name, metric.key, load) for name in others)
             ),
         )
         for metric in QUESTIONS
         for load in (None, *loads)
-        if any((of, metric.key, load) in found for of in others)
+        if any((name, metric.key, load) in pairs for name in others)
     ]
     heading = ("figure", *(f"{name} ÷ {to}" for name in others))
     return Grid("Ratios", heading, tuple(cells), 1, "", QUESTIONS)
@@ -400,16 +410,16 @@ def as_figures(section: Section) -> list[dict[str, Any]]:
             "unit": metric_of(key).unit,
             "requested_pageviews_per_s": load.per_s if load and load.share is None else None,
             "share_of_capacity": load.share if load else None,
-            "mean": of.mean if math.isfinite(of.mean) else None,
-            "low": of.low,
-            "high": of.high,
-            "n": of.n,
-            "is_lower_bound": of.at_least,
-            "is_imprecise": of.is_imprecise,
-            "not_resolved": of.why_not,
+            "mean": estimate.mean if math.isfinite(estimate.mean) else None,
+            "low": estimate.low,
+            "high": estimate.high,
+            "n": estimate.n,
+            "is_lower_bound": estimate.at_least,
+            "is_imprecise": estimate.is_imprecise,
+            "not_resolved": estimate.why_not,
             "leads": leaders.get((variant, key, load)),
         }
-        for (variant, key, load), of in section.estimates.items()
+        for (variant, key, load), estimate in section.estimates.items()
     ]
 
 

@@ -112,13 +112,13 @@ class Standing:
         """Names of the results of each class, by a text such as `where results live: served`, for
         all classes in which they differ."""
         classes = {name_of(result): result.classes_of_run for result in self.results}
-        found = {}
+        titles = {}
         for key, title in TITLES.items():
             values = dict.fromkeys(own[key] for own in classes.values() if key in own)
             for value in values if len(values) > 1 else ():
                 names = (name for name, own in classes.items() if own.get(key) == value)
-                found[f"{title}: {value}"] = tuple(names)
-        return found
+                titles[f"{title}: {value}"] = tuple(names)
+        return titles
 
     def loads_of(self, metric: Metric) -> list[Load]:
         """Return the loads at which any engine has a figure: rates, then shares, rising."""
@@ -173,7 +173,7 @@ def read_result(file: Path, root: Path) -> EngineResult:
 
 def standings(results: Sequence[EngineResult]) -> list[Standing]:
     """Return the results by workload, machine and runtime."""
-    found = []
+    made = []
     for _, of_place in groupby(sorted(results, key=place_of), key=place_of):
         mine = tuple(of_place)
         rows = tuple(
@@ -182,8 +182,8 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
             for row in rows_of_result(result)
         )
         samples = Samples(rows)
-        found.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
-    return found
+        made.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
+    return made
 
 
 def place_of(result: EngineResult) -> tuple[str, str]:
@@ -205,9 +205,9 @@ def answers_of(result: EngineResult) -> str:
     views = result.views
     if not views.runs:
         return "not checked"
-    of = "" if views.of_workload is None else f" of {views.of_workload}"
+    whole = "" if views.of_workload is None else f" of {views.of_workload}"
     wrong = f", wrong: {', '.join(views.wrong)}" if views.wrong else ""
-    return f"{len(views.right)}{of} views right{wrong}"
+    return f"{len(views.right)}{whole} views right{wrong}"
 
 
 def caveats_of(results: Sequence[EngineResult]) -> list[str]:

@@ -100,16 +100,18 @@ def _line(name: str, text: str) -> str:
 def _lag(run: RunRecord, lag: Lag) -> str:
     """Return the line of the lag: all figures that the registry lists there."""
     figures = windows.values(run)
-    listed = [of for key, of in METRICS.items() if of.line == LAG_LINE and key in figures]
-    return _line(LAG_LINE, _over_time(lag, {of: figures[of.key] for of in listed}))
+    listed = [
+        metric for key, metric in METRICS.items() if metric.line == LAG_LINE and key in figures
+    ]
+    return _line(LAG_LINE, _over_time(lag, {metric: figures[metric.key] for metric in listed}))
 
 
 def _over_time(lag: LagOverTime, figures: Mapping[Metric, float]) -> str:
     """Format figures of a lag, without its name in their titles."""
     return ", ".join(
-        f"{of.title.removeprefix(LAG_LINE).lstrip()}"
-        f" {_lag_ms(ms, lag.more_than_ms.get(of.key))}"
-        for of, ms in figures.items()
+        f"{metric.title.removeprefix(LAG_LINE).lstrip()}"
+        f" {_lag_ms(ms, lag.more_than_ms.get(metric.key))}"
+        for metric, ms in figures.items()
     )
 
 
@@ -202,7 +204,7 @@ def _when(most: MemoryMax) -> str:
 
 def _view(view: ViewLag) -> str:
     """Return a line with the lag of a view, the source of its tracer events, and its verdict."""
-    figures = {of: getattr(view, of.key) for of in (LAG_P50, LAG_P99, LAG_MAX)}
+    figures = {metric: getattr(view, metric.key) for metric in (LAG_P50, LAG_P99, LAG_MAX)}
     error = f" ({view.error_ms:.0f} ms apart)" if view.error_ms else ""
     return _line(
         "view lag",
@@ -220,7 +222,7 @@ def _cdc(lag: CdcLag) -> str:
         "in the topic": lag.in_topic,
     }
     ages = ", ".join(
-        f"not {stage} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}" for stage, of in stages.items()
+        f"not {stage} p50 {_ms(lag.p50_ms)}, p99 {_ms(lag.p99_ms)}" for stage, lag in stages.items()
     )
     return _line("inserts", f"{lag.inserts_per_s:g}/s; age of the oldest {ages}")
 
@@ -241,9 +243,9 @@ def _read(answers: Answers) -> str:
     text = f"{answers.query}: {answers.answered} of {answers.due} answered"
     if answers.rows_max is not None:
         text += f" with up to {answers.rows_max:,} rows"
-    for what, of in (("time", answers.time), ("age", answers.age)):
-        if of:
-            text += f", {what} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
+    for what, quantiles in (("time", answers.time), ("age", answers.age)):
+        if quantiles:
+            text += f", {what} p50 {_ms(quantiles.p50_ms)}, p99 {_ms(quantiles.p99_ms)}"
     if answers.errors:
         text += f"; {answers.errors} errors: {(answers.first_error or '')[:SHOWN_OF_AN_ERROR]}"
     return _line("read", text)
@@ -253,21 +255,21 @@ def _ms(value: float) -> str:
     return f"{value:,.0f} ms" if math.isfinite(value) else "infinite"
 
 
-def _noise(found: NoiseFigures | None) -> list[str]:
-    if not found:
+def _noise(noise: NoiseFigures | None) -> list[str]:
+    if not noise:
         return []
     speed = ""
-    if found.core:
-        speed = f"; core speed {found.core.pct:.0f} % of the run's fastest second"
+    if noise.core:
+        speed = f"; core speed {noise.core.pct:.0f} % of the run's fastest second"
     stopped = ""
-    if found.throttled_pct:
-        stopped = f"; CPU quota stopped processes {found.throttled_pct:.1f} % of a core's time"
+    if noise.throttled_pct:
+        stopped = f"; CPU quota stopped processes {noise.throttled_pct:.1f} % of a core's time"
     return [
         _line(
             "noise",
-            f"harness {HARNESS_CPU.text(found.harness_cpu_pct)}, other programs"
-            f" {FOREIGN_CPU.text(found.foreign_cpu_pct)}; hypervisor took"
-            f" {found.steal_pct:.1f} % of the CPU time{speed}{stopped}",
+            f"harness {HARNESS_CPU.text(noise.harness_cpu_pct)}, other programs"
+            f" {FOREIGN_CPU.text(noise.foreign_cpu_pct)}; hypervisor took"
+            f" {noise.steal_pct:.1f} % of the CPU time{speed}{stopped}",
         )
     ]
 
@@ -358,16 +360,16 @@ def _describe_cdc_tables(verified: Verified) -> list[str]:
     lines = [_line("CDC", describe_cdc(cdc))]
     for name in cdc.differing:
         lines += _describe_wrong("DIFFERS", name, cdc.tables[name], ("MySQL", "topic"))
-    return [*lines, *(_line("", f"sent no message: {of}") for of in cdc.statements)]
+    return [*lines, *(_line("", f"sent no message: {statement}") for statement in cdc.statements)]
 
 
 def _describe_wrong(
-    heading: str, name: str, found: ViewFinding, sides: tuple[str, str]
+    heading: str, name: str, finding: ViewFinding, sides: tuple[str, str]
 ) -> list[str]:
     """Return lines on a wrong view or topic: what is wrong, then the first wrong rows. Each row is
     shown as it is on each of the two sides, whose names are `sides` (such as source and engine)."""
-    lines = [_line(heading, f"{name}: {describe_wrong_view(found)}")]
-    for row in found.first[:SHOWN_ROWS]:
+    lines = [_line(heading, f"{name}: {describe_wrong_view(finding)}")]
+    for row in finding.first[:SHOWN_ROWS]:
         lines += [
             _line("", f"{row.finding:<9} {sides[0]:<7} {_format_row(row.source)}"),
             _line("", f"{'':<9} {sides[1]:<7} {_format_row(row.engine)}"),
@@ -379,14 +381,14 @@ def describe_cdc(cdc: CdcVerified) -> str:
     """Return a text such as `3 of 3 topics equal MySQL: 12,187 rows`, with the number of different
     rows if there are any."""
     tables = cdc.tables
-    equal = [name for name, found in tables.items() if found.status is ViewStatus.RIGHT]
-    rows = sum(found.compared for found in tables.values())
+    equal = [name for name, finding in tables.items() if finding.status is ViewStatus.RIGHT]
+    rows = sum(finding.compared for finding in tables.values())
     text = f"{len(equal)} of {len(tables)} topics equal MySQL: {rows:,} rows"
     if cdc.differing:
         text += f"; CDC delivered {cdc.differing_rows:,} rows that differ"
-    for name, found in tables.items():
-        if found.status is ViewStatus.NOT_COMPARED:
-            text += f"; {name} not compared: {found.reason}"
+    for name, finding in tables.items():
+        if finding.status is ViewStatus.NOT_COMPARED:
+            text += f"; {name} not compared: {finding.reason}"
     return text
 
 
@@ -423,13 +425,13 @@ def describe_wrong_view(view: ViewFinding) -> str:
     return f"{rows}; {_describe_miscounted(view.miscounted)}" if view.miscounted else rows
 
 
-def _describe_miscounted(found: Miscounted) -> str:
+def _describe_miscounted(miscounted: Miscounted) -> str:
     """Return a text such as `90 of 26,486 events counted twice`."""
-    lost = "not counted yet" if found.still_counting else "lost"
-    kinds = ((found.twice, COUNTED_TWICE.title), (found.lost, lost))
+    lost = "not counted yet" if miscounted.still_counting else "lost"
+    kinds = ((miscounted.twice, COUNTED_TWICE.title), (miscounted.lost, lost))
     (count, kind), *more = ((count, kind) for count, kind in kinds if count)
     others = "".join(f", {count:,} {kind}" for count, kind in more)
-    return f"{count:,} of {found.events:,} events {kind}{others}"
+    return f"{count:,} of {miscounted.events:,} events {kind}{others}"
 
 
 def describe_drain(verified: Verified) -> str:

@@ -81,11 +81,13 @@ def classes_of_run(
 def differing(classes: Iterable[ClassesOfRun]) -> tuple[str, ...]:
     """Return the keys of the classes in which engines differ, as far as they are known."""
     listed = list(classes)
-    return tuple(key for key in TITLES if len({of[key] for of in listed if key in of}) > 1)
+    return tuple(
+        key for key in TITLES if len({classes[key] for classes in listed if key in classes}) > 1
+    )
 
 
 def ranked(classes: Mapping[str, ClassesOfRun]) -> tuple[str, ...]:
     """Return the names that are ranked: those that compute all views as events arrive. Whoever
     leaves work to the readers can't be compared with them; if all do, all are ranked."""
-    early = tuple(name for name, of in classes.items() if of.get(WORK, EARLY) == EARLY)
+    early = tuple(name for name, own in classes.items() if own.get(WORK, EARLY) == EARLY)
     return early or tuple(classes)

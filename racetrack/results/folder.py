@@ -73,7 +73,9 @@ class RunFolder:
         names = engine.split(JOIN)
         for name in names if len(names) > 1 else ():
             (path / name / STACK).mkdir(parents=True)
-            folder._parts[name] = cls(path / name, name, [each for each in names if each != name])
+            folder._parts[name] = cls(
+                path / name, name, [other for other in names if other != name]
+            )
         with folder.recording():
             pass  # now it names its engines
         return folder
@@ -168,7 +170,7 @@ def shared_file(folder: Path, name: str) -> Path:
 def engine_folders(folder: Path) -> list[Path]:
     """Return the run folder of each engine of a run: subfolders if the run has several engines,
     otherwise the run's own folder."""
-    return [folder / each.engine for each in read_run(folder).engines] or [folder]
+    return [folder / result.engine for result in read_run(folder).engines] or [folder]
 
 
 def run_beside(folder: Path, tag: str) -> Path | None:

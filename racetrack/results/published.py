@@ -144,9 +144,9 @@ class EngineResult(StrictModel):
     @property
     def classes_of_run(self) -> ClassesOfRun:
         """The known classes, with the number of views."""
-        of = self.views.of_workload
-        there = None if of is None else of - len(self.views.absent)
-        return classes_of_run(self.classes.model_dump(), there, of)
+        count = self.views.of_workload
+        there = None if count is None else count - len(self.views.absent)
+        return classes_of_run(self.classes.model_dump(), there, count)
 
     @property
     def file_name(self) -> str:

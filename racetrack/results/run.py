@@ -131,7 +131,7 @@ class Machine(StrictModel):
 
     def __str__(self) -> str:
         cores, memory_gib = (
-            "?" if of is None else f"{of:g}" for of in (self.cores, self.memory_gib)
+            "?" if number is None else f"{number:g}" for number in (self.cores, self.memory_gib)
         )
         numbers = f" ({self.cpu_numbers})" if self.cpu_numbers else ""
         parts = (f"{cores} cores", self.quota, f"{memory_gib} GiB")

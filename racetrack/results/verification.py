@@ -106,13 +106,13 @@ class CdcVerified(StrictModel):
     @property
     def differing(self) -> list[str]:
         """Tables whose topics differ from MySQL."""
-        return [name for name, found in self.tables.items() if found.is_wrong]
+        return [name for name, table in self.tables.items() if table.is_wrong]
 
     @property
     def differing_rows(self) -> int:
         """Number of rows in which topics and MySQL differ, over all tables."""
-        found = [self.tables[name] for name in self.differing]
-        return sum(table.missing + table.extra + table.different for table in found)
+        tables = [self.tables[name] for name in self.differing]
+        return sum(table.missing + table.extra + table.different for table in tables)
 
 
 class UnfitMessages(StrictModel):

@@ -51,9 +51,9 @@ def findings(folder: Path, record: ExperimentRecord) -> list[Finding]:
 def _findings(
     folder: Path, record: ExperimentRecord, made: Mapping[str, Sequence[Path]]
 ) -> Iterator[tuple[str, Finding]]:
-    for label, what, of in CHECKS:
+    for label, what, finding_of in CHECKS:
         for path in made.get(label, ()):
-            yield what, _failed(path) or of(path, _defect(path))
+            yield what, _failed(path) or finding_of(path, _defect(path))
     for label in PATHS:
         if label in made and label + DELAYED in made:
             (without,), (late,) = made[label], made[label + DELAYED]
@@ -102,10 +102,10 @@ def _foreign(folder: Path, record: ExperimentRecord, path: Path) -> Finding:
     return check.foreign(path, burnt)
 
 
-def table(found: Sequence[Finding]) -> str:
+def table(rows: Sequence[Finding]) -> str:
     """Format the findings as a table."""
     shown = Table("programmed", "measured", "bound", "within")
-    for finding in found:
+    for finding in rows:
         within = "yes" if finding.within else "NO"
         shown.add_row(finding.programmed, escape(finding.measured), finding.bound, within)
     return as_text(shown, TABLE_WIDTH)

@@ -263,9 +263,9 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
     """Return warnings about services that the run did not start."""
     settings = stack.settings
     used = [
-        each
-        for each in provided.configured(settings)
-        if each.service in needed_services(engine, settings)
+        service
+        for service in provided.configured(settings)
+        if service.service in needed_services(engine, settings)
     ]
     measured = engine.processes(stack) if engine.runs_elsewhere(settings) else {}
 
@@ -274,21 +274,21 @@ def caveats_of_elsewhere(engine: Engine, stack: Stack) -> list[str]:
             return RELAY
         return "" if service.service in measured else BLANK
 
-    found = [ELSEWHERE.format(each.title, each.setting) + cost(each) for each in used]
-    return [*found, *caveats_of_clocks(engine, stack)]
+    texts = [ELSEWHERE.format(service.title, service.setting) + cost(service) for service in used]
+    return [*texts, *caveats_of_clocks(engine, stack)]
 
 
 def caveats_of_clocks(engine: Engine, stack: Stack) -> list[str]:
     """Return warnings on how the clocks of other machines affect the engine's figures."""
-    found, stamped_by = [], engine.observer_in(stack.settings).stamped_by
+    texts, stamped_by = [], engine.observer_in(stack.settings).stamped_by
     for service, clock in stack.clocks.items():
         if service == stamped_by:
-            found.append(f"Lag is corrected by the clock that stamps the views: {clock}.")
+            texts.append(f"Lag is corrected by the clock that stamps the views: {clock}.")
         elif service in engine.services:
-            found.append(f"Lag is by this machine's clock; {clock}.")
+            texts.append(f"Lag is by this machine's clock; {clock}.")
         elif service == "loadgen":
-            found.append(f"The load generator stamps events: {clock}.")
-    return found
+            texts.append(f"The load generator stamps events: {clock}.")
+    return texts
 
 
 def check_writes(stack: Stack, while_waiting: Callable[[], None]) -> None:
@@ -372,7 +372,9 @@ class SpaceWatch:
         """Record that the load changes now. The speed at which it fills each file system is
         estimated from this time on."""
         now_s, folders = self._clock.monotonic(), self._stack.data_folders()
-        self._before = {each.path: (now_s, space_of(each, self._measure)[0]) for each in folders}
+        self._before = {
+            folder.path: (now_s, space_of(folder, self._measure)[0]) for folder in folders
+        }
 
     def check(self) -> None:
         """Check that no file system is nearly full.

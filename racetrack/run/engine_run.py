@@ -155,11 +155,11 @@ class EngineRun:
         topics = refused_input.KafkaInput(self._stack.endpoints.kafka)
         workload = find_workload(self._stack.settings.workload)
         with suppress(KafkaException):
-            found = refused_input.future_message(
+            message = refused_input.future_message(
                 ahead.max_received_at_ms, -ahead.dt_ms, workload, topics, self.delay.counted
             )
-            if found:
-                raise RacetrackError(found)
+            if message:
+                raise RacetrackError(message)
 
     @contextmanager
     def explaining_failures(self) -> Iterator[None]:
@@ -207,8 +207,8 @@ def _others(own: Collection[str], engine: Engine, stack: Stack) -> list[str]:
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:
     """Return the accounting of the kernel (control groups) for each service, if the runtime
     provides it."""
-    found = {name: stack.accounting(name) for name in processes(engine, stack)}
-    return {name: account for name, account in found.items() if account}
+    by_name = {name: stack.accounting(name) for name in processes(engine, stack)}
+    return {name: account for name, account in by_name.items() if account}
 
 
 def usage_probes(
@@ -216,20 +216,20 @@ def usage_probes(
 ) -> list[Probe]:
     """Return the probes of the services' resource usage and of the machine's noise. If the engine's
     processes are unknown, the CPU time of other programs is not measured."""
-    found: list[Probe] = []
+    probes: list[Probe] = []
     kept_apart = accounts(engine, stack)
     if stack.agents:
-        found.append(NodesProbe(stack.agents, meter, folder))
+        probes.append(NodesProbe(stack.agents, meter, folder))
     else:
-        found.append(UsageProbe(meter, every_s, folder))
+        probes.append(UsageProbe(meter, every_s, folder))
     if kept_apart:
-        found.append(CgroupProbe(kept_apart, every_s, folder))
+        probes.append(CgroupProbe(kept_apart, every_s, folder))
     if not stack.unmeasurable:
         services = ServicesMeter(meter, kept_apart, stack.helpers)
         known = services if engine.processes(stack) or stack.agents else None
         throttled = ThrottledMeter(meter.pids)
-        found.append(NoiseProbe(known, HarnessMeter(meter.pids), throttled, folder))
-    return found
+        probes.append(NoiseProbe(known, HarnessMeter(meter.pids), throttled, folder))
+    return probes
 
 
 def engine_probes(

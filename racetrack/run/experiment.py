@@ -64,7 +64,7 @@ class Experiment:
         self._arguments, self._engine, self._stack = arguments, engine, stack
         self._profile = load_profile.parse(arguments.load) if arguments.load else None
         self._folder, self._screen = folder, screen
-        self._names = [each.name for each in engine.members]
+        self._names = [member.name for member in engine.members]
         self._session = open_session(
             engine,
             stack,
@@ -187,10 +187,10 @@ class Experiment:
         results = figures.results(path)
         with self._folder.recording_of(name) as run:
             run.results = results
-        found = outcome.run_outcome(read_run(path))
+        why = outcome.run_outcome(read_run(path))
         with self._folder.recording_of(name) as run:
-            run.outcome = found
-        return found
+            run.outcome = why
+        return why
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
         """Extend the window until the verdicts on it are decided. A run with faults or a changing
@@ -231,10 +231,10 @@ class Experiment:
 
     def _report(self, result: str) -> None:
         runs = {path: read_run(path) for path in engine_folders(self._folder.path)}
-        found = [run.results for run in runs.values() if run.results]
-        if found:
+        results = [run.results for run in runs.values() if run.results]
+        if results:
             with self._folder.open_for_lines(TOP_SUMMARY) as file:
-                file.writelines(f"{line}\n" for line in figures.top_summary(found[0]))
+                file.writelines(f"{line}\n" for line in figures.top_summary(results[0]))
             for path, run in runs.items():
                 for line in self._describe(run, path):
                     self._screen.say(line)
@@ -284,8 +284,8 @@ def _kinds(
     if curves.deleted_unread(count):
         return []
     recorded = [count, *(view for _, view in views.traced_curves(folder, count.partitions))]
-    found = decide_together(recorded, rate_set_ms, at_ms, requested_per_s, first_ms)
-    return [verdict.kind for verdict in found]
+    verdicts = decide_together(recorded, rate_set_ms, at_ms, requested_per_s, first_ms)
+    return [verdict.kind for verdict in verdicts]
 
 
 def run_once(

@@ -63,11 +63,11 @@ def parse(text: str) -> Fault:
     Raises:
         UsageError: the syntax is wrong, or the service can't be killed or paused.
     """
-    found = _FORM.fullmatch(text)
-    if not found:
+    parts = _FORM.fullmatch(text)
+    if not parts:
         raise UsageError(f"{text!r} is not a fault. Write {FORM}.")
-    _, target, at, events, lasts = found.groups()
-    how = cast(How, found[1])
+    _, target, at, events, lasts = parts.groups()
+    how = cast(How, parts[1])
     try:
         at_events = units.parse_rate(at) if events else None
         at_s = 0.0 if events else units.parse_duration_s(at)
@@ -100,7 +100,7 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
                 f"{fault.text!r}: {engine.title} runs without {fault.target} on the workload"
                 f" {settings.workload}. Choose another service."
             )
-        if fault.target in {each.service for each in provided.configured(settings)}:
+        if fault.target in {service.service for service in provided.configured(settings)}:
             raise UsageError(f"{fault.text!r}: the {fault.target} runs elsewhere, out of reach.")
         return (fault.target,)
     if member.runs_elsewhere(settings):
@@ -128,7 +128,7 @@ def member_hit(fault: Fault, engine: Engine) -> Engine | None:
     Raises:
         UsageError: the fault hits another engine, or does not name one of a group.
     """
-    members = {each.name: each for each in engine.members}
+    members = {member.name: member for member in engine.members}
     if fault.target == ENGINE:
         if len(members) > 1:
             raise UsageError(
@@ -357,7 +357,7 @@ class FaultInjector(Probe):
 
     def record(self) -> FaultLog:
         """Return the record of the faults so far, for `run.json`."""
-        done = tuple(each.model_copy() for each in self._done)
+        done = tuple(fault.model_copy() for fault in self._done)
         return FaultLog(from_ms=self.began_ms, done=done)
 
     def run(self) -> None:

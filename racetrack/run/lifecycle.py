@@ -149,8 +149,8 @@ def describe_run(
             run.traced_views = traced_views(workload)
         if settings.reads_per_second:
             run.queries = tuple(
-                QueryRecord(name=each.name, traced_view=each.by.name if each.by else None)
-                for each in workload.queries
+                QueryRecord(name=query.name, traced_view=query.by.name if query.by else None)
+                for query in workload.queries
             )
         run.event_window_ms = workload.event_window_ms
         run.machine = host.describe()

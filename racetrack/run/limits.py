@@ -40,8 +40,12 @@ def busy_cores(folder: Path, settings: Settings, engine: Collection[str], window
     own = frozenset(parse_cores(settings.engine_cpus))
     if not own or sum(used.get(own, {}).get(name, 0.0) for name in engine) >= BUSY:
         return ""
-    busy = {cores: of for cores, of in used.items() if not cores & own and sum(of.values()) >= BUSY}
-    return "; ".join(_text(cores, of) for cores, of in busy.items())
+    busy = {
+        cores: users
+        for cores, users in used.items()
+        if not cores & own and sum(users.values()) >= BUSY
+    }
+    return "; ".join(_text(cores, users) for cores, users in busy.items())
 
 
 def _text(cores: Collection[int], used: dict[str, float]) -> str:
@@ -54,7 +58,7 @@ def _text(cores: Collection[int], used: dict[str, float]) -> str:
 def _cpu_s(folder: Path, window: Window) -> dict[str, float]:
     """Return the CPU seconds of each service and of the harness in a window."""
     counts = {
-        service: ([of.at_ms for of in readings], [of.cpu_s for of in readings])
+        service: ([reading.at_ms for reading in readings], [reading.cpu_s for reading in readings])
         for service, readings in raw.usage(folder).items()
     }
     if noise := [row for row in raw.noise(folder) if not row.machine]:

@@ -247,17 +247,19 @@ class PhaseRun:
         Raises:
             RacetrackError: a component of the stack failed.
         """
-        found = []
+        measured = []
         phase = Window(window=for_s, settle=INPUT_SETTLE_S)
         for per_s in sorted(rates, reverse=True):
             window = PlannedWindow(phase, load_of(str(per_s)), per_s)
             once = partial(self._at_rate, window, phase, per_s)
             made = repeat_while_void(once, _why_void, self._screen, self._guard)
-            counted_per_s, used = (made.figures.get(of.key) for of in (PROCESSED, BROKER_CPU))
+            counted_per_s, used = (
+                made.figures.get(metric.key) for metric in (PROCESSED, BROKER_CPU)
+            )
             is_usable = not is_void(made.outcome) and is_offered(per_s, made.figures, made.verdict)
             if is_usable and counted_per_s and used is not None:
-                found.append(InputAlone(per_s=counted_per_s, broker_cpu_pct=used))
-        return found
+                measured.append(InputAlone(per_s=counted_per_s, broker_cpu_pct=used))
+        return measured
 
     def _warm_up(self, phase: WarmUp) -> None:
         self._offer_warm_up(phase)
@@ -334,13 +336,16 @@ class PhaseRun:
             return "here"
         if warm_up is not None and warm_up + events <= heap.most_events:
             return "elsewhere"
-        needed, size = (of / BYTES_PER_GIB for of in ((due + events) * heap.per_event, heap.size))
+        needed, size = (
+            size_bytes / BYTES_PER_GIB
+            for size_bytes in ((due + events) * heap.per_event, heap.size)
+        )
         return f"not offered: events would need {needed:.1f} GiB of a heap of {size:.1f} GiB"
 
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:
         """Return the window at saturation that the plan has before a phase, on this or an earlier
         stack."""
-        kinds = [type(each) for each in self._cell.phases[: self._cell.phases.index(phase)]]
+        kinds = [type(earlier) for earlier in self._cell.phases[: self._cell.phases.index(phase)]]
         return self._known.get(SATURATION) if Saturate in kinds else self._earlier.capacity
 
     def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
@@ -381,7 +386,7 @@ class PhaseRun:
         made = self._at(window, phase, per_s, within, rate_set_ms)
         if is_late:
             made.at_least = tuple(
-                each.key for each in (LAG_P99, VIEW_LAG_P99) if each.key in made.figures
+                metric.key for metric in (LAG_P99, VIEW_LAG_P99) if metric.key in made.figures
             )
             made.remark = f"stopped, since the lag was above {bound_ms / 1000:.3g} s for too long"
         return made
@@ -395,7 +400,7 @@ class PhaseRun:
         while (left_s := end_s - self._clock.monotonic()) > 0:
             self._session.watch(min(CHECK_LAG_EVERY_S, left_s), "watching the lag")
             now_ms = self._clock.now_ms()
-            above_s = max(_above_s(each, start_ms, now_ms, bound_ms) for each in self._load.lags())
+            above_s = max(_above_s(lag, start_ms, now_ms, bound_ms) for lag in self._load.lags())
             if above_s > (1 - QUANTILE) * for_s:
                 return True
         return False
@@ -458,7 +463,8 @@ class PhaseRun:
         cpu_s = self._load.cpu_s_per_million(within, work)
         known = {
             CAPACITY.key: work.work.per_s,
-            SATURATED_COST.key: sum(cpu_s.get(of, 0.0) for of in record.engine_services) or None,
+            SATURATED_COST.key: sum(cpu_s.get(service, 0.0) for service in record.engine_services)
+            or None,
             IDLE_SHARE.key: 100 * work.work.idle_share,
             SATURATED_BROKER.key: windows.beyond_input(
                 work.work.per_s, cpu_s.get("broker"), self._earlier.input_alone
@@ -499,10 +505,10 @@ class PhaseRun:
                     voids.append(made.outcome)
                     break
             descent.take(trial.share, _result(made))
-        found = [descent.sustained(bound_ms) for bound_ms in sorted(bounds_ms)]
+        rates = [descent.sustained(bound_ms) for bound_ms in sorted(bounds_ms)]
         over = f"no time for more trials within {phase.within_s / 60:g} min"
         is_over = not voids and descent.wanted() is not None
-        texts = [_describe(each, capacity_per_s) for each in found]
+        texts = [_describe(rate, capacity_per_s) for rate in rates]
         self._keep(
             WindowRecord(
                 name=SEARCH,
@@ -510,11 +516,11 @@ class PhaseRun:
                 end_ms=self._clock.now_ms(),
                 outcome=next(iter(voids), "ok"),
                 figures={
-                    sustained(each.bound_ms).key: share_of(capacity_per_s, each.share)
-                    for each in found
-                    if each.share
+                    sustained(rate.bound_ms).key: share_of(capacity_per_s, rate.share)
+                    for rate in rates
+                    if rate.share
                 },
-                at_least=tuple(sustained(each.bound_ms).key for each in found if not each.is_final),
+                at_least=tuple(sustained(rate.bound_ms).key for rate in rates if not rate.is_final),
                 remark="; ".join([*texts, *([over] if is_over else [])]),
             )
         )
@@ -557,13 +563,13 @@ def _trial_window(trial: Trial, phase: Search, capacity_per_s: float) -> Planned
     return PlannedWindow(at, load, share_of(capacity_per_s, trial.share), is_trial=True)
 
 
-def _describe(found: Sustained, capacity_per_s: float) -> str:
+def _describe(reached: Sustained, capacity_per_s: float) -> str:
     """Return the result of a search for one bound as text."""
-    within = f"{found.bound_ms / 1000:g} s"
-    failed = f"{share_of(capacity_per_s, found.failed):,}/s" if found.failed else ""
-    if not found.share:
+    within = f"{reached.bound_ms / 1000:g} s"
+    failed = f"{share_of(capacity_per_s, reached.failed):,}/s" if reached.failed else ""
+    if not reached.share:
         return f"lag p99 within {within} at no rate tried{f', not at {failed}' if failed else ''}"
-    rate = f"{share_of(capacity_per_s, found.share):,}/s"
+    rate = f"{share_of(capacity_per_s, reached.share):,}/s"
     return f"lag p99 within {within} at {rate}{f', not at {failed}' if failed else ''}"
 
 

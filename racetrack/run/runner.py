@@ -76,14 +76,18 @@ def with_runtime(plan: ResolvedPlan, say: Say, folder: Path | None = None) -> Re
     figures of several can't be compared. If runs in the experiment's `folder` began with auto, it
     is theirs; otherwise it is chosen, and `say` gets a line with the choice and the reason."""
     settings = {cell.variant: load(plan.settings_of(cell)) for cell in plan.cells}
-    auto = {name: of for name, of in settings.items() if of.runtime == AUTO}
+    auto = {name: own for name, own in settings.items() if own.runtime == AUTO}
     if not auto:
         return plan
     runtime = _runtime_of_runs(folder, auto) if folder else ""
     if not runtime:
         engine_of = {cell.variant: engines.find_engine(cell.engine) for cell in plan.cells}
-        needed = chain.from_iterable(services_of(engine_of[name], of) for name, of in auto.items())
-        deciding = max(auto.values(), key=lambda of: (bool(of.kafka_bootstrap_servers), of.airgap))
+        needed = chain.from_iterable(
+            services_of(engine_of[name], own) for name, own in auto.items()
+        )
+        deciding = max(
+            auto.values(), key=lambda own: (bool(own.kafka_bootstrap_servers), own.airgap)
+        )
         runtime, line = choose(deciding, [*dict.fromkeys(needed)])
         say(line)
     cells = (
@@ -135,8 +139,8 @@ def _require_containers(plan: ResolvedPlan) -> None:
         UsageError, SetupError: they can't.
     """
     settings = {cell.engine: load(plan.settings_of(cell)) for cell in plan.cells}
-    contained = {name: of for name, of in settings.items() if of.runtime == "compose"}
-    services = (services_of(engines.find_engine(name), of) for name, of in contained.items())
+    contained = {name: own for name, own in settings.items() if own.runtime == "compose"}
+    services = (services_of(engines.find_engine(name), own) for name, own in contained.items())
     if contained:
         needed = [*dict.fromkeys(chain.from_iterable(services))]
         open_stack(next(iter(contained.values())), needed, lambda _: None)
@@ -148,8 +152,8 @@ def _require_possible(cell: Cell, overrides: Mapping[str, str]) -> tuple[str, st
     stack = open_stack(settings, started, lambda _: None)
     for name in cell.own:
         applicability.require_applicable(name, stack.runtime, airgap=settings.airgap)
-        owners = [each for each in engine.members if name.lower() in of_engine(each.name)]
-        services = chain.from_iterable(each.services for each in owners)
+        owners = [member for member in engine.members if name.lower() in of_engine(member.name)]
+        services = chain.from_iterable(owner.services for owner in owners)
         applicability.require_read(name, [*services], started)
     if cell.is_single:
         experiment.require_possible(cell.engine, arguments_of(cell), settings)
@@ -346,7 +350,7 @@ class Runner:
 
     def _scout(self, variant: str) -> None:
         self._screen.heading(f"== scout of {variant}")
-        cell = next(each for each in self.plan.cells if each.variant == variant)
+        cell = next(planned for planned in self.plan.cells if planned.variant == variant)
         with self._timed():
             try:
                 with self._aside(cell, SCOUT_LABEL) as run:
@@ -389,8 +393,10 @@ class Runner:
                 self._screen.say(f"  not measured: {error}")
         self.record.input_alone = tuple(measured)
         write_experiment(self.folder, self.record)
-        for of in measured:
-            self._screen.say(f"  {of.per_s:,.0f}/s: broker {BROKER_CPU.text(of.broker_cpu_pct)}")
+        for alone in measured:
+            self._screen.say(
+                f"  {alone.per_s:,.0f}/s: broker {BROKER_CPU.text(alone.broker_cpu_pct)}"
+            )
         self._guard.rearm()
 
     @contextmanager
@@ -403,7 +409,7 @@ class Runner:
             yield run
 
     def _input_line(self) -> CostLine | None:
-        return cost_line([(of.per_s, of.broker_cpu_pct) for of in self.record.input_alone])
+        return cost_line([(alone.per_s, alone.broker_cpu_pct) for alone in self.record.input_alone])
 
     def _runs_of(self, number: int) -> list[ExperimentRun]:
         return [run for run in self.record.runs if run.cell == number]
@@ -427,7 +433,7 @@ class Runner:
         for run in self._runs_of(number):
             if run.tag and (folder := run_beside(self.folder, run.tag)):
                 windows = read_run(folder).windows
-                known |= {each.name: each for each in windows if not is_void(each.outcome)}
+                known |= {window.name: window for window in windows if not is_void(window.outcome)}
         return known
 
     def _known(self, number: int) -> Known:
@@ -537,7 +543,9 @@ class Runner:
                 keep_failed(planned, known.windows, outcome, at, folder, self._on_row)
         else:
             voids = [
-                each.outcome for each in read_run(folder.path).windows if is_void(each.outcome)
+                window.outcome
+                for window in read_run(folder.path).windows
+                if is_void(window.outcome)
             ]
             outcome = next(iter(voids), outcome)
             is_left = run.without_room and not voids

@@ -183,7 +183,7 @@ class SessionLoad:
             RacetrackError: the broker has deleted part of the backlog.
         """
         count = self._count()
-        traced = [of for _, of in views.traced_curves(self._folder, count.partitions)]
+        traced = [view for _, view in views.traced_curves(self._folder, count.partitions)]
         return traced or [count]
 
     def limited_by(self, window: Window, made: MeasuredWork, engine: Collection[str]) -> str:

@@ -154,8 +154,8 @@ class Session:
         hear = [run.on_ready() for run in self._runs]
 
         def on_ready(service: str) -> None:
-            for each in hear:
-                each(service)
+            for tell in hear:
+                tell(service)
 
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as record:
@@ -368,7 +368,7 @@ class Session:
 
     def probe(self, kind: type[OneProbe]) -> OneProbe | None:
         """Return the probe of this class that all engines share; None before it has begun."""
-        return next((each for each in self._probes if isinstance(each, kind)), None)
+        return next((probe for probe in self._probes if isinstance(probe, kind)), None)
 
     def hear_curves(self, listener: Callable[[str, int, str, list[tuple[int, int]]], None]) -> None:
         """Call `listener` with the engine's name, the time, the curve and its counts whenever rows
@@ -613,7 +613,9 @@ class Session:
         self._write_live_heaps(mine, is_last=is_last)
         file = heap.LIVE_HEAP_CSV if is_last else heap.EARLY_HEAP_CSV
         heaps = list(raw.live_heaps(self._folder.path, file).values())
-        return sum(of for of in heaps if of) if heaps and None not in heaps else None
+        return (
+            sum(size_gib for size_gib in heaps if size_gib) if heaps and None not in heaps else None
+        )
 
     def _write_live_heaps(self, processes: Mapping[str, Sequence[int]], *, is_last: bool) -> None:
         with self._screen.live("reading the live heap of each JVM"):
@@ -648,9 +650,9 @@ class Session:
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)
 
-    def _request_rate(self, per_s: int, of: str, *, quietly: bool = False) -> None:
+    def _request_rate(self, per_s: int, kind: str, *, quietly: bool = False) -> None:
         with self._talk_to_loadgen() as control:
-            control.ask(f"set {of}_per_second {per_s}", quietly=quietly)
+            control.ask(f"set {kind}_per_second {per_s}", quietly=quietly)
 
     def _talk_to_loadgen(self) -> Control:
         where = self._stack.endpoints
@@ -662,6 +664,6 @@ class Session:
         shown = []
         for run in self._runs:
             if newest := run.delay.newest:
-                of = f"{run.engine.name} " * (len(self._runs) > 1)
-                shown.append(f"{of}engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms")
+                name = f"{run.engine.name} " * (len(self._runs) > 1)
+                shown.append(f"{name}engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms")
         return ", ".join(shown)

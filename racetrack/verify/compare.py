@@ -251,7 +251,7 @@ def compare(
         missing=counts.get("missing", 0),
         extra=counts.get("extra", 0),
         different=counts.get("different", 0),
-        findings=[WrongRow(finding=kind, source=of, engine=is_) for kind, of, is_ in rows],
+        findings=[WrongRow(finding=kind, source=source, engine=is_) for kind, source, is_ in rows],
         miscounted=_miscounted(db, view.counts) if view.counts else None,
     )
 

@@ -88,12 +88,12 @@ def take_delivered(db: duckdb.DuckDBPyConnection, view: View, table: pa.Table) -
 def _narrowest(db: duckdb.DuckDBPyConnection, column: str) -> str:
     """Return the narrowest type for the decimals of a column; products and sums of wider types may
     overflow."""
-    found = db.execute(
+    rows = db.execute(
         f"""SELECT coalesce(max(length(split_part(rtrim(x, '0'), '.', 2))), 0),
                    coalesce(max(length(ltrim(split_part(x, '.', 1), '-'))), 0)
             FROM (SELECT "{column}"::VARCHAR AS x FROM from_topic)"""
     ).fetchall()
-    scale, whole = found[0]
+    scale, whole = rows[0]
     return _decimal(whole, scale)
 
 
@@ -438,8 +438,8 @@ def _newer_librdkafka() -> dict[str, str]:
     """Return environment variables with which kcat uses the librdkafka of the package
     confluent-kafka: Kafka 4.3 refuses SCRAM logins of Debian's librdkafka 2.0."""
     folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
-    found = sorted(folder.glob("librdkafka*.so*"))
-    return {"LD_PRELOAD": str(found[0])} if found else {}
+    libraries = sorted(folder.glob("librdkafka*.so*"))
+    return {"LD_PRELOAD": str(libraries[0])} if libraries else {}
 
 
 def _end(kcat: subprocess.Popen[bytes]) -> int:

@@ -56,7 +56,7 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
     Raises:
         RacetrackError: MySQL does not answer, or refuses.
     """
-    found: list[str] = []
+    statements: list[str] = []
     mysql = stack.endpoints.mysql
     names = re.compile(rf"\b({'|'.join(map(re.escape, tables))})\b", re.IGNORECASE)
     try:
@@ -67,30 +67,30 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
             for name, position, sql in _statements(cursor, mysql.database):
                 if _CHANGES_ROWS.match(sql) and names.search(sql):
                     short = " ".join(sql.split())[:STATEMENT_CHARS]
-                    found.append(f"{short} ({name}, position {position})")
+                    statements.append(f"{short} ({name}, position {position})")
     except pymysql.MySQLError as error:
         raise _no_answer(stack, error) from error
-    return found[:MOST_STATEMENTS]
+    return statements[:MOST_STATEMENTS]
 
 
 def _statements(cursor: Any, database: str) -> list[tuple[str, int, str]]:
     """Return log, position and SQL of each statement, since the database was created, that names
     the database or ran in it. Older logs, of which a shared server may have many, are not read."""
-    found: list[tuple[str, int, str]] = []
+    parts: list[tuple[str, int, str]] = []
     cursor.execute("SHOW BINARY LOGS")
     for log, *_ in reversed(cursor.fetchall()):
         cursor.execute(f"SHOW BINLOG EVENTS IN '{log}'")
-        newer = found
-        found = [
+        newer = parts
+        parts = [
             (name, position, _COMMENTS.sub("", info))
             for name, position, kind, _server, _end, info in cursor
             if kind == "Query" and database in info
         ]
-        is_first = any(_CREATES.match(sql) for *_, sql in found)
-        found += newer
+        is_first = any(_CREATES.match(sql) for *_, sql in parts)
+        parts += newer
         if is_first:
             break
-    return found
+    return parts
 
 
 def _read(cursor: Any, table: str, columns: Mapping[str, object]) -> Rows | str:

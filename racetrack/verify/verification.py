@@ -202,7 +202,7 @@ class Verification:
                     self._in_mysql(view, in_mysql[view.name])
             return None
         with closing(self._inputs.open_cdc(self._stack, self._workload)) as cdc:
-            caught_up_after_s, found = self._await_cdc(cdc, in_mysql)
+            caught_up_after_s, cdc_tables = self._await_cdc(cdc, in_mysql)
             for view in table_views:
                 self._from(view, partial(cdc.table, view))
             for table, unfit in cdc.unfit.items():
@@ -210,11 +210,11 @@ class Verification:
                 self._unfit[name] = UnfitMessages(
                     count=len(unfit), first=tuple(unfit[:SHOWN_FINDINGS])
                 )
-        differing = [name for name, table in found.items() if table.is_wrong]
+        differing = [name for name, table in cdc_tables.items() if table.is_wrong]
         find_unsent = self._inputs.statements_without_messages
         unsent = find_unsent(self._stack, differing) if differing else []
         return CdcVerified(
-            caught_up_after_s=caught_up_after_s, tables=found, statements=tuple(unsent)
+            caught_up_after_s=caught_up_after_s, tables=cdc_tables, statements=tuple(unsent)
         )
 
     def _await_cdc(
@@ -224,19 +224,19 @@ class Verification:
         did), and the result of each table."""
         newest_s = time.monotonic()
         waiting = self._workload.table_views()
-        found: dict[str, ViewFinding] = {}
+        findings: dict[str, ViewFinding] = {}
         while True:
-            if cdc.read_on() or not found:
+            if cdc.read_on() or not findings:
                 newest_s = time.monotonic()
                 for view in waiting:
-                    found[view.name] = self._judge_topic(view, cdc, in_mysql[view.name])
-                waiting = [view for view in waiting if found[view.name].is_wrong]
+                    findings[view.name] = self._judge_topic(view, cdc, in_mysql[view.name])
+                waiting = [view for view in waiting if findings[view.name].is_wrong]
             waited_s = time.monotonic() - self._settled.since_s
             if not waiting:
-                return round(waited_s, 2), found
+                return round(waited_s, 2), findings
             quiet_s = time.monotonic() - newest_s
             if waited_s > self._limits.drain_within_s or quiet_s > self._limits.cdc_quiet_s:
-                return None, found
+                return None, findings
             self._look_later(f"waiting for CDC, {waited_s:.0f} s")
 
     def _judge_topic(self, view: View, cdc: CdcTopics, rows: Rows | str) -> ViewFinding:
@@ -379,8 +379,8 @@ class Verification:
     def _judge_each(self, views: Sequence[View]) -> None:
         for view in views:
             self._say(f"comparing {view.name}")
-            before, found = self._findings.get(view.name), self._judge(view)
-            self._findings[view.name] = _with_change(before, found)
+            before, finding = self._findings.get(view.name), self._judge(view)
+            self._findings[view.name] = _with_change(before, finding)
 
     def _judge(self, view: View) -> ViewFinding:
         raw = self._folder / f"{view.name}.csv"
@@ -417,36 +417,38 @@ def verify_together(
     Raises:
         RacetrackError: a source could not be read.
     """
-    each = verifications.values()
-    with ExitStack() as opened, ThreadPoolExecutor(len(each), "drain") as threads:
-        drains = [threads.submit(opened.enter_context(one).drain) for one in each]
+    running = verifications.values()
+    with ExitStack() as opened, ThreadPoolExecutor(len(running), "drain") as threads:
+        drains = [
+            threads.submit(opened.enter_context(verification).drain) for verification in running
+        ]
         try:
             while wait(drains, CHECK_EVERY_S, FIRST_EXCEPTION).not_done:
                 check()
                 if failed := [drain for drain in drains if drain.done() and drain.exception()]:
                     failed[0].result()
         except BaseException:
-            for one in each:
-                one.stop()
+            for verification in running:
+                verification.stop()
             raise
         for drain in drains:
             drain.result()
-        return {name: one.judge() for name, one in verifications.items()}
+        return {name: verification.judge() for name, verification in verifications.items()}
 
 
-def _with_change(before: ViewFinding | None, found: ViewFinding) -> ViewFinding:
+def _with_change(before: ViewFinding | None, finding: ViewFinding) -> ViewFinding:
     """Mark the counting errors of a view as `still_counting` if they have changed since an earlier
     comparison."""
-    if not (before and before.miscounted and found.miscounted):
-        return found
+    if not (before and before.miscounted and finding.miscounted):
+        return finding
     earlier = before.miscounted
-    changed = (earlier.twice, earlier.lost) != (found.miscounted.twice, found.miscounted.lost)
+    changed = (earlier.twice, earlier.lost) != (finding.miscounted.twice, finding.miscounted.lost)
     still = {"still_counting": changed or earlier.still_counting}
-    return found.model_copy(update={"miscounted": found.miscounted.model_copy(update=still)})
+    return finding.model_copy(update={"miscounted": finding.miscounted.model_copy(update=still)})
 
 
 def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
-    found = ViewFinding(
+    finding = ViewFinding(
         status=ViewStatus.RIGHT if compared.right else ViewStatus.WRONG,
         compared=compared.compared,
         missing=compared.missing,
@@ -458,7 +460,7 @@ def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
     )
     # Fields that are never set are not written, so `miscounted` is only set if it is known.
     update = {"miscounted": compared.miscounted} if compared.miscounted else {}
-    return found.model_copy(update=update)
+    return finding.model_copy(update=update)
 
 
 def _write(path: Path, view: View, findings: Sequence[WrongRow]) -> None:
@@ -469,9 +471,9 @@ def _write(path: Path, view: View, findings: Sequence[WrongRow]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["finding", *(f"{side} {name}" for name in view.columns for side in sides)])
-        for found in findings:
-            both = ((found.source or {}).get, (found.engine or {}).get)
-            rows.writerow([found.finding, *(get(n) for n in view.columns for get in both)])
+        for finding in findings:
+            both = ((finding.source or {}).get, (finding.engine or {}).get)
+            rows.writerow([finding.finding, *(get(n) for n in view.columns for get in both)])
 
 
 def _source_rows(db: duckdb.DuckDBPyConnection, workload: Workload) -> dict[str, int]:

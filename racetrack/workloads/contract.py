@@ -232,11 +232,11 @@ class TracedView:
         values = rows.column(self.column)
         if pa.types.is_timestamp(values.type):
             values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-        found = dict.fromkeys(keys, NO_ROW)
+        newest = dict.fromkeys(keys, NO_ROW)
         for key, value in zip(rows.column(self.key).to_pylist(), values.to_pylist(), strict=True):
             if value is not None:
-                found[key] = max(found[key], self.number(int(value)))
-        return [found[key] for key in keys]
+                newest[key] = max(newest[key], self.number(int(value)))
+        return [newest[key] for key in keys]
 
 
 def _epoch_ms(value: int | str) -> int:
@@ -443,13 +443,13 @@ def overrides(workload: str | None, queries: str | None) -> dict[str, str]:
     Raises:
         UsageError: the workload has no queries to choose from.
     """
-    found = {"WORKLOAD": workload} if workload else {}
+    settings = {"WORKLOAD": workload} if workload else {}
     if queries is None:
-        return found
+        return settings
     name = workload or config.load().workload
     if not (setting := find_workload(name).selected_by):
         raise UsageError(f"--queries has no effect with the workload {name}. Omit it.")
-    return {**found, setting.upper(): queries}
+    return {**settings, setting.upper(): queries}
 
 
 def find_workload(name: str) -> Workload:
@@ -462,5 +462,5 @@ def find_workload(name: str) -> Workload:
         side = plugins.of_workload(name, "harness")
     except KeyError as error:
         raise UsageError(f"WORKLOAD={name}: {error.args[0]}.") from None
-    found: Workload = side.WORKLOAD
-    return found
+    workload_here: Workload = side.WORKLOAD
+    return workload_here

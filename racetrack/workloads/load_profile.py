@@ -129,8 +129,8 @@ class Steps(_InPieces):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        rates, each = _words(text, 2)
-        return cls(tuple(map(units.parse_rate, rates.split(","))), _duration_s(each))
+        rates, duration = _words(text, 2)
+        return cls(tuple(map(units.parse_rate, rates.split(","))), _duration_s(duration))
 
     def __str__(self) -> str:
         rates = ",".join(map(units.format_rate, self.rates))
@@ -280,24 +280,24 @@ def parse(text: str) -> LoadProfile:
         ValueError: the text is not a load profile; the message is for the user.
     """
     name, _, rest = text.strip().partition(" ")
-    kind = next((each for each in PROFILES if each.name == name), None)
+    kind = next((profile for profile in PROFILES if profile.name == name), None)
     if not kind:
-        names = [each.name for each in PROFILES]
+        names = [profile.name for profile in PROFILES]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ValueError(
             f"{text!r} is not a load profile.{hint} It begins with one of {', '.join(names)}"
         )
     try:
-        found = kind.from_text(rest.strip())
-        if not found.mean_per_s:
+        profile = kind.from_text(rest.strip())
+        if not profile.mean_per_s:
             raise ValueError("its rate is always 0")
     except ValueError as error:
         raise ValueError(
             f"{text!r} is not a load profile: {error}. Write {kind.name} {kind.form}, such as"
             f" {kind.example!r}"
         ) from None
-    return found
+    return profile
 
 
 def _words(text: str, count: int) -> list[str]:

@@ -114,7 +114,9 @@ def _fault_in_record(message: dict[str, Any], topic: SourceTopic) -> Fault | Non
         return Fault(record.name, "missing, or not an object")
     if fault := _missing(nested, record.fields) or _harmful(nested, record.fields):
         return Fault(f"{record.name}.{fault.field}", fault.reason)
-    if others := [each.name for each in topic.records if each != record and each.name in message]:
+    if others := [
+        other.name for other in topic.records if other != record and other.name in message
+    ]:
         return Fault(others[0], f"not expected if {topic.kind_field} is {kind}")
     return _harmful(message, (*topic.fields, record.name))
 

@@ -195,10 +195,10 @@ def due_ms(value: bytes, field: str) -> int:
     the JSON is not parsed if it has the generator's format: `"received_at": 1732184400000` with
     exactly STAMP_DIGITS digits."""
     name = f'"{field}": '.encode()
-    found = value.rfind(name)
-    begin = found + len(name)
+    place = value.rfind(name)
+    begin = place + len(name)
     end = begin + STAMP_DIGITS
-    if found >= 0 and value[begin:end].isdigit() and not value[end : end + 1].isdigit():
+    if place >= 0 and value[begin:end].isdigit() and not value[end : end + 1].isdigit():
         return int(value[begin:end])
     return int(json.loads(value)[field])
 
@@ -209,7 +209,7 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
     Raises:
         SystemExit: a message has no valid due time, or the broker returned an error.
     """
-    found: dict[int, list[int]] = {}
+    due_by_partition: dict[int, list[int]] = {}
     for message in messages:
         if error := message.error():
             raise SystemExit(f"cal: {error}")
@@ -220,8 +220,8 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
             place = f"topic={message.topic()}, partition={partition}, offset={message.offset()}"
             # racetrack/probes/refused_input.py parses this line.
             raise SystemExit(f"RACETRACK refused {place}, field=, reason={wrong!r}") from wrong
-        found.setdefault(partition, []).append(due)
-    return found
+        due_by_partition.setdefault(partition, []).append(due)
+    return due_by_partition
 
 
 def assigned(kafka: KafkaEndpoint, topic: str) -> tuple[Consumer, int]:
@@ -239,11 +239,13 @@ def assigned(kafka: KafkaEndpoint, topic: str) -> tuple[Consumer, int]:
         )
     )
     topic = kafka.topic(topic)
-    found = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
-    if found.error:
-        raise SystemExit(f"cal: {topic}: {found.error}")
-    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in sorted(found.partitions)])
-    return consumer, len(found.partitions)
+    metadata = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
+    if metadata.error:
+        raise SystemExit(f"cal: {topic}: {metadata.error}")
+    consumer.assign(
+        [TopicPartition(topic, p, OFFSET_BEGINNING) for p in sorted(metadata.partitions)]
+    )
+    return consumer, len(metadata.partitions)
 
 
 class Notes:
@@ -256,17 +258,17 @@ class Notes:
 
     def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
         """Return the lines that are due now."""
-        found = []
+        lines = []
         if (stalls := stalled_at(self._defect, since_start_s)) != self._stalled:
             self._stalled = stalls
-            found.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalls}")
+            lines.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalls}")
         if self._defect.capacity_per_s and since_start_s >= self._next_s:
             self._next_s = since_start_s + NOTE_EVERY_S
-            found.append(
+            lines.append(
                 f"RACETRACK capacity timestamp={now_ms}, allowed={counting.allowed:.3f},"
                 f" seed={self._defect.seed}"
             )
-        return found
+        return lines
 
 
 def run(

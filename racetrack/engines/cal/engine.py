@@ -46,9 +46,9 @@ class DelayedReader:
         """Return the rows as of the time of the query, after the delay `answer_s`."""
         if view not in self.views:
             raise NoSuchView(f"The calibration engine has no view {view!r}.")
-        found = self.reader.rows(view, key, among)
+        rows = self.reader.rows(view, key, among)
         time.sleep(self.answer_s)
-        return found
+        return rows
 
 
 class Cal(CalibrationEngine):

@@ -69,11 +69,11 @@ def views_of(settings: Settings) -> Views:
 
 def environment(settings: Settings, path: str) -> Mapping[str, str]:
     """Return the variables with the views and, through PostgreSQL, its address."""
-    found = {"CAL_VIEWS": views_of(settings).as_text()}
+    variables = {"CAL_VIEWS": views_of(settings).as_text()}
     if path != POSTGRES:
-        return found
+        return variables
     server = _postgres().server_here(settings)
-    return {**found, "CAL_CONNINFO": server.conninfo, "PGPASSWORD": server.password}
+    return {**variables, "CAL_CONNINFO": server.conninfo, "PGPASSWORD": server.password}
 
 
 def _postgres() -> SqlEngine:

@@ -78,12 +78,12 @@ def opened(settings: Settings) -> "Iterator[Session]":
     """Open a session as `connect` does, for a `with` statement."""
     from pydeephaven import DHError
 
-    found = connect(settings)
+    session = connect(settings)
     try:
-        yield found
+        yield session
     finally:
         with suppress(DHError):  # the server may have ended
-            found.close()
+            session.close()
 
 
 @contextmanager

@@ -131,7 +131,7 @@ class _Deephaven:
         where = self.address(settings)
         try:
             with reading(settings) as session:
-                found = _names_of(session, run_name)
+                names = _names_of(session, run_name)
                 session.run_script(REMOVE.format(name=run_name))
                 left = _names_of(session, run_name)
         except RacetrackError as error:
@@ -139,7 +139,7 @@ class _Deephaven:
             return (f"not removed from {where}: the variables {run_name}*: {error}\n  {by_hand}",)
         if left:
             return (f"not removed from {where}: {', '.join(left)}. Delete these variables.",)
-        return (f"removed {len(found)} tables named {run_name}_… from {where}",) if found else ()
+        return (f"removed {len(names)} tables named {run_name}_… from {where}",) if names else ()
 
     def remarks(self, session: "Session", settings: Settings) -> list[str]:
         """Return where the run's tables are, and which tables of other runs exist."""

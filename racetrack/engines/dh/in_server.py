@@ -50,10 +50,10 @@ def remove(run: Mapping[str, Any]) -> None:
     namespace = run.get("namespace", {})
     stops = [value for key, value in namespace.items() if key.startswith("stop_")]
     closing = [threading.Thread(target=stop, daemon=True) for stop in stops]
-    for each in closing:
-        each.start()
-    for each in closing:
-        each.join(CLOSE_WITHIN_S)
+    for thread in closing:
+        thread.start()
+    for thread in closing:
+        thread.join(CLOSE_WITHIN_S)
     if "created" in run:
         run["created"].release()
 

@@ -19,14 +19,14 @@ REGISTRY = "SCHEMA_REGISTRY_URL"
 PATIENCE = {"request.timeout.ms": "5000", "delivery.timeout.ms": "10000", "max.block.ms": "10000"}
 
 
-def addresses(of: InternalEndpoints) -> dict[str, str]:
+def addresses(endpoints: InternalEndpoints) -> dict[str, str]:
     """Return the environment variables with the addresses that the scripts use. They contain no
     secrets."""
-    found = {BOOTSTRAP: of.kafka.servers, REGISTRY: of.registry}
-    if of.kafka.is_elsewhere:
-        found[PREFIX] = of.kafka.topic_prefix
-        found[REPLICATION] = str(of.kafka.replication_factor)
-    return found
+    addresses_by_name = {BOOTSTRAP: endpoints.kafka.servers, REGISTRY: endpoints.registry}
+    if endpoints.kafka.is_elsewhere:
+        addresses_by_name[PREFIX] = endpoints.kafka.topic_prefix
+        addresses_by_name[REPLICATION] = str(endpoints.kafka.replication_factor)
+    return addresses_by_name
 
 
 def variables(settings: Settings) -> dict[str, str]:
@@ -36,17 +36,17 @@ def variables(settings: Settings) -> dict[str, str]:
 
 
 def given_to_scripts(
-    of: InternalEndpoints, programs: Sequence[Path], variables: Mapping[str, str]
+    endpoints: InternalEndpoints, programs: Sequence[Path], variables: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the input of `in_server.load`. It contains secrets."""
     scripts = {f"scripts/{name_of(path)}": path.read_text() for path in programs}
-    reached = of.kafka.servers.split(",")
+    reached = endpoints.kafka.servers.split(",")
     if any(REGISTRY in text for text in scripts.values()):
-        reached.append(of.registry.removeprefix("http://"))
-    java = json.dumps({**PATIENCE, **of.kafka.java_properties})
+        reached.append(endpoints.registry.removeprefix("http://"))
+    java = json.dumps({**PATIENCE, **endpoints.kafka.java_properties})
     return {
         "addresses": reached,
-        "environment": {**addresses(of), **variables, JAVA: java},
+        "environment": {**addresses(endpoints), **variables, JAVA: java},
         "scripts": scripts,
     }
 

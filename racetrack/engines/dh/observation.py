@@ -161,6 +161,6 @@ def _lines(process: "subprocess.Popen[bytes]", stop: threading.Event) -> Iterato
         yield from lines
 
 
-def _pipe(of: IO[bytes] | None) -> IO[bytes]:
-    assert of  # noqa: S101  # the process was started with this pipe
-    return of
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe  # noqa: S101  # the process was started with this pipe
+    return pipe

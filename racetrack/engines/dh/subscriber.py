@@ -101,8 +101,8 @@ def progress_view(settings: Settings) -> Followed:
             newest[partition] = Progress(at_ms, partition, row["total"], row["max_received_at"])
             yield newest[partition]
         if newest:
-            max_ms = max(each.max_received_at_ms for each in newest.values())
-            total = sum(each.total for each in newest.values())
+            max_ms = max(update.max_received_at_ms for update in newest.values())
+            total = sum(update.total for update in newest.values())
             yield Summary(at_ms, total, max_ms, float(at_ms - max_ms))
 
     view = find_workload(settings.workload).progress
@@ -116,7 +116,7 @@ def traced_views(settings: Settings, names: Collection[str]) -> list[Followed]:
     for traced in workload_in(settings).traced_views:
         if traced.name in names:
             by_view.setdefault(traced.view, []).append(traced)
-    return [_traced(of, of[0].keys(settings)) for of in by_view.values()]
+    return [_traced(views, views[0].keys(settings)) for views in by_view.values()]
 
 
 def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
@@ -133,7 +133,7 @@ def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
             for partition, value in tally.values(rows, view, keys):
                 yield Seen(at_ms, view.name, partition, value)
 
-    texts = [f"`{each}`" if isinstance(each, str) else str(each) for each in keys]
+    texts = [f"`{key}`" if isinstance(key, str) else str(key) for key in keys]
     among = f"{key} in {', '.join(texts)}" if key else ""
     return Followed(views[0].view, [*filter(None, (key, *others))], seen_in, among)
 
@@ -193,7 +193,7 @@ class Subscription:
         self._has_begun = True
         # One table, so that a sum over its rows is that of one update cycle.
         changed = filter(None, (update.added(columns), update.modified(columns)))
-        if rows := [pa.table(each) for each in changed]:
+        if rows := [pa.table(rows_of_one) for rows_of_one in changed]:
             write(self._followed.updates_in(at_ms, with_names(pa.concat_tables(rows))))
 
     def _on_error(self, error: Exception) -> None:
@@ -215,7 +215,7 @@ def _receivable(table: "Table") -> "Table":
 
 def _subscribe(session: "Session", followed: Sequence[Followed], prefix: str) -> None:
     subscriptions = [
-        Subscription(session.open_table(prefix + each.view), each) for each in followed
+        Subscription(session.open_table(prefix + view.view), view) for view in followed
     ]
     with ExitStack() as closing:
         for subscription in subscriptions:
@@ -229,18 +229,18 @@ def _subscribe(session: "Session", followed: Sequence[Followed], prefix: str) ->
 
 def _poll(session: "Session", followed: Sequence[Followed], prefix: str) -> None:
     """Read the rows that are needed of all tables repeatedly; write those of changed tables."""
-    tables = [session.open_table(prefix + each.view) for each in followed]
+    tables = [session.open_table(prefix + view.view) for view in followed]
     tables = [t.where(f.rows) if f.rows else t for t, f in zip(tables, followed, strict=True)]
     before: dict[str, pyarrow.Table] = {}
     due_s = time.monotonic()
     while True:
         _wait(max(0.0, due_s - time.monotonic()))
         due_s = time.monotonic() + POLL_EVERY_S
-        for table, each in zip(tables, followed, strict=True):
-            rows = with_names(table.to_arrow()).select(each.columns)
-            if each.view not in before or not rows.equals(before[each.view]):
-                before[each.view] = rows
-                write(each.updates_in(now_ms(), rows))
+        for table, view in zip(tables, followed, strict=True):
+            rows = with_names(table.to_arrow()).select(view.columns)
+            if view.view not in before or not rows.equals(before[view.view]):
+                before[view.view] = rows
+                write(view.updates_in(now_ms(), rows))
 
 
 def _wait(for_s: float) -> None:

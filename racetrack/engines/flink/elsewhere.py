@@ -115,8 +115,8 @@ class _Flink:
                     lambda: bool(_live(gateway, run_name)), SUBMITTED_WITHIN_S, LOOK_EVERY_S
                 ):
                     return [NO_JOB.format(name=run_name, url=url)]
-                found = _live(gateway, run_name)
-                for job in found:
+                jobs = _live(gateway, run_name)
+                for job in jobs:
                     gateway.run(f"STOP JOB '{job}'")
                 if not wait_until(
                     lambda: not _live(gateway, run_name), ENDED_WITHIN_S, LOOK_EVERY_S
@@ -125,7 +125,7 @@ class _Flink:
         except Refused as refusal:
             remedy = "Cancel them yourself, in Flink's web page or with `flink cancel`."
             return [f"jobs named {run_name} were not cancelled at {url}: {refusal}. {remedy}"]
-        return [f"cancelled {', '.join(found)} at {url}"] if found else []
+        return [f"cancelled {', '.join(jobs)} at {url}"] if jobs else []
 
     def remarks(self, settings: Settings) -> list[str]:
         """Return a line for the user: which job will be cancelled at the end."""

@@ -97,15 +97,15 @@ class Flink(UpsertEngine):
     def reload_demo(self, stack: Stack) -> None:
         """Resume the job from its last checkpoint. If there is no checkpoint, load the demo
         again."""
-        log, found = JobLog(stack.log_of("flink")), None
+        log, checkpoint = JobLog(stack.log_of("flink")), None
         with _session(stack.settings) as gateway:
             if folder := gateway.properties().get(CHECKPOINTS):
-                found = last_checkpoint(stack.log_of("flink"), folder)
-            if found:
+                checkpoint = last_checkpoint(stack.log_of("flink"), folder)
+            if checkpoint:
                 log.skip()
-                gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
+                gateway.run(f"SET '{RECOVER_FROM}' = '{checkpoint}'")
                 gateway.run_all(statements_for(stack, *self.programs(stack.settings)))
-        if found:
+        if checkpoint:
             self._wait(log.has_started, "started no job from its checkpoint", log)
         else:
             self.load_demo(stack)
@@ -154,18 +154,18 @@ class Flink(UpsertEngine):
         """Report settings that make results incomparable with Flink's defaults."""
         if self.runs_elsewhere(settings):
             return []
-        found = []
+        caveats = []
         if FlinkSettings.of(settings).flink_upsert_materialize == "NONE":
-            found.append(
+            caveats.append(
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
         if not FlinkSettings.of(settings).resumes:
-            found.append(NO_CHECKPOINTS)
+            caveats.append(NO_CHECKPOINTS)
         elif FlinkSettings.of(settings).uses_transactions:
-            found.append(ON_TRANSACTIONS)
+            caveats.append(ON_TRANSACTIONS)
         else:
-            found.append(NO_TRANSACTIONS)
-        return found
+            caveats.append(NO_TRANSACTIONS)
+        return caveats
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return the command of Flink's SQL client, and the lines to paste there."""
@@ -176,7 +176,7 @@ class Flink(UpsertEngine):
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_url(settings)}",
             "In it, paste these lines, which contain the addresses of Kafka and the registry:",
-            *(f"{each};" for each in _statements_before(settings)),
+            *(f"{statement};" for statement in _statements_before(settings)),
             *address_tables(stack, _text_of(programs), hidden=True).splitlines(),
             *(f"then all of {path}" for path in programs),
         ]
@@ -270,7 +270,7 @@ def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     addresses = {"redpanda:9092": str(kafka), "http://redpanda:8081": registry}
     clients = _client_options(stack, hidden=hidden)
-    found = ""
+    tables = ""
     for name, options in re.findall(
         r"^CREATE TABLE IF NOT EXISTS (at_\w+) \(unused AS 1\) WITH \((.*?)^\);",
         sql,
@@ -281,8 +281,8 @@ def address_tables(stack: Stack, sql: str, *, hidden: bool = False) -> str:
             for option, value in re.findall(r"'([^']+)' = '([^']*)'", options)
         }
         where = script.in_sql({**own, **clients})
-        found += f"CREATE TABLE {name} (unused AS 1) WITH ({where});\n"
-    return found
+        tables += f"CREATE TABLE {name} (unused AS 1) WITH ({where});\n"
+    return tables
 
 
 def _client_options(stack: Stack, *, hidden: bool) -> dict[str, str]:

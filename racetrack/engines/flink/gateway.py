@@ -69,8 +69,8 @@ class Gateway:
 
     def properties(self) -> dict[str, str]:
         """Return the session's configuration where it differs from Flink's defaults."""
-        found: dict[str, str] = self._ask("GET", f"/sessions/{self._session}")["properties"]
-        return found
+        properties: dict[str, str] = self._ask("GET", f"/sessions/{self._session}")["properties"]
+        return properties
 
     def run_all(self, statements: Iterable[str]) -> None:
         """Run the statements in order.
@@ -114,10 +114,10 @@ class Gateway:
         if status != OK:
             raise Refused(root_cause(_errors(content.decode(errors="replace"))))
         try:
-            found: dict[str, Any] = json.loads(content)
+            answer: dict[str, Any] = json.loads(content)
         except ValueError:
             raise Refused("the answer is not that of a SQL gateway") from None
-        return found
+        return answer
 
 
 @contextmanager

@@ -85,5 +85,9 @@ class JobElsewhere:
 def last_checkpoint(log: Path, folder: str) -> str | None:
     """Return the path of the last completed checkpoint, from which a killed Flink can resume; None
     if there is none. `folder` is Flink's setting `execution.checkpointing.dir`."""
-    found = _COMPLETED.findall(log.read_text(errors="replace"))
-    return f"{folder.rstrip('/')}/{found[-1][1]}/chk-{found[-1][0]}" if found else None
+    checkpoints = _COMPLETED.findall(log.read_text(errors="replace"))
+    return (
+        f"{folder.rstrip('/')}/{checkpoints[-1][1]}/chk-{checkpoints[-1][0]}"
+        if checkpoints
+        else None
+    )

@@ -20,17 +20,17 @@ def statements(sql: str) -> list[str]:
     Raises:
         ValueError: the last statement does not end with a semicolon.
     """
-    found: list[str] = []
+    parts: list[str] = []
     in_set = False
     for part in _parts(sql):
         if in_set:
-            found[-1] += f";\n{part}"
+            parts[-1] += f";\n{part}"
         else:
-            found.append(part)
-        in_set = bool(_OPENS_SET.match(found[-1])) and part.upper() != "END"
+            parts.append(part)
+        in_set = bool(_OPENS_SET.match(parts[-1])) and part.upper() != "END"
     if in_set:
         raise ValueError("The script ends within a statement set: END is missing.")
-    return [f"{statement};" if _OPENS_SET.match(statement) else statement for statement in found]
+    return [f"{statement};" if _OPENS_SET.match(statement) else statement for statement in parts]
 
 
 def own_topics(sql: str) -> list[str]:
@@ -77,9 +77,9 @@ def with_options(sql: str, prefix: str, of_sink: Callable[[str], Mapping[str, st
     get further options: `of_sink` returns those of a topic."""
     written = set(own_topics(sql))
 
-    def options(found: re.Match[str]) -> str:
-        topic = f"{prefix}{found[1]}"
-        return in_sql({"topic": topic, **(of_sink(topic) if found[1] in written else {})})
+    def options(table: re.Match[str]) -> str:
+        topic = f"{prefix}{table[1]}"
+        return in_sql({"topic": topic, **(of_sink(topic) if table[1] in written else {})})
 
     return _TOPIC.sub(options, sql)
 

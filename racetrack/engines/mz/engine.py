@@ -282,14 +282,14 @@ def _registry(stack: Stack) -> str:
 
 def _own_processes(settings: Settings) -> list[int]:
     """Return the process ids in MZ_PID, and of their descendants, without duplicates."""
-    found: dict[int, None] = {}
+    pids: dict[int, None] = {}
     for pid in map(int, re.findall(r"\d+", MaterializeSettings.of(settings).mz_pid)):
         try:
             main = psutil.Process(pid)
-            found |= dict.fromkeys([pid, *(child.pid for child in main.children(recursive=True))])
+            pids |= dict.fromkeys([pid, *(child.pid for child in main.children(recursive=True))])
         except psutil.NoSuchProcess as gone:
             raise UsageError(f"MZ_PID: there is no process {pid} on this machine.") from gone
-    return list(found)
+    return list(pids)
 
 
 ENGINE = Materialize()

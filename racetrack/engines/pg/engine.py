@@ -218,8 +218,8 @@ def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summa
 def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:
     """Yield notifications as they arrive, for LOOK_EVERY_S."""
     try:
-        for each in connection.notifies(timeout=LOOK_EVERY_S):
-            yield each.channel, each.payload
+        for notice in connection.notifies(timeout=LOOK_EVERY_S):
+            yield notice.channel, notice.payload
     except psycopg.Error as error:
         raise RacetrackError(f"PostgreSQL no longer reports its progress: {error}") from error
 

@@ -64,8 +64,8 @@ def libraries(folder: Path) -> str:
 
 def programs(folder: Path) -> Path:
     """Return the folder with the programs of an unpacked PostgreSQL."""
-    (found,) = folder.glob("usr/lib/postgresql/*/bin")
-    return found
+    (folder_of_programs,) = folder.glob("usr/lib/postgresql/*/bin")
+    return folder_of_programs
 
 
 def feed() -> Recipe:

@@ -81,17 +81,17 @@ class Server:
             RacetrackError: the server does not answer, or rejects the login.
         """
         try:
-            found = psycopg.connect(
+            connection = psycopg.connect(
                 self.conninfo,
                 autocommit=True,
                 prepare_threshold=None,
                 password=self.password or None,
             )
             if self.schema:
-                found.execute(f"SET search_path = {self.schema}".encode())
+                connection.execute(f"SET search_path = {self.schema}".encode())
         except psycopg.Error as error:
             raise RacetrackError(f"{self} can't be connected to: {error}") from error
-        return closing(found)
+        return closing(connection)
 
     def execute(self, statement: str) -> list[Any]:
         """Execute a statement; return its rows, or an empty list if it is not a query.

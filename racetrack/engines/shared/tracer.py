@@ -71,8 +71,8 @@ def tracer_rows_in_sql(
     if one_key_at_a_time:  # see `racetrack.engines.shared.pgwire.rows_of_keys`
         given = f"unnest(ARRAY[{', '.join(texts)}]) WITH ORDINALITY AS given (key, place)"
         select = f"SELECT {value} FROM {view.view} WHERE {view.key} = given.key"  # noqa: S608
-        found = f"LATERAL ({select} GROUP BY {view.key} OFFSET 0) AS found (value)"
-        return f"SELECT given.place - 1, found.value FROM {given}, {found}"  # noqa: S608
+        lookup = f"LATERAL ({select} GROUP BY {view.key} OFFSET 0) AS found (value)"
+        return f"SELECT given.place - 1, found.value FROM {given}, {lookup}"  # noqa: S608
     numbers = " ".join(f"WHEN {text} THEN {number}" for number, text in enumerate(texts))
     select = f"SELECT CASE {view.key} {numbers} END, {value} FROM {view.view}"  # noqa: S608
     return f"{select} WHERE {view.key} IN ({', '.join(texts)}) GROUP BY {view.key}"

@@ -89,18 +89,18 @@ class Figures:
     def fast(self, now_ms: int) -> Values:
         """Return the figures that change several times a second: rates, lag and backlog."""
         recent = self._recent
-        found: Values = {
+        values: Values = {
             OFFERED.key: recent.rate_per_s("due"),
             PUBLISHED.key: recent.rate_per_s("published"),
         }
         for run in self._session.runs:
             name = run.engine.name
-            found[series_id(COUNTED, name)] = recent.rate_per_s("processed", name)
-            found[series_id(LAG, name, COUNT)] = recent.lag_ms(name, now_ms)
-            found[series_id(BACKLOG, name)] = recent.backlog(name)
+            values[series_id(COUNTED, name)] = recent.rate_per_s("processed", name)
+            values[series_id(LAG, name, COUNT)] = recent.lag_ms(name, now_ms)
+            values[series_id(BACKLOG, name)] = recent.backlog(name)
             if not recent.has_deleted_unread(name):
-                found |= self._view_lags(run, now_ms)
-        return found
+                values |= self._view_lags(run, now_ms)
+        return values
 
     def slow(self) -> Values:
         """Return the figures that are measured once a second, if there are new ones: CPU, memory
@@ -114,16 +114,16 @@ class Figures:
         if time.monotonic() < self._answers_due_s:
             return {}
         self._answers_due_s = time.monotonic() + 1.0
-        found: Values = {}
+        values: Values = {}
         for run in self._session.runs:
             times = [ms for reader in run.readers for ms in reader.new_answer_times()]
             if times or not any(reader.per_s for reader in run.readers):
                 median_ms = statistics.median(times) if times else None
-                found[series_id(READ_TIME, run.engine.name)] = median_ms
-        return found
+                values[series_id(READ_TIME, run.engine.name)] = median_ms
+        return values
 
     def _view_lags(self, run: EngineRun, now_ms: int) -> Values:
-        probe = next((each for each in run.probes if isinstance(each, ViewsProbe)), None)
+        probe = next((other for other in run.probes if isinstance(other, ViewsProbe)), None)
         arrivals = self._session.arrivals
         tracer = (arrivals.counts if arrivals else {}).get("tracer_events")
         if not (probe and tracer and tracer["newest"][0] and tracer["rate"]):
@@ -143,13 +143,13 @@ class Figures:
             return {}
         (before_ms, before), (now_ms, now) = self._used, probe.newest
         self._used = probe.newest
-        found: Values = {series_id(RSS, name): used.rss_gib for name, used in now.items()}
+        values: Values = {series_id(RSS, name): used.rss_gib for name, used in now.items()}
         for name, used in now.items():
             if name in before:
                 grown_s = used.cpu_s - before[name].cpu_s
                 pct = 100_000 * grown_s / (now_ms - before_ms)
-                found[series_id(CPU, name)] = round(max(0.0, pct), 1)
-        return found
+                values[series_id(CPU, name)] = round(max(0.0, pct), 1)
+        return values
 
     def _noise_figures(self) -> Values:
         probe = self._session.probe(NoiseProbe)
@@ -257,15 +257,15 @@ class VerdictWatch:
         if at_ms is None or not (curves := self._recent.curves(self._engine)):
             return
         self._judged_ms = at_ms
-        found: Verdict
+        verdict: Verdict
         if self.now.kind == VerdictKind.UNDECIDED:
-            found = look(curves, self._from_ms, at_ms, self._requested_per_s)
+            verdict = look(curves, self._from_ms, at_ms, self._requested_per_s)
         else:
             from_ms = max(self._from_ms, at_ms - AGAIN_OVER_MS)
-            found = judge(curves, from_ms, at_ms, self._requested_per_s)
-            if found.kind is VerdictKind.UNDECIDED and not deleted_unread(curves):
+            verdict = judge(curves, from_ms, at_ms, self._requested_per_s)
+            if verdict.kind is VerdictKind.UNDECIDED and not deleted_unread(curves):
                 return
-        self.now = CurrentVerdict(str(found.kind), found.reason)
+        self.now = CurrentVerdict(str(verdict.kind), verdict.reason)
 
     def _due_ms(self, until_ms: float) -> float | None:
         """Return the time for which a verdict is due; None if none is due yet."""
@@ -324,13 +324,13 @@ class CollectionWatch:
     def new(self, now_s: float) -> list[tuple[str, str]]:
         """Return a pair of service and text for each service with new garbage collections of
         LONG_MS or more. `now_s` is a monotonic time."""
-        found = []
+        pauses = []
         for service, log in self._logs.items():
             log.read()
             if log.pauses and now_s - log.event_s >= ONE_EVENT_PER_S:
-                found.append((service, _text(service, log.pauses)))
+                pauses.append((service, _text(service, log.pauses)))
                 log.pauses, log.event_s = [], now_s
-        return found
+        return pauses
 
 
 def _text(service: str, pauses: list[tuple[str, str, str, float]]) -> str:

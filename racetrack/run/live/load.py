@@ -114,7 +114,7 @@ class MemoryWatch:
                 self._of_heaps[service] = forecast
         now_s = time.monotonic()
         forecasts = (*self._of_data.values(), *self._of_heaps.values(), self._machine)
-        return [outlook for each in forecasts if (outlook := each.at(now_s))]
+        return [outlook for forecast in forecasts if (outlook := forecast.at(now_s))]
 
     def unknown(self) -> list[str]:
         """Return a text for each heap that can't be read now."""
@@ -157,7 +157,7 @@ def counts_of(session: Session) -> dict[str, Any]:
     """Return the generator's latest counts by kind of event."""
     arrivals = session.arrivals
     counts = arrivals.counts if arrivals else {}
-    return {name: of for name, of in counts.items() if isinstance(of, dict)}
+    return {name: count for name, count in counts.items() if isinstance(count, dict)}
 
 
 class LiveLoad:
@@ -246,7 +246,7 @@ class LiveLoad:
                 self._log.add("warning", outlook.as_text())
             (self._warned.add if outlook.warns else self._warned.discard)(outlook.what)
         ending = [outlook for outlook in self._now.outlooks if outlook.is_ending]
-        rates = {name: of["rate"] for name, of in counts_of(self._session).items()}
+        rates = {name: count["rate"] for name, count in counts_of(self._session).items()}
         loaded = [name for name, rate in rates.items() if rate and name != TRACERS]
         if ending and loaded:
             self._session.end_load()

@@ -63,14 +63,14 @@ class Messages:
             "series": self._series(history["values"]),
             **layout(),
             "kinds": [
-                {"name": name, "per_s": of["rate"], "most_per_s": OTHER_KINDS_MOST_PER_S}
-                for name, of in counts.items()
+                {"name": name, "per_s": count["rate"], "most_per_s": OTHER_KINDS_MOST_PER_S}
+                for name, count in counts.items()
                 if name not in NOT_EVENTS
             ],
             "profiles": [
-                {"name": each.name, "form": each.form, "example": each.example}
-                for each in PROFILES
-                if each is not load_profile.Recorded
+                {"name": profile.name, "form": profile.form, "example": profile.example}
+                for profile in PROFILES
+                if profile is not load_profile.Recorded
             ],
             "history": history,
             "events": self._log.after(0),
@@ -86,7 +86,7 @@ class Messages:
             "elapsed_s": round((at_ms - self._began_ms) / 1000, 1),
             "phase": self.now.phase,
             "rates": {
-                **{name: of["rate"] for name, of in counts_of(self._session).items()},
+                **{name: count["rate"] for name, count in counts_of(self._session).items()},
                 READS: self._session.reads_per_s,
             },
             "load": str(self.now.profile) if self.now.profile else None,
@@ -126,7 +126,7 @@ class Messages:
         views = [view.name for view in self._traced_views()]
         by_engine = {run.engine.name: views for run in self._session.runs}
         series = [*expected(by_engine, self._session.services), *known]
-        return [definition(one, self._owners) for one in dict.fromkeys(series)]
+        return [definition(series_id, self._owners) for series_id in dict.fromkeys(series)]
 
     def _traced_views(self) -> Sequence[TracedView]:
         settings = self._stack.settings
@@ -181,7 +181,7 @@ def bottleneck(verdicts: Mapping[str, CurrentVerdict], busy_pct: float | None) -
         for verdict in verdicts.values():
             if verdict.kind == kind:
                 return {"what": what, "text": verdict.text}
-    behind = [name for name, of in verdicts.items() if of.kind == VerdictKind.FELL_BEHIND]
+    behind = [name for name, verdict in verdicts.items() if verdict.kind == VerdictKind.FELL_BEHIND]
     fell_behind = f"{' and '.join(behind)} fell behind" if behind else ""
     if busy_pct and busy_pct > BUSY_PCT:
         text = f"{busy_pct:.0f} % of all cores are busy"

@@ -123,7 +123,7 @@ def read_session(folder: Path, engine: str) -> tuple[str, LiveArguments, str]:
     schedule = _scheduled(folder / FILE, run.live.from_ms, _names(run, engine or run.engine))
     if run.live.until_ms is not None:
         ends_s = (run.live.until_ms - run.live.from_ms) / 1000
-        schedule = [each for each in schedule if each.action.name != "end"]
+        schedule = [scheduled for scheduled in schedule if scheduled.action.name != "end"]
         schedule.append(Scheduled(ends_s, Action("end", {}, BY_REPLAY)))
     arguments = LiveArguments(
         per_s=run.arguments.pageviews_per_s,
@@ -150,17 +150,17 @@ def _scheduled(file: Path, from_ms: int, names: Mapping[str, str]) -> list[Sched
     Raises:
         UsageError: the file is damaged, or an action affects an engine that is not replayed.
     """
-    found = []
+    schedule = []
     try:
         with file.open(newline="", encoding="utf-8") as rows:
             for row in csv.DictReader(rows):
                 if row["by"] != BY_SESSION:
                     arguments = _renamed(json.loads(row["arguments"]), names)
                     action = parse_action(row["action"], arguments, BY_REPLAY)
-                    found.append(Scheduled((int(row["at_ms"]) - from_ms) / 1000, action))
+                    schedule.append(Scheduled((int(row["at_ms"]) - from_ms) / 1000, action))
     except (OSError, ValueError, KeyError, TypeError, Refused) as error:
         raise UsageError(f"{file} can't be replayed: {error}.") from error
-    return found
+    return schedule
 
 
 def _renamed(arguments: dict[str, object], names: Mapping[str, str]) -> dict[str, object]:

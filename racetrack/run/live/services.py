@@ -37,7 +37,7 @@ class Services:
     ) -> None:
         self._engine, self._stack, self._control = engine, stack, control
         self._add_event, self._on_killed = add_event, on_killed
-        self._members = tuple(each.name for each in engine.members)
+        self._members = tuple(member.name for member in engine.members)
         shared = set(services_of(engine, stack.settings))
         names = [*self._members, *(name for name in faults.PAUSED if name in shared)]
         self.status = dict.fromkeys(names, RUNNING)
@@ -83,7 +83,7 @@ class Services:
     @property
     def faults(self) -> tuple[DoneFault, ...]:
         """Outages so far, for `run.json`."""
-        return tuple(each.model_copy() for each in self._done)
+        return tuple(fault.model_copy() for fault in self._done)
 
     def stop(self) -> None:
         """Continue all paused services, and wait for the action that is being carried out."""

@@ -71,7 +71,7 @@ class Live:
             engine, stack, self._session.control, self._log.add, self._lose_counts
         )
         self._verdicts = {
-            each.name: VerdictWatch(each.name, self._recent) for each in engine.members
+            member.name: VerdictWatch(member.name, self._recent) for member in engine.members
         }
         own = (*engine.services_in(stack.settings), "broker")
         watched = [name for name in own if name in checks.services_of(engine, stack.settings)]
@@ -109,7 +109,9 @@ class Live:
         at_ms = now_ms()
         with self._measuring:
             values = {**self._figures.fast(at_ms), **self._figures.slow()}
-            rounded = {name: None if of is None else round(of, 3) for name, of in values.items()}
+            rounded = {
+                name: None if value is None else round(value, 3) for name, value in values.items()
+            }
             self._history.add(at_ms, rounded)
             self._now.figures = {**self._now.figures, **rounded}
         return {"at_ms": at_ms, "values": rounded}

@@ -77,10 +77,8 @@ class Deephaven:
             reader.rows(view, "", ())
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        found = next(
-            context.parts["deephaven"].glob("lib/python3*/site-packages/deephaven_server-*")
-        )
-        return {"deephaven": found.name.removeprefix("deephaven_server-").split(".dist-info")[0]}
+        jar = next(context.parts["deephaven"].glob("lib/python3*/site-packages/deephaven_server-*"))
+        return {"deephaven": jar.name.removeprefix("deephaven_server-").split(".dist-info")[0]}
 
 
 def environment(context: Context) -> dict[str, str]:

@@ -44,8 +44,8 @@ class Flink:
         """Return the versions of Flink and of its Kafka connector."""
         jars = " ".join(path.name for path in (context.parts["flink"] / "lib").glob("*.jar"))
         names = {"flink": "flink-dist", "flink-kafka": "flink-sql-connector-kafka"}
-        found = {part: re.search(rf"\b{jar}-(\S+)\.jar", jars) for part, jar in names.items()}
-        return {part: match[1] for part, match in found.items() if match}
+        matches = {part: re.search(rf"\b{jar}-(\S+)\.jar", jars) for part, jar in names.items()}
+        return {part: match[1] for part, match in matches.items() if match}
 
 
 def configured(context: Context) -> dict[str, str]:

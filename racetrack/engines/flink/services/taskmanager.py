@@ -33,9 +33,9 @@ class TaskManager:
         """Check that this TaskManager has registered with the JobManager."""
         host = FlinkSettings.of(context.settings).flink_jobmanager
         url = f"http://{net.endpoint(host, cluster.REST_PORT)}/taskmanagers"
-        found = net.get_json(url)
-        known = found.get("taskmanagers", []) if isinstance(found, dict) else []
-        if socket.gethostname() not in [each["id"] for each in known]:
+        answer = net.get_json(url)
+        known = answer.get("taskmanagers", []) if isinstance(answer, dict) else []
+        if socket.gethostname() not in [manager["id"] for manager in known]:
             raise NotReady("the JobManager does not know it")
 
     def versions(self, context: Context) -> Mapping[str, str]:  # noqa: ARG002

@@ -164,7 +164,10 @@ def row_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple
     """Return the changes in Debezium's messages: each key with its new row, or with None if the row
     was deleted."""
     envelopes = [avro.decode(message.value() or b"") for message in messages]
-    return [((each["after"] or each["before"])[key], each["after"]) for each in envelopes]
+    return [
+        ((envelope["after"] or envelope["before"])[key], envelope["after"])
+        for envelope in envelopes
+    ]
 
 
 def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
@@ -180,8 +183,8 @@ def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tupl
 def flags_of(messages: Iterable[Message]) -> list[int]:
     """Return the valid ids in messages. Invalid messages are ignored, because people write to this
     topic by hand."""
-    found = [FLAG.fullmatch(message.value() or b"") for message in messages]
-    return [int(match[1]) for match in found if match]
+    matches = [FLAG.fullmatch(message.value() or b"") for message in messages]
+    return [int(match[1]) for match in matches if match]
 
 
 def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
@@ -190,16 +193,16 @@ def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
     Raises:
         RuntimeError: the broker returned an error.
     """
-    found: dict[str, list[Message]] = {}
+    batches: dict[str, list[Message]] = {}
     for message in messages:
         if error := message.error():
             raise RuntimeError(f"{message.topic()}: {error}")
-        found.setdefault(str(message.topic()), []).append(message)
-    return found
+        batches.setdefault(str(message.topic()), []).append(message)
+    return batches
 
 
 def bring(
-    connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, of: Plan
+    connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, targets: Plan
 ) -> set[str]:
     """Write a batch in one transaction. Return the kinds of its topics (see `plan.py`).
 
@@ -208,13 +211,13 @@ def bring(
     """
     batch = by_topic(messages)
     try:
-        _bring(connection, batch, messages, avro, of)
+        _bring(connection, batch, messages, avro, targets)
     except UNFIT as error:
         for topic, brought in batch.items():
-            if refused := first_refused(connection, of[topic], brought, avro):
+            if refused := first_refused(connection, targets[topic], brought, avro):
                 raise refused from error
         raise
-    return {of[topic].how for topic in batch}
+    return {targets[topic].how for topic in batch}
 
 
 def _bring(
@@ -222,11 +225,11 @@ def _bring(
     batch: Mapping[str, Sequence[Message]],
     messages: Sequence[Message],
     avro: Avro,
-    of: Plan,
+    targets: Plan,
 ) -> None:
     with connection.transaction(), connection.cursor() as cursor:
         for topic, brought in batch.items():
-            bring_topic(cursor, of[topic], brought, avro)
+            bring_topic(cursor, targets[topic], brought, avro)
         reached = {(m.topic(), m.partition()): int(m.offset() or 0) + 1 for m in messages}
         columns = [[topic for topic, _ in reached], [number for _, number in reached]]
         cursor.execute(GOT_TO, [*columns, list(reached.values())])
@@ -290,15 +293,15 @@ def bring_topic(
         raise ValueError(f"feed_topics: {target.topic} has the unknown kind {target.how!r}")
 
 
-def find_topics(kafka: KafkaEndpoint, of: Plan) -> dict[str, int]:
+def find_topics(kafka: KafkaEndpoint, targets: Plan) -> dict[str, int]:
     """Create the topics of the kinds `plan.OWN`, and wait until all topics exist. Return the number
     of partitions of each topic."""
     admin = AdminClient(kafka.librdkafka())
-    own = [target.topic for target in of.values() if target.how in plan.OWN]
+    own = [target.topic for target in targets.values() if target.how in plan.OWN]
     while True:
         there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
-        if there.keys() >= of.keys():
-            return {topic: len(there[topic].partitions) for topic in of}
+        if there.keys() >= targets.keys():
+            return {topic: len(there[topic].partitions) for topic in targets}
         mine = [NewTopic(topic, 1, kafka.replication_factor) for topic in own if topic not in there]
         for made in (admin.create_topics(mine) if mine else {}).values():
             made.result(ANSWER_WITHIN_S)
@@ -337,14 +340,14 @@ def feed(
     Raises:
         psycopg.errors.UndefinedTable: the tables were dropped.
     """
-    positions, of = wait_for_tables(connection), plan.read(connection, kafka.topic)
-    sinks = [Sink(kafka, avro) for target in of.values() if target.how == plan.SINK]
-    consumer = consumer_at(kafka, find_topics(kafka, of), positions)
-    print(f"the tables are there: reading {', '.join(of)}", flush=True)
+    positions, targets = wait_for_tables(connection), plan.read(connection, kafka.topic)
+    sinks = [Sink(kafka, avro) for target in targets.values() if target.how == plan.SINK]
+    consumer = consumer_at(kafka, find_topics(kafka, targets), positions)
+    print(f"the tables are there: reading {', '.join(targets)}", flush=True)
     try:
         while True:
             messages = consumer.consume(BATCH, batch_s)
-            brought = bring(connection, messages, avro, of) if messages else ()
+            brought = bring(connection, messages, avro, targets) if messages else ()
             for sink in sinks:
                 if plan.ROWS in brought:
                     sink.rows_have_changed()

@@ -92,7 +92,7 @@ class JavaProgram:
         """Return the settings that the program reads: all settings that begin with the engine's
         name, except NOT_PASSED_ON and the settings that only the harness reads."""
         prefix = f"{self.name.upper()}_"
-        left_out = {*applicability.harness_settings(), *(prefix + each for each in NOT_PASSED_ON)}
+        left_out = {*applicability.harness_settings(), *(prefix + name for name in NOT_PASSED_ON)}
         own = {
             name: value
             for name, value in revealed(settings).items()
@@ -133,5 +133,5 @@ class JavaProgram:
 
     def versions(self, context: Context) -> Mapping[str, str]:
         jars = " ".join(path.name for path in (context.parts[self.name] / "lib").glob("*.jar"))
-        found = re.search(rf"\b{re.escape(self.jar)}-(\S+)\.jar", jars)
-        return {self.product or self.name: found[1]} if found else {}
+        version = re.search(rf"\b{re.escape(self.jar)}-(\S+)\.jar", jars)
+        return {self.product or self.name: version[1]} if version else {}

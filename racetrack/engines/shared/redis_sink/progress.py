@@ -72,8 +72,8 @@ def _begin(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progre
 
 
 def _channel(client: "redis.Redis") -> "redis.client.PubSub":
-    found: redis.client.PubSub = client.pubsub()  # type: ignore[no-untyped-call]
-    return found
+    subscription: redis.client.PubSub = client.pubsub()  # type: ignore[no-untyped-call]
+    return subscription
 
 
 def _next(channel: "redis.client.PubSub") -> dict[str, Any]:

@@ -91,9 +91,9 @@ def _table(client: "redis.Redis", view: str) -> "pyarrow.Table":
 
     if view not in _VIEWS:
         raise NoSuchView(f"There is no view {view!r} in Redis.")
-    of = _VIEWS[view]
-    kinds = {name: pa.type_for_alias(kind) for name, kind in of.columns.items()}
-    columns = list(zip(*of.rows(client), strict=True)) or [()] * len(kinds)
+    stored = _VIEWS[view]
+    kinds = {name: pa.type_for_alias(kind) for name, kind in stored.columns.items()}
+    columns = list(zip(*stored.rows(client), strict=True)) or [()] * len(kinds)
     arrays = [pa.array(c, k) for c, k in zip(columns, kinds.values(), strict=True)]
     return pa.table(arrays, names=list(kinds))
 

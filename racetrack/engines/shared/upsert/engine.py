@@ -93,7 +93,7 @@ class UpsertEngine(Engine):
     def _kept(self, access: Access) -> Mapping[str, views.KeptView]:
         with self._open_topics(access.endpoints.kafka) as source:
             there = source.names()
-        topics = {each.view: self.topic_of(each.view) for each in access.queries}
+        topics = {query.view: self.topic_of(query.view) for query in access.queries}
         return {
             view: views.KeptView(topic, self.columns(access.settings, view))
             for view, topic in sorted(topics.items())
@@ -138,10 +138,10 @@ class UpsertEngine(Engine):
         Raises:
             NoSuchView: there is no such view.
         """
-        found = [each for each in find_workload(settings.workload).views if each.name == view]
-        if not found:
+        matching = [shown for shown in find_workload(settings.workload).views if shown.name == view]
+        if not matching:
             raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
-        return found[0].columns
+        return matching[0].columns
 
 
 def _ahead_ms(stack: Stack) -> int:

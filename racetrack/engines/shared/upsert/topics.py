@@ -121,36 +121,37 @@ class Topics:
             RacetrackError: the broker refused, or did not send the rows in time.
         """
         return {
-            name: [_written(each, name) for each in of] for name, of in self._between(spans).items()
+            name: [_written(message, name) for message in messages]
+            for name, messages in self._between(spans).items()
         }
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
         """Return the newest row of each key in a span of a topic, except for the keys `but`. Only
         the returned rows are converted, to save CPU time."""
-        found: dict[bytes, Written] = {}
+        rows: dict[bytes, Written] = {}
         for message in reversed(self._between({name: span})[name]):
             key = message.key() or b""
-            if key not in but and key not in found:
-                found[key] = _written(message, name)
-        return list(found.values())
+            if key not in but and key not in rows:
+                rows[key] = _written(message, name)
+        return list(rows.values())
 
     def _ends(
         self, names: Collection[str], which: int, stop: threading.Event | None
     ) -> dict[Partition, int]:
         try:
             partitions = [(self._kafka.topic(name), 0) for name in names]
-            found = ends(self._consumer, partitions, which, READ_WITHIN_S, stop)
-            return {(self._kafka.name_of(topic), 0): at for (topic, _), at in found.items()}
+            offsets = ends(self._consumer, partitions, which, READ_WITHIN_S, stop)
+            return {(self._kafka.name_of(topic), 0): at for (topic, _), at in offsets.items()}
         except NoOffsets as why:
             raise RacetrackError(
                 f"Kafka at {self._kafka} did not return the offsets of {', '.join(names)}: {why}."
             ) from why
 
     def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
-        found: dict[str, list[Message]] = {name: [] for name in spans}
+        messages: dict[str, list[Message]] = {name: [] for name in spans}
         for name, message in self._in_spans(spans):
-            found[name].append(message)
-        return found
+            messages[name].append(message)
+        return messages
 
     def _in_spans(self, spans: Mapping[str, Span]) -> Iterator[tuple[str, "Message"]]:
         """Yield all messages of the topics in their spans, with the name of their topic."""

@@ -67,16 +67,16 @@ class Known:
         totals found equals the number of rows in the span. In the second case no unread row has
         another key, because each row adds one pageview to one total. Without this rule, the search
         would not end early if a key has no new row."""
-        found: dict[bytes, Written] = {}
+        rows: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FIRST_STEP
-        while upper > begin and len(found) < self.keys and grown != end - begin:
+        while upper > begin and len(rows) < self.keys and grown != end - begin:
             lower = max(begin, upper - size)
-            for row in source.newest(name, (lower, upper), found):
-                found[row.key] = row
+            for row in source.newest(name, (lower, upper), rows):
+                rows[row.key] = row
                 grown += total_of(row) - self.totals.get(row.key, 0)
             upper, size = lower, size * FURTHER_BACK
-        return sorted(found.values(), key=lambda row: row.offset)
+        return sorted(rows.values(), key=lambda row: row.offset)
 
 
 def look(
@@ -87,9 +87,14 @@ def look(
 ) -> Iterator[Written]:
     """Yield the new rows of each topic since the last call, in the order of their offsets: all rows
     if there are at most FEW, otherwise the newest of each key."""
-    spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics, stop).items()}
+    spans = {
+        name: topics[name].unread(*offsets)
+        for name, offsets in source.offsets(topics, stop).items()
+    }
     new = {name: (begin, end) for name, (begin, end) in spans.items() if begin < end}
-    few = source.rows_between({name: of for name, of in new.items() if of[1] - of[0] <= FEW})
+    few = source.rows_between(
+        {name: span for name, span in new.items() if span[1] - span[0] <= FEW}
+    )
     for name, span in new.items():
         known = topics[name]
         rows = few[name] if name in few else known.newest(source, name, span, total_of)

@@ -59,9 +59,9 @@ def by_topic(
 ) -> dict[str, Rows]:
     """Return the tracer rows of each topic to which a traced view is written. A row's text begins
     with its key column."""
-    found: dict[str, list[TracedView]] = {}
+    views_of_topic: dict[str, list[TracedView]] = {}
     for view in traced:
-        found.setdefault(topic_of(view.view), []).append(view)
+        views_of_topic.setdefault(topic_of(view.view), []).append(view)
     return {
         topic: Rows(
             {
@@ -70,7 +70,7 @@ def by_topic(
             },
             views,
         )
-        for topic, views in found.items()
+        for topic, views in views_of_topic.items()
     }
 
 
@@ -83,10 +83,10 @@ def follow(
     Raises:
         RacetrackError: the broker refused.
     """
-    rows = {kafka.topic(topic): of for topic, of in rows_of.items()}
+    rows = {kafka.topic(topic): own_rows for topic, own_rows in rows_of.items()}
     if not rows:
         return
-    beginnings = tuple(beginning for of in rows.values() for beginning in of.beginnings)
+    beginnings = tuple(beginning for own_rows in rows.values() for beginning in own_rows.beginnings)
     with closing(_consumer(kafka, rows)) as consumer:
         while not stop.is_set():
             if (first := consumer.poll(LOOK_EVERY_S)) is not None:

@@ -36,16 +36,16 @@ class KeptView:
     columns: Columns
 
 
-def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
+def table(kinds: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
     """Convert the values of messages to an Arrow table."""
     import pyarrow as pa
 
-    columns: dict[str, list[Any]] = {name: [] for name in of}
+    columns: dict[str, list[Any]] = {name: [] for name in kinds}
     for value in values:
         row = json.loads(value, parse_float=Decimal)
         for name, column in columns.items():
             column.append(row[name])
-    return pa.table({name: _array(column, of[name]) for name, column in columns.items()})
+    return pa.table({name: _array(column, kinds[name]) for name, column in columns.items()})
 
 
 class Table:
@@ -72,7 +72,9 @@ class Table:
         """Return the rows whose first column has a value in `among`. `first` is the name of that
         column."""
         beginnings = (topics.beginning(first, number) for number in among)
-        return [value for one in beginnings for value in self._rows.get(one, {}).values()]
+        return [
+            value for beginning in beginnings for value in self._rows.get(beginning, {}).values()
+        ]
 
 
 class Tables:
@@ -172,13 +174,13 @@ class TopicReader:
         """Return the current rows. If `key` is given, it must be the view's first column."""
         if kept := self.kept.get(view):
             return table(kept.columns, self.tables.rows(kept.topic, key, among))
-        found = self.read_once(view)
+        rows = self.read_once(view)
         if not key:
-            return found
+            return rows
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        return found.filter(pc.is_in(found[key], pa.array(among, pa.int64())))
+        return rows.filter(pc.is_in(rows[key], pa.array(among, pa.int64())))
 
 
 @contextmanager

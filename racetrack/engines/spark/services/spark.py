@@ -43,7 +43,7 @@ class _Spark(JavaProgram):
             * settings.spark_shuffle_partitions,
         }
         launch = super().launch(replace(context, settings=settings.model_copy(update=own)))
-        cores = sum(each["cores"] for each in sparkmaster.workers(settings))
+        cores = sum(worker["cores"] for worker in sparkmaster.workers(settings))
         properties = sparkmaster.of_driver(settings, context.parts["spark"], cores)
         return _with_properties(launch, properties)
 

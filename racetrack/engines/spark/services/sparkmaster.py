@@ -39,9 +39,9 @@ class Master:
         """Check that all workers have registered. Otherwise Spark would keep the state of early
         tasks only on the workers that were there first."""
         settings = SparkSettings.of(context.settings)
-        found, wanted = len(workers(settings)), settings.engine_replicas
-        if found < wanted:
-            raise NotReady(f"{found} of {wanted} workers have registered")
+        registered, wanted = len(workers(settings)), settings.engine_replicas
+        if registered < wanted:
+            raise NotReady(f"{registered} of {wanted} workers have registered")
 
     def versions(self, context: Context) -> Mapping[str, str]:  # noqa: ARG002
         return {}
@@ -114,9 +114,9 @@ def workers(settings: SparkSettings) -> list[Mapping[str, Any]]:
     Raises:
         NotReady: the master does not answer.
     """
-    found = net.get_json(f"http://{net.endpoint(settings.peer_spark_master, PAGE_PORT)}/json/")
-    of_all = cast(Mapping[str, Any], found)["workers"]
-    return [each for each in of_all if each["state"] == "ALIVE"]
+    page = net.get_json(f"http://{net.endpoint(settings.peer_spark_master, PAGE_PORT)}/json/")
+    of_all = cast(Mapping[str, Any], page)["workers"]
+    return [worker for worker in of_all if worker["state"] == "ALIVE"]
 
 
 def own_address() -> str:

@@ -35,7 +35,7 @@ class Worker:
     def check(self, context: Context) -> None:
         """Check that this worker has registered with the master."""
         known = sparkmaster.workers(SparkSettings.of(context.settings))
-        if sparkmaster.own_address() not in [each["host"] for each in known]:
+        if sparkmaster.own_address() not in [worker["host"] for worker in known]:
             raise NotReady("the master does not know it")
 
     def versions(self, context: Context) -> Mapping[str, str]:  # noqa: ARG002

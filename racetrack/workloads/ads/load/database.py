@@ -41,9 +41,9 @@ class AdsDatabase(Database):
 
 def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:
     """Return the rows of the tables `campaigns` and `ads`, including reserved ones."""
-    ids, each = Ids.of(settings), settings.ads_per_campaign
+    ids, per_campaign = Ids.of(settings), settings.ads_per_campaign
     reserved = Reserved.of(settings.partitions)
-    ads = [(ad, ids.campaigns[n // each]) for n, ad in enumerate(ids.ads)]
+    ads = [(ad, ids.campaigns[n // per_campaign]) for n, ad in enumerate(ids.ads)]
     campaigns = [(campaign,) for campaign in (*ids.campaigns, *reserved.campaigns)]
     return (
         Insert("campaigns", ("campaign_id",), campaigns),

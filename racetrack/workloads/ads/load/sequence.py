@@ -54,11 +54,11 @@ class AdEvent(NamedTuple):
 
 def uuids(seed: int, purpose: str, count: int) -> list[str]:
     """Return `count` random UUIDs (version 4)."""
-    stream, found = Stream(seed, purpose), []
+    stream, ids = Stream(seed, purpose), []
     for n in range(count):
         (a, b), (c, d) = stream.draw(2 * n), stream.draw(2 * n + 1)
-        found.append(str(UUID(int=a << 96 | b << 64 | c << 32 | d, version=4)))
-    return found
+        ids.append(str(UUID(int=a << 96 | b << 64 | c << 32 | d, version=4)))
+    return ids
 
 
 def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:

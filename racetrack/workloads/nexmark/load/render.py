@@ -42,10 +42,10 @@ _TAIL_BYTES = 30
 _MASK = 0xFFFFFFFF
 
 
-def message(of: Person | Auction | Bid, due_ms: int) -> bytes:
+def message(row: Person | Auction | Bid, due_ms: int) -> bytes:
     """Return an event as JSON. The fast renderer must produce the same bytes."""
-    number = [*RECORDS].index(type(of))
-    fields = {"event_type": number, RECORDS[type(of)]: of._asdict(), "dateTime": due_ms}
+    number = [*RECORDS].index(type(row))
+    fields = {"event_type": number, RECORDS[type(row)]: row._asdict(), "dateTime": due_ms}
     return json.dumps(fields).encode()
 
 
@@ -122,7 +122,7 @@ class Renderer(workload.Renderer):
         self._ffi, self._texts = ffi, texts
         self._seed, self._partitions = seed, partitions
         self._labels = Pieces(ffi, [_HEAD, _BIDDER, _PRICE], _LABEL_WORDS)
-        pieces = [channel_piece(*each) for each in texts.channels]
+        pieces = [channel_piece(*channel) for channel in texts.channels]
         self._channels = Pieces(ffi, pieces, _CHANNEL_WORDS)
         self._pool = ffi.new("char[]", texts.pool.encode())
         self._tail = ffi.new("int64_t[]", _TAIL_WORDS)

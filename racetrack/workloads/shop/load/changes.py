@@ -53,10 +53,10 @@ def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Stateme
     to another category. The category changes too because `item_summary` does not contain the
     price."""
     item = 1 + pick(which, settings.items)
-    found = ask("SELECT price FROM items WHERE id = %s", (item,))
-    if found is None:
+    row = ask("SELECT price FROM items WHERE id = %s", (item,))
+    if row is None:
         return None
-    old_cents = int(found[0] * 100)
+    old_cents = int(row[0] * 100)
     cents = MIN_PRICE_CENTS + (old_cents - MIN_PRICE_CENTS + 1 + pick(how, PRICES - 1)) % PRICES
     category = CLEARANCE if cents < old_cents else SHELVES[how % len(SHELVES)]
     sql = "UPDATE items SET price = %s, category = %s WHERE id = %s"
@@ -70,10 +70,10 @@ def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> S
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
-    found = ask("SELECT is_vip, email FROM users WHERE id = %s", (bought.user_id,))
-    if found is None:
+    row = ask("SELECT is_vip, email FROM users WHERE id = %s", (bought.user_id,))
+    if row is None:
         return None
-    is_vip, old_email = not found[0], found[1]
+    is_vip, old_email = not row[0], row[1]
     sql = "UPDATE users SET is_vip = %s, email = %s WHERE id = %s"
     return sql, (int(is_vip), email(old_email.partition("@")[0], is_vip), bought.user_id)
 
@@ -102,9 +102,9 @@ def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | Non
         return None
     select = "SELECT id, user_id, status FROM purchases WHERE user_id <= %s AND "
     values = (settings.users, low + pick(which, high - low + 1))
-    found = ask(f"{select}id >= %s ORDER BY id LIMIT 1", values)
-    found = found or ask(f"{select}id < %s ORDER BY id DESC LIMIT 1", values)
-    return found and Bought(*found)
+    row = ask(f"{select}id >= %s ORDER BY id LIMIT 1", values)
+    row = row or ask(f"{select}id < %s ORDER BY id DESC LIMIT 1", values)
+    return row and Bought(*row)
 
 
 class Updates(Source):

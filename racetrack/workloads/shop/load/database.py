@@ -62,10 +62,10 @@ class Shop(Database):
             "SELECT COUNT(*) FROM purchases WHERE id = %s AND user_id = %s AND item_id = %s",
             self._unconfirmed,
         )
-        found = bool(cursor.fetchone()[0])
-        if not found:
+        is_there = bool(cursor.fetchone()[0])
+        if not is_there:
             self._unconfirmed = None
-        return found
+        return is_there
 
     def apply(self, changes: Sequence[Change]) -> int:
         """Execute changes in one transaction; return how many of them had no row to change.

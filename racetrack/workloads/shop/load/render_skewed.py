@@ -32,7 +32,7 @@ class SkewedRenderer(Renderer):
         # One alias table, from which a random number chooses a (page, channel) pair: first the
         # pairs of products, then those of profiles. Thresholds have 31 bits; `others` contains the
         # numbers of pairs.
-        thresholds = [(t + 1) >> 1 for of in (items, users) for t in of.thresholds]
+        thresholds = [(t + 1) >> 1 for popularity in (items, users) for t in popularity.thresholds]
         firsts = [0] * items.count + [first_profile] * users.count
         others = [*items.others, *users.others]
         self._thresholds = ffi.new("uint32_t[]", [t for t in thresholds for _ in CHANNELS])
