@@ -15,7 +15,7 @@ from typing import Any
 from loadgen.stats import LATENESS_WINDOW_NS
 
 CROWD = Path(__file__).with_name("crowd.py")
-KINDS = ("pageviews", "purchases")
+KINDS = ("events", "purchases")
 ASK_EVERY_S = 0.05
 WINDOW_S = LATENESS_WINDOW_NS / 1e9
 
@@ -38,7 +38,7 @@ class Polite:
         took_ms, until_s = [], time.monotonic() + window_s
         while time.monotonic() < until_s:
             asked_s = time.monotonic()
-            self.ask("get pageviews_per_second")
+            self.ask("get events_per_second")
             took_ms.append((time.monotonic() - asked_s) * 1000)
             time.sleep(ASK_EVERY_S)
         stats: dict[str, Any] = json.loads(self.ask("stats"))
@@ -46,16 +46,16 @@ class Polite:
 
 
 def measure(
-    pageviews: int, purchases: int, seconds: float, window_s: float = WINDOW_S
+    events: int, purchases: int, seconds: float, window_s: float = WINDOW_S
 ) -> list[dict[str, Any]]:
     """Measure lateness and response times without misbehaving clients, then with them.
 
-    `pageviews` and `purchases` are rates per second; `seconds` is the duration of each half. The
+    `events` and `purchases` are rates per second; `seconds` is the duration of each half. The
     generator reports the lateness of the last WINDOW_S, which a shorter window overlaps.
     """
     host, port = os.environ["LOADGEN_ENDPOINT"].rsplit(":", 1)
     polite = Polite(host, int(port))
-    polite.ask(f"set pageviews_per_second {pageviews}")
+    polite.ask(f"set events_per_second {events}")
     polite.ask(f"set purchases_per_second {purchases}")
     time.sleep(2 * window_s)  # warm-up
     windows = max(1, round(seconds / window_s))

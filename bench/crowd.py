@@ -26,7 +26,7 @@ class Crowd:
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
         self._selector = selectors.DefaultSelector()
-        self._half_open = [self._join(b"set pageviews_per_second 1") for _ in range(EACH)]
+        self._half_open = [self._join(b"set events_per_second 1") for _ in range(EACH)]
         self._slow = [self._join(b"") for _ in range(EACH)]
         for _ in range(EACH):
             self._watch()

@@ -32,7 +32,7 @@ examples:
   KAFKA_BOOTSTRAP=127.0.0.1:9092 KAFKA_JARS=/opt/kafka/libs bench/loadgen.sh
   bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
   bench/loadgen.sh --only flat
-  bench/loadgen.sh --only clients --pageviews 5000 --purchases 50
+  bench/loadgen.sh --only clients --events 5000 --purchases 50
   bench/loadgen.sh --brief
 
 CPU time is that of the producer's processes, including start-up ("steady": without start-up). The
@@ -135,8 +135,8 @@ class Bench:
         env = {
             **os.environ,
             "KAFKA_BOOTSTRAP": self._bootstrap,
-            "PAGEVIEWS_TOPIC": self._topic,
-            "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+            "EVENTS_TOPIC": self._topic,
+            "EVENTS_PARTITIONS": str(PARTITIONS),
             "LOADGEN_ACKS": "0",
             "LOADGEN_LINGER_MS": str(LINGER_MS),
             "LOADGEN_BATCH_BYTES": str(BATCH_BYTES),
@@ -176,7 +176,7 @@ def arguments() -> argparse.Namespace:
         help="run everything for about a second, to check that it runs; the figures mean little",
     )
     parser.add_argument("--only", choices=("flat", "paced", "clients"), help="one part")
-    parser.add_argument("--pageviews", type=int, default=5_000, help="a second, with clients")
+    parser.add_argument("--events", type=int, default=5_000, help="a second, with clients")
     parser.add_argument("--purchases", type=int, default=50, help="a second, with clients")
     chosen = parser.parse_args()
     if chosen.brief:
@@ -328,7 +328,7 @@ def main() -> None:
     if chosen.only == "clients" or (chosen.brief and not chosen.only):
         window_s = BRIEF_S if chosen.brief else clients.WINDOW_S
         results["clients"] = clients.measure(
-            chosen.pageviews, chosen.purchases, chosen.seconds, window_s
+            chosen.events, chosen.purchases, chosen.seconds, window_s
         )
     if chosen.json:
         print(json.dumps(results, indent=2))

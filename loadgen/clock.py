@@ -12,7 +12,7 @@ NS_PER_S = 1_000_000_000
 class Clock:
     """Epoch time from the monotonic clock, anchored once.
 
-    A step of the wall clock (NTP) must not make all pageviews due at once. All processes of a
+    A step of the wall clock (NTP) must not make all events due at once. All processes of a
     machine share the monotonic clock, so workers agree when they use the same `offset_ns`."""
 
     def __init__(self, offset_ns: int) -> None:

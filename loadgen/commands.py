@@ -8,9 +8,9 @@ from typing import Callable, NamedTuple
 from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
 
 # Key of the main topic's rate; the same in every workload.
-PAGEVIEWS = "pageviews_per_second"
+EVENTS = "events_per_second"
 # Keys of the previous release, which the next one drops → the keys now.
-EARLIER_KEYS = {"pageviews_per_second": PAGEVIEWS}
+EARLIER_KEYS = {"pageviews_per_second": EVENTS}
 HELP = """\
 Commands, one a line:
 {rates}

@@ -15,7 +15,7 @@ MAX_RATE_PER_S = 10_000_000
 MAX_PARTITIONS = 1024
 # One worker reaches well over twice this rate (bench/loadgen.sh). Half of its capacity leaves idle
 # time in every millisecond, which keeps lateness low.
-PAGEVIEWS_PER_WORKER_PER_S = 500_000
+EVENTS_PER_WORKER_PER_S = 500_000
 
 # Names of the previous release, which the next one drops → the names now.
 EARLIER_NAMES = {
@@ -49,7 +49,7 @@ class Config:
     mysql_user: str
     mysql_password: str
     mysql_database: str
-    pageviews_milli_per_s: int
+    events_milli_per_s: int
     partitions: int
     acks: str
     linger_ms: float
@@ -61,7 +61,7 @@ class Config:
     message_timeout_ms: int
     backlog: int
     max_workers: int
-    pageviews_per_worker_per_s: int
+    events_per_worker_per_s: int
     seed: int
     librdkafka: str
     start_timeout_s: int
@@ -115,8 +115,8 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         mysql_user=read.text("MYSQL_USER", name),
         mysql_password=read.secret("MYSQL_PASSWORD"),
         mysql_database=read.text("MYSQL_DATABASE", name),
-        pageviews_milli_per_s=read.rate("PAGEVIEWS_PER_SECOND_START", "50"),
-        partitions=read.whole("PAGEVIEWS_PARTITIONS", 6, 1, MAX_PARTITIONS),
+        events_milli_per_s=read.rate("EVENTS_PER_SECOND_START", "50"),
+        partitions=read.whole("EVENTS_PARTITIONS", 6, 1, MAX_PARTITIONS),
         acks=read.choice("LOADGEN_ACKS", "0", ("0", "1", "all")),
         linger_ms=read.number("LOADGEN_LINGER_MS", 5.0, 0.0, 1000.0),
         batch_bytes=read.whole("LOADGEN_BATCH_BYTES", 1_000_000, 1_000, 100_000_000),
@@ -127,8 +127,8 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         message_timeout_ms=read.whole("LOADGEN_MESSAGE_TIMEOUT_MS", 300_000, 1_000, 86_400_000),
         backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 200_000, 1, 1_000_000),
         max_workers=read.whole("LOADGEN_MAX_WORKERS", os.cpu_count() or 1, 1, 256),
-        pageviews_per_worker_per_s=read.whole(
-            "LOADGEN_PAGEVIEWS_PER_WORKER", PAGEVIEWS_PER_WORKER_PER_S, 1, MAX_RATE_PER_S
+        events_per_worker_per_s=read.whole(
+            "LOADGEN_EVENTS_PER_WORKER", EVENTS_PER_WORKER_PER_S, 1, MAX_RATE_PER_S
         ),
         seed=read.whole("LOADGEN_SEED", 42, 0, 2**63 - 1),
         librdkafka=read.text("LIBRDKAFKA", "librdkafka.so.1"),

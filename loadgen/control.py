@@ -188,7 +188,7 @@ class ControlServer:
             client.send(f"Error: a line may have {MAX_LINE_BYTES} bytes. Goodbye.")
             await client.hang_up()
         except asyncio.IncompleteReadError:
-            # Do not execute an incomplete line: "set pageviews_per_second 100" may lack its last 0.
+            # Do not execute an incomplete line: "set events_per_second 100" may lack its last 0.
             client.send("Error: the last line has no end. It was not executed.")
         while client.watching and client.is_open:  # the client sends no more, but still reads
             await asyncio.sleep(LINGER_S)

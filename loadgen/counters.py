@@ -88,7 +88,7 @@ class Counters:
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:
-        """Add `count` pageviews with this lateness to a worker's histogram."""
+        """Add `count` events with this lateness to a worker's histogram."""
         self.word[self.worker(number) + _HISTOGRAM + class_of(lateness_us)] += count
 
     def lateness(self, workers: int) -> list[int]:

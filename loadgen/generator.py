@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from loadgen import stats
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
-from loadgen.commands import PAGEVIEWS, Load
+from loadgen.commands import EVENTS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
 from loadgen.control_process import ControlProcess
@@ -87,7 +87,7 @@ class Generator(Load):
         self._derived_from = tuple(workload.derived_from)
         self._sources: dict[str, Source] = {source.key: source for source in sources}
         self._writer = Writer(config, self._clock, sources, database, log)
-        self._milli = dict.fromkeys([PAGEVIEWS, *self._sources], 0)
+        self._milli = dict.fromkeys([EVENTS, *self._sources], 0)
         self._changed_ns = dict.fromkeys(self._sources, 0)  # time of the last change of each rate
         self._windows = {key: stats.Window() for key in self._milli}
         self._stop_signal = 0
@@ -101,9 +101,9 @@ class Generator(Load):
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
         control = ControlProcess(listener, self._selector, self, self._log)
-        self._workers.want(self._config.pageviews_milli_per_s)
+        self._workers.want(self._config.events_milli_per_s)
         self._wait_for_workers()
-        self._begin(PAGEVIEWS, self._config.pageviews_milli_per_s)
+        self._begin(EVENTS, self._config.events_milli_per_s)
         for key, source in self._sources.items():
             if source.start_milli_per_s or not source.optional:
                 self._begin(key, source.start_milli_per_s)
@@ -111,7 +111,7 @@ class Generator(Load):
         control.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         always = {key for key, source in self._sources.items() if not source.optional}
-        periodic_log = stats.PeriodicLog({PAGEVIEWS, *always}, self._log)
+        periodic_log = stats.PeriodicLog({EVENTS, *always}, self._log)
         next_sample_ns = self._clock.now_ns()
         while not self._stop_signal:
             self._step()
@@ -147,7 +147,7 @@ class Generator(Load):
     def _done(self) -> dict[str, int]:
         """Return the number of completed events, by key."""
         counts = {key: source.done for key, source in self._sources.items()}
-        return {PAGEVIEWS: sum(self._workers.handed()), **counts}
+        return {EVENTS: sum(self._workers.handed()), **counts}
 
     def _step(self) -> None:
         """Run one iteration of the loop: handle events, then the state of workers."""
@@ -192,7 +192,7 @@ class Generator(Load):
             for source in self._sources.values()
             if not source.optional
         )
-        self._log(f"Stopped: {handed} pageviews handed over, {refused} refused{written}")
+        self._log(f"Stopped: {handed} events handed over, {refused} refused{written}")
 
     def _pause(self) -> None:
         """Set all rates to 0, for workers and writer at the same moment."""
@@ -207,7 +207,7 @@ class Generator(Load):
 
     def rates(self) -> dict[str, str]:
         helps = {key: f"the same for {source.help_text}" for key, source in self._sources.items()}
-        return {PAGEVIEWS: "change the rate; 0 pauses (up to three decimals)", **helps}
+        return {EVENTS: "change the rate; 0 pauses (up to three decimals)", **helps}
 
     def get_rate_milli(self, key: str) -> int:
         return self._milli[key]
@@ -262,9 +262,9 @@ class Generator(Load):
                 "now_ms": now_ns // NS_PER_MS,
                 "pid": os.getpid(),
                 "uptime_s": round((now_ns - self._started_ns) / NS_PER_S, 3),
-                "pageviews": stats.pageviews_entry(
-                    self._milli[PAGEVIEWS],
-                    self._windows[PAGEVIEWS],
+                "events": stats.events_entry(
+                    self._milli[EVENTS],
+                    self._windows[EVENTS],
                     due,
                     handed,
                     refused,
@@ -304,7 +304,7 @@ class Generator(Load):
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
-        lateness = {PAGEVIEWS: self._workers.lateness()}
+        lateness = {EVENTS: self._workers.lateness()}
         lateness.update((key, list(source.lateness)) for key, source in self._sources.items())
         for key, done in self._done().items():
             self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))

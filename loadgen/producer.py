@@ -136,7 +136,7 @@ class Producer:
         self._counters.word[base + c.HANDED] += result.taken
         if result.rejected:
             self._counters.word[base + c.REFUSED] += result.rejected
-            self._log(f"librdkafka refused {result.rejected} pageviews: {result.why}")
+            self._log(f"librdkafka refused {result.rejected} events: {result.why}")
         if result.used == count:
             state.full_since_ns = 0
         elif result.used or not state.full_since_ns:

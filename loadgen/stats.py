@@ -66,10 +66,10 @@ def rate_number(milli_per_s: int) -> Any:
     return float(text) if "." in text else int(text)
 
 
-def pageviews_entry(
+def events_entry(
     milli_per_s: int, window: Window, due: list[int], handed: list[int], refused: list[int]
 ) -> dict[str, Any]:
-    """Return the statistics of pageviews, for `stats`. Lists have one number per partition."""
+    """Return the statistics of events, for `stats`. Lists have one number per partition."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),
@@ -96,7 +96,7 @@ def to_line(entry: dict[str, Any]) -> str:
 
 
 def noun(key: str) -> str:
-    """Return the singular of a rate's key: pageviews_per_second -> "pageview"."""
+    """Return the singular of a rate's key: events_per_second -> "event"."""
     return key.partition("s_")[0]
 
 
@@ -125,7 +125,7 @@ class PeriodicLog:
             self._counts[key] = total
         if refused > self._refused:
             self._log(
-                f"Refused {refused - self._refused} pageviews in the last {elapsed_s:.1f} seconds: "
+                f"Refused {refused - self._refused} events in the last {elapsed_s:.1f} seconds: "
                 "the Kafka client's queue is full, or they could not be delivered"
             )
             self._refused = refused

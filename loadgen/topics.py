@@ -58,8 +58,8 @@ class _Topics:
             return
         if found:
             raise ConfigError(
-                f"Topic {topic} has {found} partitions, but PAGEVIEWS_PARTITIONS={partitions}. Set "
-                f"PAGEVIEWS_PARTITIONS={found}, or delete the topic and start again."
+                f"Topic {topic} has {found} partitions, but EVENTS_PARTITIONS={partitions}. Set "
+                f"EVENTS_PARTITIONS={found}, or delete the topic and start again."
             )
         replicas, within_ms = self._config.replication_factor, deadline_ms(self._deadline_s, 30_000)
         self._client.create_topic(topic, partitions, replicas, within_ms)

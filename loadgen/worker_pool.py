@@ -63,7 +63,7 @@ class WorkerPool:
 
     def want(self, milli_per_s: int) -> None:
         """Set the number of workers that this rate needs; `poll` starts and stops them."""
-        each = self._config.pageviews_per_worker_per_s
+        each = self._config.events_per_worker_per_s
         self._wanted = max(self._fewest, workers_for(milli_per_s, each, len(self._workers)))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
@@ -118,12 +118,12 @@ class WorkerPool:
         return all(worker.empty for worker in self._workers)
 
     def handed(self) -> list[int]:
-        """Return the pageviews that librdkafka accepted and has not reported as undeliverable, by
+        """Return the events that librdkafka accepted and has not reported as undeliverable, by
         partition."""
         return self.counters.column(c.HANDED)
 
     def refused(self) -> list[int]:
-        """Return the refused pageviews, by partition."""
+        """Return the refused events, by partition."""
         return self.counters.column(c.REFUSED)
 
     def next_derived(self, kind: int) -> int:
@@ -131,12 +131,12 @@ class WorkerPool:
         return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:
-        """Return the number of settled (handed over or refused) scheduled pageviews, by
+        """Return the number of settled (handed over or refused) scheduled events, by
         partition."""
         return self.counters.column(c.POSITION)
 
     def lateness(self) -> list[int]:
-        """Return the histogram of all pageviews' lateness since the start."""
+        """Return the histogram of all events' lateness since the start."""
         return self.counters.lateness(len(self._workers))
 
     def describe(self) -> list[dict[str, Any]]:
@@ -202,13 +202,13 @@ class WorkerPool:
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if not was_expected:
             self._log(
-                f"Worker {worker.pid} died ({how}); up to about {queued} pageviews in its queue "
+                f"Worker {worker.pid} died ({how}); up to about {queued} events in its queue "
                 f"are lost. Restarting it in {worker.backoff_s:.1f} s; its partitions continue "
                 "where they were."
             )
         elif code != 0:
             self._log(
-                f"Worker {worker.pid} ended ({how}) before all its pageviews were sent; the "
+                f"Worker {worker.pid} ended ({how}) before all its events were sent; the "
                 "rest is counted as refused."
             )
         for partition, owner in enumerate(self._owner):

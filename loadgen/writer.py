@@ -1,7 +1,7 @@
 """Writes database changes to MySQL in due order, in its own thread.
 
 While MySQL is slow or down, a limited number of changes wait; further changes are refused and
-counted. Pageviews and the control socket are not delayed."""
+counted. Events and the control socket are not delayed."""
 
 from __future__ import annotations
 

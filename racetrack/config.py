@@ -349,12 +349,12 @@ class Settings(BaseSettings):
 
     workload: Name
     purchases_per_second_start: Rate
-    pageviews_per_second_start: Rate
+    events_per_second_start: Rate
     tracer_events_per_second: Rate
     reads_per_second: Rate
     updates_per_second: Rate
     deletes_per_second: Rate
-    pageviews_partitions: Count
+    events_partitions: Count
     loadgen_seed: int
     loadgen_acks: Literal["0", "1", "all"]
 

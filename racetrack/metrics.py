@@ -33,9 +33,9 @@ FORMS = {
     "GiB/million": "{:,.4f}",
     "MiB/s": "{:,.0f}",
     "ms": "{:,.0f}",
-    "pageviews/s": "{:,.1f}",
+    "events/s": "{:,.1f}",
     "/s": "{:,.0f}",
-    "pageviews": "{:,.0f}",
+    "events": "{:,.0f}",
     "s": "{:,.0f}",
 }
 
@@ -212,8 +212,8 @@ CPU_PER_MILLION = _metric(
     "cpu_s_per_million",
     "cost",
     "CPU-s/million",
-    "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
-    " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
+    "CPU seconds of the engine per million events that it counted, from the kernel's"
+    " accounting; n/a below 1,000 events, where the base cost dominates.",
     better="less",
     best="uses the least CPU time",
     within=COST_WITHIN,
@@ -223,7 +223,7 @@ LAG_P50 = _metric(
     "lag_p50_ms",
     "lag p50",
     "ms",
-    "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
+    "Lag is the age of the oldest event that is due but not yet counted, at every instant"
     " and in the partition where it is largest. Median over the window's time.",
     better="less",
     within_abs=LAG_WITHIN_MS,
@@ -349,7 +349,7 @@ RSS_GROWTH = _metric(
     "rss_growth_gib_per_million",
     "memory growth",
     "GiB/million",
-    "Growth of resident memory in the window, per million pageviews counted.",
+    "Growth of resident memory in the window, per million events counted.",
     better="less",
 )
 CPU_USER = _metric(
@@ -373,16 +373,16 @@ TOP_CPU = _metric(
     "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
 )
 ACHIEVED = _metric(
-    "achieved_pageviews_per_s",
+    "achieved_events_per_s",
     "achieved",
-    "pageviews/s",
-    "Pageviews per second that the generator handed over in the window.",
+    "events/s",
+    "Events per second that the generator handed over in the window.",
 )
 PROCESSED = _metric(
-    "processed_pageviews_per_s",
+    "processed_events_per_s",
     "processed",
-    "pageviews/s",
-    "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
+    "events/s",
+    "Events per second that the engine counted in the window; n/a if it reported no update.",
 )
 BROKER_CPU = _metric(
     "broker_cpu_mean_pct",
@@ -395,7 +395,7 @@ BROKER_FOR_ENGINE = _metric(
     "broker_for_engine_cpu_s_per_million",
     "broker for the engine",
     "CPU-s/million",
-    "CPU seconds of the broker per million pageviews, without those that it uses at this rate while"
+    "CPU seconds of the broker per million events, without those that it uses at this rate while"
     " a client only reads the input: a difference, which noise may take below 0.",
     better="less",
     columns="load",
@@ -502,7 +502,7 @@ SATURATED_COST = _metric(
     "saturated_cpu_s_per_million",
     "cost at saturation",
     "CPU-s/million",
-    "CPU seconds of the engine per million pageviews at saturation.",
+    "CPU seconds of the engine per million events at saturation.",
     better="less",
     best="uses the least CPU time when saturated",
     within=COST_WITHIN,
@@ -513,7 +513,7 @@ SATURATED_BROKER = _metric(
     "saturated_broker_for_engine_cpu_s_per_million",
     "broker for the engine at saturation",
     "CPU-s/million",
-    "CPU seconds of the broker for the engine at saturation, likewise per million pageviews.",
+    "CPU seconds of the broker for the engine at saturation, likewise per million events.",
     better="less",
     per="saturation",
     columns="run",
@@ -534,7 +534,7 @@ MARGINAL_COST = _metric(
     "marginal_cpu_s_per_million",
     "marginal cost",
     "CPU-s/million",
-    "CPU seconds per further million pageviews: the slope of that line.",
+    "CPU seconds per further million events: the slope of that line.",
     better="less",
     within=COST_WITHIN,
     per="run",
@@ -550,8 +550,8 @@ IDLE_SHARE = _metric(
 MAX_BACKLOG = _metric(
     "max_backlog_events",
     "backlog max",
-    "pageviews",
-    "With a load profile: the largest number of pageviews that were due but not counted.",
+    "events",
+    "With a load profile: the largest number of events that were due but not counted.",
     better="less",
 )
 AFTER_PEAK = _metric(
@@ -566,8 +566,8 @@ AFTER_PEAK = _metric(
 COUNTED_BEFORE = _metric(
     "counted_before_events",
     "counted before the fault",
-    "pageviews",
-    "Pageviews that the engine had counted when the fault began.",
+    "events",
+    "Events that the engine had counted when the fault began.",
     per="fault",
     columns="run",
 )
@@ -599,8 +599,8 @@ NORMAL_AFTER = _metric(
 LOST = _metric(
     "lost_events",
     "lost",
-    "pageviews",
-    "Pageviews that a view lacked after a fault, when the engine had had time to drain: of the view"
+    "events",
+    "Events that a view lacked after a fault, when the engine had had time to drain: of the view"
     " that lacked most, n/a unless views were verified.",
     better="less",
     per="fault",
@@ -609,8 +609,8 @@ LOST = _metric(
 COUNTED_TWICE = _metric(
     "counted_twice_events",
     "counted twice",
-    "pageviews",
-    "Pageviews that a view counted too often after a fault, likewise.",
+    "events",
+    "Events that a view counted too often after a fault, likewise.",
     better="less",
     per="fault",
     columns="run",
@@ -621,7 +621,7 @@ OFFERED = _metric(
     "offered_per_s",
     "offered",
     "/s",
-    "Pageviews due per second.",
+    "Events due per second.",
     per="now",
     live=Live("rate", exported="offered_per_second", look="reference"),
 )
@@ -629,7 +629,7 @@ PUBLISHED = _metric(
     "published_per_s",
     "published",
     "/s",
-    "Pageviews published to the broker per second.",
+    "Events published to the broker per second.",
     per="now",
     live=Live("rate", exported="published_per_second"),
 )
@@ -645,15 +645,15 @@ COUNTED = _metric(
     "counted_per_s",
     "counted",
     "/s",
-    "Pageviews counted by the engine per second.",
+    "Events counted by the engine per second.",
     per="now",
     live=Live("rate", ("engine",), "counted_per_second", panel=True),
 )
 BACKLOG = _metric(
     "backlog_events",
     "backlog",
-    "pageviews",
-    "Pageviews that are due but not counted.",
+    "events",
+    "Events that are due but not counted.",
     per="now",
     live=Live("backlog", ("engine",), "backlog_events", panel=True),
 )

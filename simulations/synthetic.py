@@ -1,6 +1,6 @@
 """Synthetic runs: the curves that a run with a known lag would record.
 
-A run is defined by when each pageview was handed over, published and processed, as functions of its
+A run is defined by when each event was handed over, published and processed, as functions of its
 due time. At each update, the engine counts everything processed by then.
 """
 
@@ -37,7 +37,7 @@ class Waves:
 @dataclass(frozen=True)
 class SyntheticRun:
     """Parameters of a run. Fields named `…_at_ms` count from the window's start; rates are in
-    pageviews per second.
+    events per second.
 
     `leak` is the growth of the lag in ms per ms. The lag at each update has random noise with the
     standard deviation `noise_ms`, independent of other updates.
@@ -106,7 +106,7 @@ def curves(run: SyntheticRun, rng: np.random.Generator) -> Curves:
 
 
 def _through_broker(run: SyntheticRun, at: Floats) -> Floats:
-    """Return, for each time in `at`, the due time up to which all pageviews have been published."""
+    """Return, for each time in `at`, the due time up to which all events have been published."""
     leak = run.generator_leak + run.broker_leak
     return at - run.generator_delay_ms - run.broker_delay_ms - leak * np.maximum(at, 0)
 

@@ -155,7 +155,7 @@ def silent(rng: Generator) -> tuple[SyntheticRun, Curves]:
 def late(which: str) -> Make:
     """Return a function that makes runs in which the generator or the broker is too slow.
 
-    Half of the runs deliver 2 to 10 % too few pageviews; the others deliver them 2 s late.
+    Half of the runs deliver 2 to 10 % too few events; the others deliver them 2 s late.
     """
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:

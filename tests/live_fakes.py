@@ -23,7 +23,7 @@ class FakeSession:
     def __init__(self) -> None:
         self.acted: list[Action] = []
         self.samples = 0
-        self.rates: dict[str, int] = {"pageviews": 5_000, "purchases": 10, "reads": 0}
+        self.rates: dict[str, int] = {"events": 5_000, "purchases": 10, "reads": 0}
         self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
         self.verdicts = {"dh": "kept up", "pg": "undecided"}
         self.refuses = ""
@@ -100,7 +100,7 @@ class FakeSession:
         return self._values(self.clock_ms())
 
     def _values(self, at_ms: int) -> dict[str, float | None]:
-        rate = self.rates["pageviews"]
+        rate = self.rates["events"]
         wave = 1 + 0.2 * math.sin((at_ms - self._began_ms) / 7000)
         values: dict[str, float | None] = {metrics.OFFERED.key: rate}
         values[metrics.PUBLISHED.key] = rate * wave
@@ -188,7 +188,7 @@ class FakeSession:
         given, done = action.arguments, Future[None]()
         text, target = f"{action.name} {' '.join(map(str, given.values()))}", ""
         if action.name == "rate":
-            self.rates["pageviews"], self._load = int(given["per_s"]), None
+            self.rates["events"], self._load = int(given["per_s"]), None
         elif action.name == "load":
             self._load = str(given["profile"])
         elif action.name == "events":

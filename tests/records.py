@@ -54,13 +54,13 @@ VIEW: dict[str, Any] = {
     "lag_max_ms": None,
 }
 RUN: dict[str, Any] = {
-    "schema_version": 5,
+    "schema_version": 6,
     "run_id": "6f1c2a34-0000-4000-8000-000000000001",
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",
     "engine": "steady",
     "runtime": "native",
     "outcome": "ok",
-    "arguments": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
+    "arguments": {"events_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
     "measured": {
         "window": {"start_ms": 1_795_000_000_000, "end_ms": 1_795_000_010_000},
         "rate_set_ms": 1_794_999_980_000,
@@ -70,10 +70,10 @@ RUN: dict[str, Any] = {
         "end_offsets": [10, 20],
     },
     "results": {
-        "offered_pageviews_per_s": 5000.0,
-        "achieved_pageviews_per_s": 5003.1,
-        "published_pageviews": 30,
-        "processed_pageviews": 30,
+        "offered_events_per_s": 5000.0,
+        "achieved_events_per_s": 5003.1,
+        "published_events": 30,
+        "processed_events": 30,
         "verdict": {
             "kind": "kept up",
             "reason": "Kept up: lag is steady",

@@ -34,7 +34,7 @@ def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
         run.outcome = "ok"
     rows = read_run(folder.path)
     assert rows["versions"] == {"a": "1", "b": "2"}
-    assert (rows["outcome"], rows["tag"], rows["schema_version"]) == ("ok", folder.tag, 5)
+    assert (rows["outcome"], rows["tag"], rows["schema_version"]) == ("ok", folder.tag, 6)
 
 
 def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:

@@ -96,7 +96,7 @@ def test_without_tables_the_generator_has_no_database(workload: str) -> None:
         ("PURCHASES_PER_SECOND_START", "shop", True),
         ("PURCHASES_PER_SECOND_START", "ads", False),
         ("PURCHASES_PER_SECOND_START", "nexmark", False),
-        ("PAGEVIEWS_PER_SECOND_START", "nexmark", True),
+        ("EVENTS_PER_SECOND_START", "nexmark", True),
         ("KAFKA_HEAP", "nexmark", True),
         ("NEXMARK_QUERIES", "shop", False),
     ],

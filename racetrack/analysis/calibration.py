@@ -36,7 +36,7 @@ FETCHED_EVERY_MS = 20.0  # as in racetrack/engines/shared/upsert/tracer.py
 WORK_WITHIN = 0.01
 CPU_WITHIN = 0.1
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
-# Relative tolerance of the number of waiting pageviews: reading the topic and the update cycle add
+# Relative tolerance of the number of waiting events: reading the topic and the update cycle add
 # milliseconds to the injected delay.
 WAITING_WITHIN = 0.1
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
@@ -147,7 +147,7 @@ def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def waiting(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check the number of waiting pageviews, computed in two ways (from totals, and as rate × age),
+    """Check the number of waiting events, computed in two ways (from totals, and as rate × age),
     against rate × injected delay."""
     run = read_run(folder)
     judged = _judged(run)
@@ -155,7 +155,7 @@ def waiting(folder: Path, defect: InjectedDefect) -> Finding:
     if isinstance(judged, str):
         return Finding(str(defect), judged, bound, within=False)
     expected = judged.requested_per_s * defect.delay_ms / 1000
-    programmed = f"{defect} × {judged.requested_per_s:,}/s: {expected:,.0f} pageviews wait"
+    programmed = f"{defect} × {judged.requested_per_s:,}/s: {expected:,.0f} events wait"
     law = run.results.littles_law if run.results else None
     if not law:
         return Finding(programmed, "Little's law could not be checked", bound, within=False)
@@ -303,14 +303,14 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
 
 
 def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
-    """Compare the CPU cost that was injected per pageview with the difference between two runs:
-    `folder` with the defect, and `without` at the same rate. CPU-seconds per million pageviews are
-    microseconds per pageview."""
+    """Compare the CPU cost that was injected per event with the difference between two runs:
+    `folder` with the defect, and `without` at the same rate. CPU-seconds per million events are
+    microseconds per event."""
     costs = [
         run.results.engine.cpu_s_per_million if run.results and run.results.engine else None
         for run in (read_run(folder), read_run(without))
     ]
-    programmed = f"{defect.cpu_us_per_pageview:g} {CPU_PER_MILLION.unit}"
+    programmed = f"{defect.cpu_us_per_event:g} {CPU_PER_MILLION.unit}"
     bound = f"± {CPU_WITHIN:.0%} more than without"
     with_it, base = costs
     if with_it is None or base is None:
@@ -319,8 +319,8 @@ def cpu(folder: Path, without: Path, defect: InjectedDefect) -> Finding:
         programmed,
         f"{with_it - base:.1f} more than without ({base:.1f})",
         bound,
-        within=abs(with_it - base - defect.cpu_us_per_pageview)
-        <= CPU_WITHIN * defect.cpu_us_per_pageview,
+        within=abs(with_it - base - defect.cpu_us_per_event)
+        <= CPU_WITHIN * defect.cpu_us_per_event,
     )
 
 
@@ -375,7 +375,7 @@ def _judged(run: RunRecord) -> _Judged | str:
     if not verdict.measured:
         return verdict.reason
     return _Judged(
-        requested_per_s=run.arguments.pageviews_per_s,
+        requested_per_s=run.arguments.events_per_s,
         start_ms=verdict.from_ms,
         end_ms=verdict.until_ms,
         verdict=verdict,

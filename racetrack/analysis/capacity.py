@@ -118,7 +118,7 @@ def measured(
     for view, view_curves in views.traced_curves(folder, count.partitions):
         if view.source == topic:
             try:
-                followed[view.name] = work(views.as_pageviews(view_curves, count), *within)
+                followed[view.name] = work(views.as_events(view_curves, count), *within)
             except ValueError as error:
                 raise ValueError(f"in the view {view.name}, {error}") from error
     name, slow = slowest(work(count, *within), followed)

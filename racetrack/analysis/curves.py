@@ -52,9 +52,9 @@ class CurvesError(RacetrackError):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Cumulative pageviews of one partition, in the order in which the rows were written.
+    """Cumulative events of one partition, in the order in which the rows were written.
 
-    The arrays have equal length: `at_ms` in epoch milliseconds, `count` in pageviews since the
+    The arrays have equal length: `at_ms` in epoch milliseconds, `count` in events since the
     topic was created.
     """
 
@@ -202,7 +202,7 @@ def trusted(curves: Curves) -> TrustedCurves:
         end = int(np.append(_backwards(curve) + 1, len(curve.at_ms))[0])
         at_ms = np.maximum.accumulate(curve.at_ms[:end])
         end = int(np.searchsorted(at_ms, until_ms, "right"))
-        # A sampled count falls if a pageview is refused later; undo that. An engine's count may
+        # A sampled count falls if an event is refused later; undo that. An engine's count may
         # fall because the engine has lost its state, so keep that.
         count = np.maximum.accumulate(curve.count) if only_grows else curve.count
         return Curve(at_ms[:end], count[:end])
@@ -261,8 +261,8 @@ def times_of(curve: Curve, numbers: Floats) -> Floats:
     """Return when the curve's count reached each of these numbers, interpolated linearly: -inf if
     that was before the first row, inf if it was after the last.
 
-    The true count at the time of a sampled count k lies between k and k + 1. Adding half a pageview
-    makes the error symmetric; it is at most half a sampling interval at a few pageviews per second.
+    The true count at the time of a sampled count k lies between k and k + 1. Adding half an event
+    makes the error symmetric; it is at most half a sampling interval at a few events per second.
     """
     if not len(curve.at_ms):
         return np.full(numbers.shape, np.inf)
@@ -278,10 +278,10 @@ def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
 
 
 def deleted_unread(curves: Curves) -> int:
-    """Return the number of pageviews that the broker deleted before the engine had counted them.
+    """Return the number of events that the broker deleted before the engine had counted them.
 
     A start offset above the engine's count is the sign. An engine may hold messages that the broker
-    has deleted, so pageviews that it has counted by the end of the recording are left out. While it
+    has deleted, so events that it has counted by the end of the recording are left out. While it
     still counts, the number is a lower bound.
     """
     curves = trusted(curves)

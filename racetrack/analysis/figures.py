@@ -62,7 +62,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         raise ValueError(f"{folder} has no sampling window")
     count = curves.read(folder)
     # The rate of a load profile changes, so the offered rate is used as the requested rate.
-    requested_per_s = None if arguments.load else arguments.pageviews_per_s
+    requested_per_s = None if arguments.load else arguments.events_per_s
     verdict, found_views, start = judged(folder, count, requested_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
@@ -72,11 +72,11 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
     engine, processes = costs(folder, run, measured, window, counted)
     figures = Results(
-        offered_pageviews_per_s=offered_per_s,
-        achieved_pageviews_per_s=achieved_per_s,
-        published_pageviews=sum(measured.end_offsets),
-        processed_pageviews=measured.engine_total,
-        deleted_unread_pageviews=deleted_unread(count),
+        offered_events_per_s=offered_per_s,
+        achieved_events_per_s=achieved_per_s,
+        published_events=sum(measured.end_offsets),
+        processed_events=measured.engine_total,
+        deleted_unread_events=deleted_unread(count),
         verdict=verdict,
         start=start,
         views=found_views,
@@ -95,7 +95,7 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     )
     if ahead_ms := most_ahead_ms(delays, start_ms, end_ms):
         figures.verdict = _warned(figures.verdict, AHEAD.format(ahead_ms))
-    if not figures.deleted_unread_pageviews:
+    if not figures.deleted_unread_events:
         return _with_effects(figures, folder, run, count, arrivals, delays)
     figures.window_writes = None
     figures.reads = tuple(read.model_copy(update={"age": None}) for read in figures.reads)
@@ -146,7 +146,7 @@ def judged(
     """Return the verdict on the run, the lag of each traced view in the same window, and the lag
     before that window. The verdict is that on the engine's count, or on a traced view if its
     verdict is worse."""
-    # Tracer events are among the pageviews that the broker deleted.
+    # Tracer events are among the events that the broker deleted.
     traced = [] if deleted_unread(count) else views.traced_curves(folder, count.partitions)
     recorded = [count, *(view_curves for _, view_curves in traced)]
     verdict, *of_views = _verdicts(recorded, requested_per_s, measured)
@@ -217,7 +217,7 @@ def _start_lag(
 def rates(
     arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int
 ) -> tuple[float | None, float | None]:
-    """Return the pageviews per second that were due and that were handed over in the window; None
+    """Return the events per second that were due and that were handed over in the window; None
     if there are too few rows."""
     within = [arrival for arrival in arrivals if start_ms <= arrival.at_ms <= end_ms]
     if len(within) < 2:
@@ -258,7 +258,7 @@ def costs(
     folder: Path, run: RunRecord, measured: Measured, window: Window, counted: float
 ) -> tuple[Cost | None, dict[str, Cost]]:
     """Return the cost of the engine (None if its processes are unknown) and the cost of each
-    service. `counted` is the number of pageviews that the engine counted in the window."""
+    service. `counted` is the number of events that the engine counted in the window."""
     usage, memory = raw.usage(folder), raw.memory(folder)
     heaps, limited = raw.live_heaps(folder), raw.throttling(folder)
 

@@ -1,8 +1,8 @@
-"""Lag of an engine: the age of the oldest pageview that is due but not counted. docs/verdict.md
+"""Lag of an engine: the age of the oldest event that is due but not counted. docs/verdict.md
 defines the terms.
 
 `age` returns the lag at every instant. `lag_series` returns the processing lag, which is the lag
-immediately after each update. `littles_law` checks the lag against the number of waiting pageviews.
+immediately after each update. `littles_law` checks the lag against the number of waiting events.
 """
 
 from collections.abc import Sequence
@@ -60,10 +60,10 @@ class LagSeries:
 
     `lag_ms` is the processing lag, right after each update, in the partition with the largest lag;
     it is the sum of `generator_ms`, `broker_ms` and `engine_ms`. It is infinite if the oldest
-    uncounted pageview was due before the recording began. `stale_ms` is the lag just before the
+    uncounted event was due before the recording began. `stale_ms` is the lag just before the
     update. `silent` is true for points inside a gap without updates. `early_ms` is the longest time
-    by which a pageview was counted before it was due; if it is above 0, clocks disagree, or the
-    counts do not begin at the same pageview.
+    by which an event was counted before it was due; if it is above 0, clocks disagree, or the
+    counts do not begin at the same event.
     """
 
     start_ms: float
@@ -169,8 +169,8 @@ def _points(
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
-    """Return the longest time, in milliseconds, by which a pageview was counted before it was due.
-    A pageview became due between two samples; the earlier one is used, so the true time may be
+    """Return the longest time, in milliseconds, by which an event was counted before it was due.
+    An event became due between two samples; the earlier one is used, so the true time may be
     longer."""
     before = np.searchsorted(due.count, counts, "left") - 1
     known = (before >= 0) & (counts > 0)
@@ -196,8 +196,8 @@ def _parts(
 
 
 def generator_late_ms(curves: Curves, start_ms: float, end_ms: float) -> float:
-    """Return the longest time in the window, in milliseconds, by which a pageview was handed over
-    after it was due. A pageview is handed over at the latest when a row includes it, so a generator
+    """Return the longest time in the window, in milliseconds, by which an event was handed over
+    after it was due. An event is handed over at the latest when a row includes it, so a generator
     that stands still and reports nothing is late too."""
     latest_ms = 0.0
     for due, handed_over in zip(curves.due, curves.handed_over, strict=True):
@@ -213,10 +213,10 @@ class Age:
     """Lag at every instant, as consecutive stretches between updates; arrays of equal length.
 
     During a stretch, from `from_ms` to `until_ms` (epoch milliseconds), the oldest uncounted
-    pageview is the one that was due at `oldest_ms`: -inf if that was before the recording began,
-    inf if all pageviews due in the recording were counted. The age rises by 1 ms per millisecond
+    event is the one that was due at `oldest_ms`: -inf if that was before the recording began,
+    inf if all events due in the recording were counted. The age rises by 1 ms per millisecond
     within a stretch, and falls at an update. `due_by_ms` is the same, or the beginning of the
-    recording if the pageview was due before that.
+    recording if the event was due before that.
     """
 
     from_ms: Floats
@@ -379,16 +379,16 @@ def littles_law(
     *,
     summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
-    """Compare the mean number of waiting pageviews with rate x age, from independent records.
+    """Compare the mean number of waiting events with rate x age, from independent records.
 
-    The number of waiting pageviews is the generator's total of due pageviews (`arrivals.csv`) minus
+    The number of waiting events is the generator's total of due events (`arrivals.csv`) minus
     the total in the engine's summary (freshness log). The age comes from the counts of each
-    partition (`curves.csv`). If the pageviews of a partition are due at even intervals at a rate r
-    and the oldest waiting pageview has age A, between r*A and r*A + 1 pageviews wait: on average
+    partition (`curves.csv`). If the events of a partition are due at even intervals at a rate r
+    and the oldest waiting event has age A, between r*A and r*A + 1 events wait: on average
     r*A + 1/2.
 
     `summary_after_ms` is how much later the engine may report its total than its progress. Return
-    None if nothing was recorded, or if the oldest pageview was due before the recording began.
+    None if nothing was recorded, or if the oldest event was due before the recording began.
     """
     curves = trusted(curves)
     end_ms = min(end_ms, recorded_until_ms(curves), arrivals[-1].at_ms if arrivals else -np.inf)
@@ -419,7 +419,7 @@ def littles_law(
 def littles_law_warning(law: LittlesLaw) -> str:
     """Return the warning for a run in which Little's law does not hold."""
     return (
-        f"Little's law does not hold: {law.waiting:,.0f} pageviews waited on average, by the"
+        f"Little's law does not hold: {law.waiting:,.0f} events waited on average, by the"
         f" totals of generator and engine, but rate × age of the partitions is"
         f" {law.rate_times_age:,.0f} (± {law.tolerance:,.0f}). Either the lag of this run or"
         " the engine's total is wrong: compare curves.csv with the freshness log"
@@ -429,7 +429,7 @@ def littles_law_warning(law: LittlesLaw) -> str:
 def _waiting(
     arrivals: Sequence[Arrival], delays: Sequence[Delay], start_ms: float, end_ms: float
 ) -> float:
-    """Return the mean number of waiting pageviews in the window: due minus counted, from the
+    """Return the mean number of waiting events in the window: due minus counted, from the
     totals."""
     due = Curve(
         np.array([row.at_ms for row in arrivals], dtype=np.float64),
@@ -448,7 +448,7 @@ def _waiting(
 
 
 def _rate_times_age(due: Curve, processed: Curve, start_ms: float, end_ms: float) -> float:
-    """Return rate x age of a partition, for Little's law: the number of pageviews that became due
+    """Return rate x age of a partition, for Little's law: the number of events that became due
     since the oldest waiting one did, averaged over the window. Infinite if that is unknown."""
     from_ms, until_ms = _stretches(processed.at_ms, start_ms, end_ms)
     oldest_ms = times_of(due, counted(processed, from_ms, "right") + 1)

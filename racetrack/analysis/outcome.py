@@ -24,9 +24,9 @@ def run_outcome(run: RunRecord, *, ignore_miscounts: bool = False) -> str:
         wrong_views(verified) if verified and verified.unfit else None,
         _lost(run.measured),
         _refused(run.measured),
-        deleted_unread(run.results.deleted_unread_pageviews, run.settings),
+        deleted_unread(run.results.deleted_unread_events, run.settings),
         # At rate 0 the engine has nothing to report.
-        _silent(run.results) if run.arguments.pageviews_per_s else None,
+        _silent(run.results) if run.arguments.events_per_s else None,
         None if is_figure else _overcounted(run.results),
         wrong_views(verified) if verified else None,
         # Noise is checked before the rate: it may be why the rate was missed, and then repeating
@@ -62,16 +62,16 @@ def _lost(measured: Counts) -> str | None:
         for number, (given, there) in enumerate(zip(handed, published, strict=True))
         if given != there
     ]
-    return "Handed-over and published pageviews differ: " + "; ".join(differences)
+    return "Handed-over and published events differ: " + "; ".join(differences)
 
 
 def _refused(measured: Counts) -> str | None:
     refused = sum(measured.refused)
-    return f"The generator could not publish {refused:,} pageviews" if refused else None
+    return f"The generator could not publish {refused:,} events" if refused else None
 
 
 def deleted_unread(count: int, settings: Mapping[str, Scalar]) -> str | None:
-    """Return a text on pageviews that the broker deleted before the engine had counted them, and on
+    """Return a text on events that the broker deleted before the engine had counted them, and on
     the setting that limits what it keeps; None if there are none."""
     if not count:
         return None
@@ -81,22 +81,22 @@ def deleted_unread(count: int, settings: Mapping[str, Scalar]) -> str | None:
         limit = "the topic's retention.ms or retention.bytes keeps"
         remedy = "Raise it in the Kafka"
     return (
-        f"The broker deleted {count:,} pageviews before the engine had counted them:"
+        f"The broker deleted {count:,} events before the engine had counted them:"
         f" {limit} too little for this load. {remedy}, and run it again"
     )
 
 
 def rate_missed(arguments: RunArguments, results: Results) -> str | None:
     """Return a text on how far the generator missed the requested rate; None if it did not."""
-    achieved = results.achieved_pageviews_per_s
+    achieved = results.achieved_events_per_s
     if achieved is None:
         return "The judged window is too short to measure the rate: take more samples"
-    wanted: float = arguments.pageviews_per_s
+    wanted: float = arguments.events_per_s
     if arguments.load:  # the requested rate changes, so use the offered rate
-        wanted = results.offered_pageviews_per_s or 0.0
+        wanted = results.offered_events_per_s or 0.0
     if achieved >= wanted * (1 - RATE_TOLERANCE):
         return None
-    return f"The generator achieved {achieved:,.1f} pageviews/s of the {wanted:,.0f} requested"
+    return f"The generator achieved {achieved:,.1f} events/s of the {wanted:,.0f} requested"
 
 
 def _silent(results: Results) -> str | None:
@@ -115,12 +115,11 @@ def _silent(results: Results) -> str | None:
 
 
 def _overcounted(results: Results) -> str | None:
-    published, processed = results.published_pageviews, results.processed_pageviews
+    published, processed = results.published_events, results.processed_events
     if processed is None or processed <= published:
         return None
     return (
-        f"The engine counted {processed - published:,} of {published:,} pageviews twice:"
-        f" {processed:,}"
+        f"The engine counted {processed - published:,} of {published:,} events twice: {processed:,}"
     )
 
 

@@ -35,7 +35,7 @@ _TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([
 
 @dataclass(frozen=True)
 class Arrival:
-    """Cumulative pageview counts of the generator at `at_ms` (epoch milliseconds)."""
+    """Cumulative event counts of the generator at `at_ms` (epoch milliseconds)."""
 
     at_ms: int
     due: int

@@ -5,7 +5,7 @@ excluding time before the rate was set, but at least FLOOR_MS. The lag has recov
 time from which it stays at or below normal until HOLD_S seconds after the service was running
 again, or after the spike.
 
-Three lags are examined. The lag of pageviews is defined in docs/verdict.md and taken just before
+Three lags are examined. The lag of events is defined in docs/verdict.md and taken just before
 each update, where it is largest. The lag of views is that of the traced view that needs longest to
 recover. The lag of purchases is the age of the oldest purchase that is due but not yet in
 Debezium's topic.
@@ -48,7 +48,7 @@ def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) 
     fault, but not before `from_ms` (when the rate was set), counts as normal. All times are epoch
     milliseconds."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
-    # Leave out infinite lags: the oldest uncounted pageview is from before the recording.
+    # Leave out infinite lags: the oldest uncounted event is from before the recording.
     known = before & np.isfinite(series.lag_ms)
     normal_ms = float(np.max(series.lag_ms[known], initial=FLOOR_MS))
     after = series.at_ms >= at_ms
@@ -72,8 +72,8 @@ def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) 
     )
 
 
-def pageviews(folder: Path, from_ms: float) -> LagHistory:
-    """Return the lag of pageviews from `from_ms` on, from `curves.csv`."""
+def events(folder: Path, from_ms: float) -> LagHistory:
+    """Return the lag of events from `from_ms` on, from `curves.csv`."""
     return _history(curves.read(folder), from_ms)
 
 
@@ -107,7 +107,7 @@ def recoveries(
     from_ms, of_purchases, count = faults.from_ms, purchases(folder), curves.read(folder)
     until_ms = math.inf if paused_ms is None else paused_ms
     series = {
-        "pageviews": [_history(count, from_ms)],
+        "events": [_history(count, from_ms)],
         "views": traced_views(folder, count.partitions, from_ms),
         "purchases": [of_purchases] if of_purchases else [],
     }
@@ -141,7 +141,7 @@ def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> 
     if begin_ms is None or end_ms is None:
         return LoadEffect(max_backlog_events=most)
     before_ms = max(load.from_ms, begin_ms - BEFORE_S * 1000)
-    from_peak = recovery(pageviews(folder, load.from_ms), load.from_ms, begin_ms, end_ms)
+    from_peak = recovery(events(folder, load.from_ms), load.from_ms, begin_ms, end_ms)
     after_s = from_peak.after_s
     return LoadEffect(
         max_backlog_events=most,
@@ -154,7 +154,7 @@ def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> 
 
 
 def max_backlog(recorded: Curves, from_ms: float, until_ms: float) -> int:
-    """Return the largest backlog in an interval (epoch milliseconds): the number of pageviews that
+    """Return the largest backlog in an interval (epoch milliseconds): the number of events that
     are due but not counted, over all partitions. The backlog is largest just before an update."""
     every = (*recorded.due, *recorded.processed)
     at_ms = np.unique(np.concatenate([curve.at_ms for curve in every]))

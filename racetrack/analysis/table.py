@@ -403,9 +403,7 @@ def _of_results(common: Row, run: RunRecord) -> Row:
     """Return the row of a run with one window, or of a run that failed."""
     arguments, results = run.arguments, run.results
     load = (
-        Load(arguments.pageviews_per_s, arguments.share, arguments.load or "")
-        if arguments
-        else None
+        Load(arguments.events_per_s, arguments.share, arguments.load or "") if arguments else None
     )
     if run.windows or not results:
         why = "it has no window: it belongs to a plan whose folder was not read"
@@ -678,7 +676,7 @@ def as_record(row: Row) -> dict[str, Any]:
         "data_in_memory": row.place.in_memory,
         "machine": row.place.machine,
         "window": row.window,
-        "requested_pageviews_per_s": row.load.per_s if row.load else None,
+        "requested_events_per_s": row.load.per_s if row.load else None,
         "share_of_capacity": row.share,
         "load": (row.load.profile or None) if row.load else None,
         "repeat": row.repeat,
@@ -704,7 +702,7 @@ def from_record(record: Mapping[str, Any], file: Path) -> Row:
     """
     if not isinstance(record, dict) or not isinstance(record.get("engine"), str):
         raise UsageError(f"{file}: a record has no engine, so it is no record of a run.")
-    numbers = ("requested_pageviews_per_s", "share_of_capacity", "repeat")
+    numbers = ("requested_events_per_s", "share_of_capacity", "repeat")
     for key in numbers:
         value = record.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):

@@ -71,12 +71,12 @@ SAMPLE_MS = 100.0
 # The engine can't be judged if the generator or the broker causes at least LATE_MS of the median
 # lag and more than this share of it.
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
-# Clocks disagree if a pageview was counted before it was due by more than a sampling interval.
+# Clocks disagree if an event was counted before it was due by more than a sampling interval.
 EARLY_MS = 100.0
 PLAIN = Precision()
 IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
 DELETED = (
-    "No verdict: the broker deleted {:,} pageviews before the engine had counted them, so its"
+    "No verdict: the broker deleted {:,} events before the engine had counted them, so its"
     " backlog and lag are unknown"
 )
 # Times of the looks, in seconds since the rate was set. Later looks are at twice the time of the
@@ -145,7 +145,7 @@ def judge(
     short = _shortfalls(rates, requested, _window_s(series))
     gaps = update_gaps(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
-    # Check the requested rate, not the offered one: purchases may cause a few pageviews.
+    # Check the requested rate, not the offered one: purchases may cause a few events.
     if requested_per_s == 0:
         judged = _Outcome(VerdictKind.UNDECIDED, IDLE)
     elif deleted := deleted_unread(curves):
@@ -248,12 +248,8 @@ def _shortfalls(rates: Throughput, requested_per_s: float, window_s: float) -> S
     handed, published = rates.handed_over_per_s, rates.published_per_s
     wanted = max(requested_per_s, rates.offered_per_s)
     return Shortfalls(
-        f"handed over {handed:,.0f} of {wanted:,.0f} pageviews/s"
-        if handed < share * wanted
-        else None,
-        f"took {published:,.0f} of {handed:,.0f} pageviews/s"
-        if published < share * handed
-        else None,
+        f"handed over {handed:,.0f} of {wanted:,.0f} events/s" if handed < share * wanted else None,
+        f"took {published:,.0f} of {handed:,.0f} events/s" if published < share * handed else None,
     )
 
 
@@ -278,7 +274,7 @@ def _decide(measured: Lag, short: Shortfalls) -> VerdictKind:
 
 def _bottleneck_before_engine(measured: Lag, short: Shortfalls) -> VerdictKind | None:
     """Return the verdict "generator bound" or "broker bound" if that component delivered too few
-    pageviews, with a growing delay, or very late."""
+    events, with a growing delay, or very late."""
 
     def limits(part: LagShare, missing: str | None) -> bool:
         late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.processing_lag_p50_ms
@@ -298,27 +294,27 @@ def _why_not_judged(curves: TrustedCurves, series: LagSeries, rates: Throughput)
             return f"A clock was set back by {_step(curves.step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
-        return "No pageview was due in the window: ask for a rate"
+        return "No event was due in the window: ask for a rate"
     if series.early_ms > EARLY_MS:
         return _too_early(curves, series)
     if not np.isfinite(series.lag_ms).all():
-        return "The engine was at pageviews due before the recording began: use a longer warm-up"
+        return "The engine was at events due before the recording began: use a longer warm-up"
     return None
 
 
 def _too_early(curves: Curves, series: LagSeries) -> str:
-    """Return why pageviews were counted before they were due: some were counted twice, or clocks or
+    """Return why events were counted before they were due: some were counted twice, or clocks or
     counts disagree."""
     pairs = zip(curves.processed, curves.published, strict=True)
     twice = sum(max(0.0, _end(counted) - _end(published)) for counted, published in pairs)
     if twice:
         return (
-            f"The engine counted {twice:,.0f} of {sum(map(_end, curves.published)):,.0f} pageviews"
-            " twice: the age of the oldest uncounted pageview is unknown"
+            f"The engine counted {twice:,.0f} of {sum(map(_end, curves.published)):,.0f} events"
+            " twice: the age of the oldest uncounted event is unknown"
         )
     return (
-        f"Pageviews were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
-        " engine and generator disagree, or their counts do not begin at the same pageview"
+        f"Events were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
+        " engine and generator disagree, or their counts do not begin at the same event"
     )
 
 
@@ -542,7 +538,7 @@ def _is_known(series: LagSeries) -> bool:
 
 
 def _series_of_rate(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
-    """Return the lag from the first update on after which all uncounted pageviews were due since
+    """Return the lag from the first update on after which all uncounted events were due since
     the rate was set. Earlier updates show the backlog that arose while the engine loaded its demo.
     If the engine has not caught up with it yet, return the lag since the rate was set."""
     series = lag_series(curves, rate_set_ms, at_ms)
@@ -599,7 +595,7 @@ def _why_silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
     then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
     return (
         f"Fell behind: no update of the engine in {window_s:.0f} s, at whose end the oldest"
-        f" uncounted pageview was {series.lag_ms[-1] / 1000:.1f} s old{then}"
+        f" uncounted event was {series.lag_ms[-1] / 1000:.1f} s old{then}"
     )
 
 

@@ -109,9 +109,9 @@ def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence
     return Curves(tuple(partitions), due, due, due, processed)
 
 
-def as_pageviews(view: Curves, count: Curves) -> Curves:
-    """Return the pageview curves `count` with `processed` replaced by the estimated number of
-    pageviews in a view. After each update, the view is assumed to contain exactly the pageviews
+def as_events(view: Curves, count: Curves) -> Curves:
+    """Return the event curves `count` with `processed` replaced by the estimated number of
+    events in a view. After each update, the view is assumed to contain exactly the events
     that were due before its oldest missing tracer event."""
     processed = []
     for events, seen, due in zip(view.due, view.processed, count.due, strict=True):

@@ -66,7 +66,7 @@ def measurement_warnings(run: RunRecord) -> list[str]:
     if not (results := run.results):
         return noise.warnings(run)
     texts = [*results.verdict.warnings, *noise.warnings(run)]
-    if run.arguments and run.arguments.pageviews_per_s:  # at rate 0 there is no verdict
+    if run.arguments and run.arguments.events_per_s:  # at rate 0 there is no verdict
         texts += _of_window(results.verdict)
     if results.noise and results.noise.machine_busy_pct > BUSY_PCT:
         texts.append(

@@ -112,7 +112,7 @@ def race() -> None:
 
     \b
     Examples:
-        ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
+        ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 events/s for Deephaven
         ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
         ./race compare dh kstreams --quick       which engine is better, by how much, how certain

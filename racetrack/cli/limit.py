@@ -43,7 +43,7 @@ PLAN = "limit"
 @click.option(
     "--start",
     type=Rate(1),
-    help="Rate to begin with, by default 1000 pageviews per second. An engine that takes long to"
+    help="Rate to begin with, by default 1000 events per second. An engine that takes long to"
     " warm up may need less.",
 )
 @click.option(

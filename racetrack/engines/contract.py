@@ -36,7 +36,7 @@ class NoSuchView(RacetrackError):
 class Summary:
     """An update of the only row of the view `Workload.summary`, or of the sum of all partitions.
 
-    The row changed at `timestamp_ms`. The newest pageview counted was due at `max_received_at_ms`.
+    The row changed at `timestamp_ms`. The newest event counted was due at `max_received_at_ms`.
     Both are epoch milliseconds. `dt_ms` is the freshness as defined in 2022: `timestamp_ms` minus
     `max_received_at_ms`.
     """
@@ -133,7 +133,7 @@ class Engine(ABC):
     stamped_by: str = ""
     is_published: bool = False  # True for the two engines of the experiment of 2022
     version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
-    # The summary view may report pageviews this much later than the progress view. 0, unless the
+    # The summary view may report events this much later than the progress view. 0, unless the
     # engine writes the two views independently.
     summary_after_ms: int = 0
 

@@ -195,7 +195,7 @@ def describe_need(plan: ResolvedPlan) -> list[str]:
         stored = find_workload(settings.workload).stored_bytes_in(settings)
         if max(heap.per_event, stored) * events.at(PER_S) < LEAST_BYTES:
             continue
-        kept = settings.pageviews_partitions * settings.kafka_retention_bytes
+        kept = settings.events_partitions * settings.kafka_retention_bytes
         most = f", at most {kept / BYTES_PER_GIB:.1f} GiB" if kept >= 0 else ""
         parts = [f"broker {_gib(events, stored)}{most}"]
         if heap.per_event:

@@ -41,7 +41,7 @@ from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload, overrides, work_of, workload_in
 
 READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
-PARTITIONS, RETENTION = "PAGEVIEWS_PARTITIONS", "KAFKA_RETENTION_BYTES"
+PARTITIONS, RETENTION = "EVENTS_PARTITIONS", "KAFKA_RETENTION_BYTES"
 # Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
 # folders, and what counts as noise.
 OF_RUNTIME = ("RUNTIME", "AIRGAP")
@@ -577,7 +577,7 @@ def _give_settings(
             isinstance(p, Saturate | Search) for p in variant.planned.phases or plan.phases
         )
         if (saturates or plan.scout_s) and settings.kafka_retention_bytes < 0:
-            kept = int(memory_bytes * KEPT_OF_MEMORY / settings.pageviews_partitions)
+            kept = int(memory_bytes * KEPT_OF_MEMORY / settings.events_partitions)
             variant.settings[RETENTION] = str(kept)
     return remarks
 
@@ -675,7 +675,7 @@ def _share_partitions(variants: Sequence[_Variant], given: Collection[str]) -> l
     is_set = PARTITIONS in given or any(PARTITIONS in variant.settings for variant in variants)
     if len(replicas) < 2 or is_set:
         return []
-    partitions = shareable(_load(variants[0], variants[0].settings).pageviews_partitions, replicas)
+    partitions = shareable(_load(variants[0], variants[0].settings).events_partitions, replicas)
     for variant in variants:
         variant.settings[PARTITIONS] = str(partitions)
     uneven = [str(count) for count in sorted(replicas) if partitions % count]

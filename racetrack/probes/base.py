@@ -94,7 +94,7 @@ CURVES_HEADER = "at_ms,curve,partition,count\n"
 
 
 class CurvesFile:
-    """`curves.csv`: counts of pageviews over time. Any thread may write.
+    """`curves.csv`: counts of events over time. Any thread may write.
 
     Columns: `at_ms` (epoch milliseconds), `curve` (`due`, `handed_over`, `published` or
     `processed`), `partition`, and `count` (since the topic was created).

@@ -32,7 +32,7 @@ class NewPartitions(RacetrackError):
         numbers = f"partition{'s' * (len(new) > 1)} {', '.join(map(str, new))}"
         super().__init__(
             f"The topic {topic!r} got {numbers} during the run, which generator and figures leave"
-            " out. Run it again, and don't add partitions (PAGEVIEWS_PARTITIONS sets those of the"
+            " out. Run it again, and don't add partitions (EVENTS_PARTITIONS sets those of the"
             " main topic)."
         )
 

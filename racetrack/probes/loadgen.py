@@ -94,10 +94,10 @@ class Control:
         """Set all rates to zero. Return the previous rates, per second, as `resume` expects
         them."""
         rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
-        pageviews, *sources = rates
+        events, *sources = rates
         # Skip kinds of events whose rate is zero already, to keep the output short.
         others = [kind for kind in sources[1:] if rates[kind]]
-        for kind in (*others, *sources[:1], pageviews):
+        for kind in (*others, *sources[:1], events):
             self.ask(f"set {kind}_per_second 0")
         return rates
 
@@ -109,7 +109,7 @@ class Control:
 
     def settled_counts(self) -> dict[str, list[int]]:
         """Wait until a paused generator has sent all due events to the broker and to MySQL. Return
-        its pageview counts `due`, `handed` and `refused` by partition.
+        its event counts `due`, `handed` and `refused` by partition.
 
         Raises:
             LoadgenError: the generator took longer than `settled_within_s`.
@@ -128,11 +128,11 @@ class Control:
                 f" {self._settled_within_s:.0f} s of being paused."
             )
         self.ask("flush")
-        pageviews: dict[str, list[int]] = self._counts()["pageviews"]
-        return pageviews
+        events: dict[str, list[int]] = self._counts()["events"]
+        return events
 
     def _counts(self) -> dict[str, dict[str, Any]]:
-        """Return the counts by kind of event: pageviews first, then changes of MySQL's tables."""
+        """Return the counts by kind of event: events first, then changes of MySQL's tables."""
         stats = self.stats(quietly=True)
         return {kind: count for kind, count in stats.items() if isinstance(count, dict)}
 
@@ -162,7 +162,7 @@ def _behind(counts: dict[str, dict[str, Any]]) -> str:
     Negative differences count as zero. More events than are due may have been sent if a worker was
     killed after it had sent a batch but not yet recorded it, or before a lower rate reached it."""
     waiting = {
-        kind: np.subtract(count["due"], count["handed" if kind == "pageviews" else "done"])
+        kind: np.subtract(count["due"], count["handed" if kind == "events" else "done"])
         - np.asarray(count["refused"])
         for kind, count in counts.items()
     }
@@ -228,8 +228,8 @@ class ArrivalsProbe(Probe):
         with self._updated:
             self._stats = stats
             self._updated.notify_all()
-        at_ms, pageviews = stats["now_ms"], stats["pageviews"]
-        due, handed_over = pageviews["due"], pageviews["handed"]
+        at_ms, events = stats["now_ms"], stats["events"]
+        due, handed_over = events["due"], events["handed"]
         self.due = sum(due)
         self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
@@ -253,12 +253,12 @@ RECEIVED_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class Settled:
-    """Counts of pageviews by partition while the generator is paused and none is in flight."""
+    """Counts of events by partition while the generator is paused and none is in flight."""
 
     since_s: float  # when the generator was paused, by `time.monotonic`
     handed_over: Sequence[int]
     refused: Sequence[int]
-    end_offsets: Sequence[int]  # differ from `handed_over` if pageviews were lost
+    end_offsets: Sequence[int]  # differ from `handed_over` if events were lost
 
 
 def settle(control: Control, broker: TopicOffsets) -> Settled:
@@ -276,7 +276,7 @@ def settle(control: Control, broker: TopicOffsets) -> Settled:
     return Settled(since_s, handed_over, counts["refused"], end_offsets)
 
 
-LOAD_CSV, LOAD_HEADER = "load.csv", "at_ms,pageviews_per_s\n"
+LOAD_CSV, LOAD_HEADER = "load.csv", "at_ms,events_per_s\n"
 
 
 class LoadDriver(Probe):

@@ -170,7 +170,7 @@ class TracedProgress:
         settings = stack.settings
         self.traced = engine.traced_views(settings)
         self._topic = find_workload(settings.workload).positions
-        self._positions = Positions(self.traced, settings.pageviews_partitions)
+        self._positions = Positions(self.traced, settings.events_partitions)
         self._queue = SimpleQueue[Seen]()
         self._newest_ms = 0
 

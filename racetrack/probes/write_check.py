@@ -1,7 +1,7 @@
 """Write check: find a broker that refuses or drops writes before anything is measured.
 
 With acks=0 the generator never learns of an error. So the check writes one acknowledged record of
-its own, compares the topic's size limit with the generator's batches, and waits until pageviews
+its own, compares the topic's size limit with the generator's batches, and waits until events
 arrive. A slow or overloaded broker passes this check; the verdict judges its effect on the run.
 Messages lost later are found from the end offsets at the end of the run.
 """
@@ -63,7 +63,7 @@ class WriteCheckError(RacetrackError):
 def check_writes(
     where: Endpoints, topic: str, broker_log: Path | None, while_waiting: Callable[[], None]
 ) -> None:
-    """Check that the broker accepts writes and stores the generator's pageviews in `topic`.
+    """Check that the broker accepts writes and stores the generator's events in `topic`.
 
     Takes less than 10 s, during which `while_waiting` is called repeatedly and may raise.
 
@@ -137,7 +137,7 @@ def _check_size_limit(kafka: KafkaEndpoint, topic: str) -> None:
         return  # the user may lack the permission; `_check_arrivals` finds dropped batches too
     if limit and int(limit.value) < BATCH_BYTES:
         raise WriteCheckError(
-            f"The broker at {kafka} does not keep the pageviews: {topic} has"
+            f"The broker at {kafka} does not keep the events: {topic} has"
             f" max.message.bytes={limit.value}, and the generator sends batches of up to"
             f" {BATCH_BYTES:,} bytes. Raise it and run again."
         )
@@ -160,15 +160,15 @@ def _check_arrivals(where: Endpoints, topic: str, while_waiting: Callable[[], No
         ends = offsets.end_offsets(ARRIVED_WITHIN_S)
     missing = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
     raise WriteCheckError(
-        f"The broker at {where.kafka} does not keep the pageviews: within"
+        f"The broker at {where.kafka} does not keep the events: within"
         f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {missing} of {topic}. With"
         " acks=0 the generator gets no reason. Its disk may be full. Fix that and run again."
     )
 
 
 def _sent(stats: Mapping[str, Any]) -> list[int]:
-    """Return the pageviews sent per partition: those handed to the generator's Kafka client, minus
+    """Return the events sent per partition: those handed to the generator's Kafka client, minus
     those still queued in it."""
-    handed = stats["pageviews"]["handed"]
+    handed = stats["events"]["handed"]
     queued = {p: worker["queued"] for worker in stats["workers"] for p in worker["partitions"]}
     return [count - queued.get(partition, 0) for partition, count in enumerate(handed)]

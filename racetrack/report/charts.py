@@ -374,8 +374,8 @@ def _counts(run: RunFolder, curves: Curves, start_ms: float, end_ms: float) -> C
     return _time_chart(
         run,
         (start_ms, end_ms),
-        title="Curves: pageviews, all partitions",
-        y_title="thousand pageviews",
+        title="Curves: events, all partitions",
+        y_title="thousand events",
         lines=tuple(lines),
         y_form="{:,.1f}",
         y_unit=" k",
@@ -442,7 +442,7 @@ def _lag(run: RunFolder, curves: Curves, start_ms: float, end_ms: float) -> list
             meaning=f"{PROCESSING_LAG_P50.means.split('. ')[0]}. Its parts are those of the"
             " partition with the largest lag. dt_ms is the measure of 2022, in which a lagging"
             " partition can hide.",
-            note=f"Left out: {left_out} at pageviews due before the recording began."
+            note=f"Left out: {left_out} at events due before the recording began."
             if left_out
             else "",
         ),

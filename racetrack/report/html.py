@@ -184,8 +184,8 @@ def _run(run: RunFolder, runs: Sequence[RunFolder], table: Table) -> dict[str, A
         },
         "Changed settings": changed_settings(record),
         "Counted": {
-            "published_pageviews": results.published_pageviews,
-            "processed_pageviews": results.processed_pageviews,
+            "published_events": results.published_events,
+            "processed_events": results.processed_events,
         }
         if results
         else {},

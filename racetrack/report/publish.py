@@ -407,6 +407,6 @@ def _text(value: Scalar) -> str:
 def _options(arguments: RunArguments) -> str:
     verify = " --verify" if arguments.verify else ""
     return (
-        f"--rate {arguments.pageviews_per_s} --settle {arguments.wait_s:g}s"
+        f"--rate {arguments.events_per_s} --settle {arguments.wait_s:g}s"
         f" --samples {arguments.samples} --decide-within {arguments.decide_within_s:g}s{verify}"
     )

@@ -200,7 +200,7 @@ CHARTS = {
     "lag": Chart(
         metrics.VIEW_LAG_P99, "View lag against load", "% of the engine’s capacity", " %", True
     ),
-    "cost": Chart(metrics.CPU_PER_MILLION, "Cost against load", "events/s", "/s", False),
+    "cost": Chart(metrics.CPU_PER_MILLION, "Cost against load", metrics.ACHIEVED.unit, "/s", False),
 }
 
 

@@ -24,7 +24,7 @@ class ReferenceResult(BaseModel):
     """An entry in the table: mean CPU in percent of a core, and largest memory in GiB."""
 
     engine: str
-    pageviews_per_s: int
+    events_per_s: int
     cpu_mean_pct: float
     rss_max_gib: float
     note: str = ""
@@ -67,10 +67,10 @@ def _table(article: Reference, table: Table) -> list[str]:
         grid.add_column(f"memory {whose}, GiB", justify="right")
     grid.add_column("2022")
     grid.add_column("here")
-    for result in sorted(article.results, key=lambda result: result.pageviews_per_s):
-        row = own.get((result.engine, result.pageviews_per_s))
+    for result in sorted(article.results, key=lambda result: result.events_per_s):
+        row = own.get((result.engine, result.events_per_s))
         grid.add_row(
-            f"{result.pageviews_per_s:,}",
+            f"{result.events_per_s:,}",
             result.engine,
             *(METRICS[key].number(getattr(result, key)) for key in COLUMNS),
             *_measured_here(row),

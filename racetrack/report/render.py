@@ -21,7 +21,7 @@ from racetrack.metrics import METRICS
 from racetrack.report.sheet import Grid, Sheet, as_claims, as_figures
 from racetrack.results.verification import Verified
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 # Columns of Markdown tables.
 OF_FINDINGS = ("what", "programmed", "measured", "bound", "within")
 OF_VIEWS = ("view", "status", "compared", "missing", "extra", "different")

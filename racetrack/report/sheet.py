@@ -408,7 +408,7 @@ def as_figures(section: Section) -> list[dict[str, Any]]:
             "variant": variant,
             "metric": key,
             "unit": metric_of(key).unit,
-            "requested_pageviews_per_s": load.per_s if load and load.share is None else None,
+            "requested_events_per_s": load.per_s if load and load.share is None else None,
             "share_of_capacity": load.share if load else None,
             "mean": estimate.mean if math.isfinite(estimate.mean) else None,
             "low": estimate.low,

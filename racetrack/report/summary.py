@@ -71,7 +71,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     shape = f" on average, {arguments.load}" if arguments.load else ""
     engine = " beside ".join((run.engine, *run.beside))
     lines = [
-        f"{engine} at {arguments.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
+        f"{engine} at {arguments.events_per_s:,} events/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
         *([_lag(run, lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
@@ -145,18 +145,18 @@ def _delay(dt: Freshness) -> str:
 
 
 def _rate(arguments: RunArguments, results: Results) -> str:
-    achieved = _number(results.achieved_pageviews_per_s, "{:,.0f}")
-    offered = f"{achieved} of {arguments.pageviews_per_s:,} pageviews/s"
+    achieved = _number(results.achieved_events_per_s, "{:,.0f}")
+    offered = f"{achieved} of {arguments.events_per_s:,} events/s"
     if arguments.load:
-        due = _number(results.offered_pageviews_per_s, "{:,.0f}")
-        offered = f"{achieved} of the {due} pageviews/s due in the window"
-    if not arguments.pageviews_per_s:
-        offered = f"{achieved} pageviews/s, which purchases bring"
+        due = _number(results.offered_events_per_s, "{:,.0f}")
+        offered = f"{achieved} of the {due} events/s due in the window"
+    if not arguments.events_per_s:
+        offered = f"{achieved} events/s, which purchases bring"
     return _line(
         "rate",
         f"{offered}; in the whole run"
-        f" {results.published_pageviews:,} published,"
-        f" {_number(results.processed_pageviews, '{:,}')} counted by the engine",
+        f" {results.published_events:,} published,"
+        f" {_number(results.processed_events, '{:,}')} counted by the engine",
     )
 
 
@@ -183,7 +183,7 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
 def _cost(cost: Cost) -> str:
     parts = [f"CPU {CPU_MEAN.text(cost.cpu_mean_pct)}"]
     if cost.cpu_s_per_million is not None:
-        parts[0] += f" ({CPU_PER_MILLION.text(cost.cpu_s_per_million)} pageviews)"
+        parts[0] += f" ({CPU_PER_MILLION.text(cost.cpu_s_per_million)} events)"
     if cost.rss_max:
         parts.append(f"{_memory(cost.rss_max)}, {_when(cost.rss_max)}")
     if cost.live_heap_gib is not None:
@@ -286,7 +286,7 @@ def describe_load(run: RunRecord) -> list[str]:
             " it is",
         )
     ]
-    text = f"at most {effect.max_backlog_events:,} pageviews"
+    text = f"at most {effect.max_backlog_events:,} events"
     if effect.recovery:
         text += f" ({_number(effect.max_backlog_before_events, '{:,}')} before the spike)"
         lines.append(_line("recovery", f"lag {_after_peak(effect, effect.recovery)}"))

@@ -15,11 +15,11 @@ class InjectedDefect:
     """Differences of the calibration engine from an ideal engine, which counts without delay.
 
     The engine reports its count every `cycle_ms`. It writes the partitions' rows of one update one
-    by one, over `spread_ms`. A pageview is counted no sooner than `delay_ms` after its
+    by one, over `spread_ms`. An event is counted no sooner than `delay_ms` after its
     `received_at`. `stalled_partition` (-1: none) is not counted for `stall_for_s` seconds (0: until
     the end), beginning `stall_after_s` seconds after the engine's start.
 
-    The engine counts at most `capacity_per_s` pageviews per second (0: no limit). This capacity
+    The engine counts at most `capacity_per_s` events per second (0: no limit). This capacity
     varies with a standard deviation of `capacity_noise_pct` percent and a correlation time of
     `capacity_noise_tau_s`. It is 0 during pauses of `pause_ms`, which begin at random times,
     `pause_every_s` apart on average. `seed` seeds noise and pauses (0: a new seed at every
@@ -27,10 +27,10 @@ class InjectedDefect:
 
     With n replicas, the capacity is `capacity_per_s` × n^`scaling_exponent`.
 
-    Each counted pageview costs `cpu_us_per_pageview` microseconds of CPU time, in addition to the
+    Each counted event costs `cpu_us_per_event` microseconds of CPU time, in addition to the
     engine's own.
 
-    The engine's view contains the pageviews counted until `view_behind_ms` ago. Queries of the view
+    The engine's view contains the events counted until `view_behind_ms` ago. Queries of the view
     are answered after `answer_ms`.
     """
 
@@ -48,7 +48,7 @@ class InjectedDefect:
     seed: int = 0
     view_behind_ms: int = 0
     answer_ms: int = 0
-    cpu_us_per_pageview: float = 0.0
+    cpu_us_per_event: float = 0.0
     scaling_exponent: float = 1.0
 
     @classmethod
@@ -60,7 +60,7 @@ class InjectedDefect:
 
     @property
     def mean_capacity_per_s(self) -> float:
-        """Mean capacity including pauses, in pageviews per second; 0: no limit."""
+        """Mean capacity including pauses, in events per second; 0: no limit."""
         return self.capacity_per_s * (1 - self.pause_ms / 1000 / self.pause_every_s)
 
     def with_replicas(self, replicas: int) -> Self:
@@ -81,5 +81,5 @@ class InjectedDefect:
         spread = f", written over {self.spread_ms} ms" if self.spread_ms else ""
         behind = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
         answer = f", answers after {self.answer_ms:,} ms" if self.answer_ms else ""
-        cpu = f", {self.cpu_us_per_pageview:g} µs of CPU each" if self.cpu_us_per_pageview else ""
+        cpu = f", {self.cpu_us_per_event:g} µs of CPU each" if self.cpu_us_per_event else ""
         return f"delay of {self.delay_ms:,} ms{cycle}{spread}{behind}{answer}{cpu}"

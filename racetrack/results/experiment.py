@@ -64,7 +64,7 @@ class ExperimentRecord(StrictModel):
     )
     runs: tuple[ExperimentRun, ...] = Field(default=(), description="Runs in order.")
     minutes: float = Field(default=0.0, description="Time spent so far.")
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     kind: Literal["experiment"] = "experiment"
 
     @field_validator("plan")

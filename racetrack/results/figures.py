@@ -74,7 +74,7 @@ class LagOverTime(StrictModel):
 class Lag(LagOverTime):
     """The lag on which a verdict is based, in milliseconds; null stands for infinity.
 
-    Lag is the age of the oldest pageview that is due but not counted. It is defined at every
+    Lag is the age of the oldest event that is due but not counted. It is defined at every
     instant, and is the delay that a reader of the view sees. Processing lag is the lag right after
     an update; it excludes the wait for the next update. Its quantiles weight each update by the
     time since the previous update.
@@ -91,7 +91,7 @@ class Lag(LagOverTime):
 
 
 class Throughput(StrictModel):
-    """Rates in pageviews per second, from `curves.csv`."""
+    """Rates in events per second, from `curves.csv`."""
 
     offered_per_s: float = Field(description="Due by the schedule.")
     handed_over_per_s: float = Field(description="Handed to the generator's Kafka client.")
@@ -277,7 +277,7 @@ class FaultRecovery(StrictModel):
     """Recovery of the lags from one fault."""
 
     fault: str = Field(description="The fault in the syntax of `--fault`.")
-    pageviews: Recovery = Field(description="Lag between due and counted by the engine.")
+    events: Recovery = Field(description="Lag between due and counted by the engine.")
     views: Recovery | None = Field(
         default=None,
         description="Lag of the traced view that needed longest; absent without tracer events.",
@@ -289,8 +289,8 @@ class FaultRecovery(StrictModel):
 
     @property
     def lags(self) -> Mapping[str, Recovery]:
-        """Recoveries by what lags: `pageviews`, `views` or `purchases`."""
-        named = {"pageviews": self.pageviews, "views": self.views, "purchases": self.purchases}
+        """Recoveries by what lags: `events`, `views` or `purchases`."""
+        named = {"events": self.events, "views": self.views, "purchases": self.purchases}
         return {name: lag for name, lag in named.items() if lag}
 
 
@@ -310,18 +310,18 @@ class LoadEffect(StrictModel):
 
 class LittlesLaw(StrictModel):
     """Comparison of two independent records of a run by Little's law: the mean number of waiting
-    pageviews equals their rate times their mean age. If it does not, the verdict has a warning."""
+    events equals their rate times their mean age. If it does not, the verdict has a warning."""
 
     waiting: float = Field(
-        description="Mean number of due but uncounted pageviews in the window, from arrivals.csv"
+        description="Mean number of due but uncounted events in the window, from arrivals.csv"
         " and the totals in the freshness log."
     )
     rate_times_age: float = Field(
         description="The same number computed from curves.csv: the rate of each partition times the"
-        " mean age of its oldest pageview, plus half a pageview."
+        " mean age of its oldest event, plus half an event."
     )
     ratio: float | None = Field(description="rate_times_age / waiting; null if none waited.")
-    tolerance: float = Field(description="Allowed difference, pageviews.")
+    tolerance: float = Field(description="Allowed difference, events.")
     holds: bool = Field(description="Whether the difference is within the tolerance.")
 
 
@@ -427,15 +427,15 @@ class StartLag(StrictModel):
 class Results(StrictModel):
     """Figures over the judged window."""
 
-    offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")
-    achieved_pageviews_per_s: float | None = figure(ACHIEVED)
-    published_pageviews: int = Field(description="Sum of the end offsets at the end of the run.")
-    processed_pageviews: int | None = Field(
-        description="Pageviews counted by the engine by the end of the run."
+    offered_events_per_s: float | None = Field(description="Due by the schedule.")
+    achieved_events_per_s: float | None = figure(ACHIEVED)
+    published_events: int = Field(description="Sum of the end offsets at the end of the run.")
+    processed_events: int | None = Field(
+        description="Events counted by the engine by the end of the run."
     )
-    deleted_unread_pageviews: int = Field(
+    deleted_unread_events: int = Field(
         default=0,
-        description="Pageviews that the broker deleted before the engine had counted them; a lower"
+        description="Events that the broker deleted before the engine had counted them; a lower"
         " bound if the engine had not drained. Above 0, all figures that depend on lag are blank.",
     )
     verdict: Verdict

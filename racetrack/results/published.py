@@ -107,7 +107,7 @@ class RawData(StrictModel):
 class EngineResult(StrictModel):
     """Results of one version of an engine on one machine, for one workload."""
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     kind: Literal["result"] = "result"
     workload: str = Field(description="Name of the workload.")
     engine: str = Field(description="Name of the engine on the command line.")

@@ -19,7 +19,7 @@ from racetrack.results.classes import Classes
 from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
-SCHEMA_VERSION: Literal[5] = 5
+SCHEMA_VERSION: Literal[6] = 6
 VOID = "Void: "
 THROTTLED = f"{VOID}the CPU quota"
 
@@ -64,12 +64,12 @@ def broker_of(runtime_label: str, settings: Mapping[str, Scalar] | None = None) 
 class RunArguments(StrictModel):
     """Arguments of the run, as given on the command line."""
 
-    pageviews_per_s: int = Field(ge=0, description="Requested rate; 0: idle.")
+    events_per_s: int = Field(ge=0, description="Requested rate; 0: idle.")
     share: float | None = Field(
         default=None,
         gt=0,
         description="Requested rate as a share of the engine's capacity; null if the rate was given"
-        " in pageviews per second.",
+        " in events per second.",
     )
     wait_s: float = Field(ge=0, description="Seconds to settle before the sampling window.")
     samples: int = Field(ge=1, description="Number of samples of top.")
@@ -80,8 +80,7 @@ class RunArguments(StrictModel):
     faults: tuple[str, ...] = Field(default=(), description="Each --fault, as on the command line.")
     load: str | None = Field(
         default=None,
-        description="Load profile, as for --load; null: one rate. `pageviews_per_s` is then its"
-        " mean.",
+        description="Load profile, as for --load; null: one rate. `events_per_s` is then its mean.",
     )
     warm_up_s: float = Field(
         default=0.0, ge=0, description="Seconds at half the rate, before the rate was set; 0: none."
@@ -182,19 +181,19 @@ class Counts(StrictModel):
     )
     handed_over: tuple[int, ...] = Field(
         default=(),
-        description="Pageviews that the generator handed to its Kafka client, by partition.",
+        description="Events that the generator handed to its Kafka client, by partition.",
     )
     refused: tuple[int, ...] = Field(
-        default=(), description="Pageviews that could finally not be delivered, by partition."
+        default=(), description="Events that could finally not be delivered, by partition."
     )
     end_offsets: tuple[int, ...] = Field(
         default=(), description="End offsets in the broker, by partition."
     )
     engine_total: int | None = Field(
-        default=None, description="Pageviews counted by the engine; null if it reported none."
+        default=None, description="Events counted by the engine; null if it reported none."
     )
     engine_drained: bool = Field(
-        default=False, description="Whether the engine counted all pageviews in the broker."
+        default=False, description="Whether the engine counted all events in the broker."
     )
 
 
@@ -223,7 +222,7 @@ class DoneFault(StrictModel):
     at_ms: int = Field(description="Start, epoch milliseconds.")
     counted: int | None = Field(
         default=None,
-        description="Pageviews that the engine had counted before; null if it is not known.",
+        description="Events that the engine had counted before; null if it is not known.",
     )
     until_ms: int | None = Field(
         default=None,
@@ -370,7 +369,7 @@ class RunRecord(StrictModel):
     """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
     to date. Within a schema version, keys are only added."""
 
-    schema_version: Literal[5] = Field(
+    schema_version: Literal[6] = Field(
         description="Increases when a key is removed or changes its meaning."
     )
     run_id: str = Field(description="UUID, the same in copies of the folder.")
@@ -428,7 +427,7 @@ class RunRecord(StrictModel):
     )
     summary_after_ms: int = Field(
         default=0,
-        description="Largest time between the engine's reports of the same pageviews in its"
+        description="Largest time between the engine's reports of the same events in its"
         " progress and in its summary; used as a tolerance in Little's law.",
     )
     traced_views: tuple[TracedViewRecord, ...] = Field(

@@ -137,7 +137,7 @@ class Verified(StrictModel):
         description="Highest resident memory of the harness so far, GiB, without kcat."
     )
     end_offsets: tuple[int, ...] = Field(
-        description="End offsets of the compared pageviews, by partition."
+        description="End offsets of the compared events, by partition."
     )
     source_rows: dict[str, int] = Field(description="Rows or messages of each source.")
     relative_error: float = Field(description="Relative tolerance for floating point numbers.")

@@ -27,7 +27,7 @@ CHECKS: Sequence[tuple[str, str, Check]] = (
     ("instant", "lag", check.delay),
     ("delayed", "lag", check.delay),
     ("late", "lag", check.delay),
-    ("delayed", "waiting pageviews", check.waiting),
+    ("delayed", "waiting events", check.waiting),
     ("cycle", "lag with rare updates", check.sawtooth),
     ("spread", "lag with rare updates", check.sawtooth),
     ("view", "view lag", check.view),

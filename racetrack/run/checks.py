@@ -225,10 +225,10 @@ def require_replicas(settings: Settings, runtime: str) -> None:
 
 def _require_shared(name: str, replicas: int, settings: Settings) -> None:
     """Check that each replica has a partition."""
-    if replicas > (partitions := settings.pageviews_partitions):
+    if replicas > (partitions := settings.events_partitions):
         raise UsageError(
             f"{name}={replicas} is not possible: the replicas share the partitions of the input,"
-            f" and there are {partitions}. Set PAGEVIEWS_PARTITIONS={replicas} or more."
+            f" and there are {partitions}. Set EVENTS_PARTITIONS={replicas} or more."
         )
 
 
@@ -415,7 +415,7 @@ def space_warnings(
     """Yield a warning for each file system that the load will fill before the run ends."""
     if stack.settings.kafka_bootstrap_servers:
         return  # the broker stores the load elsewhere
-    per_s, most = stored_by_broker(stack.settings, arguments.pageviews_per_s)
+    per_s, most = stored_by_broker(stack.settings, arguments.events_per_s)
     takes_s = arguments.wait_s + arguments.samples * arguments.delay_s + arguments.warm_up_s / 2
     for folder in stack.data_folders():
         free, _ = space_of(folder, measure)
@@ -432,7 +432,7 @@ def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, floa
     bytes that it retains."""
     per_event = find_workload(settings.workload).stored_bytes_in(settings)
     limit, brokers = settings.kafka_retention_bytes, settings.broker_replicas
-    partitions = math.ceil(settings.pageviews_partitions / brokers)
+    partitions = math.ceil(settings.events_partitions / brokers)
     most = float("inf") if limit < 0 else partitions * (limit + SEGMENT_BYTES)
     return events_per_s * per_event / brokers, float(most)
 

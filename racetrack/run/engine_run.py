@@ -107,7 +107,7 @@ class EngineRun:
 
     @property
     def counted(self) -> int:
-        """The number of pageviews in the engine's latest count."""
+        """The number of events in the engine's latest count."""
         return self.delay.newest.total if self.delay.newest else 0
 
     def wait_for_first_update(self, within_s: float, while_waiting: Callable[[], None]) -> None:

@@ -26,7 +26,7 @@ from racetrack.workloads.contract import run_label, work_of
 STEPS = (
     "start the stack and the load generator",
     "run the demo in the engine and begin to sample its delay",
-    "set the pageview rate",
+    "set the event rate",
     "wait for things to settle",
     "take samples of the engine and the broker",
     "stop everything",
@@ -121,7 +121,7 @@ class Experiment:
         arguments = self._arguments
         on = run_label(self._stack.runtime, work_of(self._stack.settings.model_dump()))
         self._screen.heading(
-            f"{self._engine.title} at {arguments.pageviews_per_s:,} pageviews/s{self._shape()}"
+            f"{self._engine.title} at {arguments.events_per_s:,} events/s{self._shape()}"
             f" ({on}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(self._steps, start=1):
@@ -134,7 +134,7 @@ class Experiment:
 
     def _first_rate(self) -> int:
         """Return the rate while the engine settles."""
-        return self._profile.rate_at(0.0) if self._profile else self._arguments.pageviews_per_s
+        return self._profile.rate_at(0.0) if self._profile else self._arguments.events_per_s
 
     def _duration_of(self, number: int) -> str:
         arguments = self._arguments
@@ -202,7 +202,7 @@ class Experiment:
             [self._folder.of(name).path for name in self._names],
             measured.rate_set_ms,
             measured.window,
-            requested_per_s=arguments.pageviews_per_s,
+            requested_per_s=arguments.events_per_s,
             within_s=arguments.decide_within_s,
             watch=self._session.watch,
         )
@@ -212,7 +212,7 @@ class Experiment:
         """Warm up at half the rate. Otherwise an engine that starts near its capacity may need
         minutes to drain the backlog of its first seconds."""
         if self._arguments.warm_up_s:
-            self._session.set_rate(max(1, self._arguments.pageviews_per_s // 2))
+            self._session.set_rate(max(1, self._arguments.events_per_s // 2))
             self._session.watch(self._arguments.warm_up_s, "warming up")
 
     def _stop(self) -> None:
@@ -312,7 +312,7 @@ def run_once(
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
     _require_faults_possible(arguments.faults, engine, stack)
     checks.make_ready(engine, stack, screen.say)
-    label = arguments.load.split()[0] if arguments.load else str(arguments.pageviews_per_s)
+    label = arguments.load.split()[0] if arguments.load else str(arguments.events_per_s)
     folder = RunFolder.create(settings.logs_folder, engine_name, label)
     if part_of:
         with folder.recording() as record:

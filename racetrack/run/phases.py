@@ -411,7 +411,7 @@ class PhaseRun:
         """Return the figures of a window, computed as for a run that has only this window."""
         record = read_run(self._folder.path)
         record.arguments = RunArguments(
-            pageviews_per_s=per_s, wait_s=phase.settle_s, samples=1, delay_s=1.0
+            events_per_s=per_s, wait_s=phase.settle_s, samples=1, delay_s=1.0
         )
         record.measured = Measured(window=within, rate_set_ms=rate_set_ms, cpu_s={})
         record.results = figures.results_of(self._folder.path, record)

@@ -175,7 +175,7 @@ def arguments_of(cell: Cell, share_per_s: int = 0) -> RunArguments:
         samples = max(samples, ceil(profile.duration_s / window.top.every_s))
         per_s = max(1, round(profile.mean_per_s))
     return RunArguments(
-        pageviews_per_s=per_s,
+        events_per_s=per_s,
         share=None if offered.is_common else offered.share,
         load=offered.profile,
         wait_s=window.settle_s,

@@ -46,7 +46,7 @@ from racetrack.workloads.contract import find_workload
 from racetrack.workloads.load_profile import LoadProfile
 
 OneProbe = TypeVar("OneProbe", bound=Probe)
-PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
+EVENTS = "events"  # the events of the main topic, whatever the workload
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
@@ -193,7 +193,7 @@ class Session:
         """
         where = self._stack.endpoints
         broker = self._main_topic()
-        # Started before the demo is loaded, so that the curves include the first pageview that the
+        # Started before the demo is loaded, so that the curves include the first event that the
         # engine counts.
         self._arrivals = ArrivalsProbe(
             where.loadgen_host, where.loadgen_port, self._folder, self._curves
@@ -295,13 +295,13 @@ class Session:
         Raises:
             RacetrackError: the broker loses writes.
         """
-        self._request_rate(per_s, PAGEVIEWS)
+        self._request_rate(per_s, EVENTS)
         set_ms = now_ms()
         self._space.load_changes()
         check_writes(self._stack, self.check)
         return set_ms
 
-    def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:
+    def offer(self, per_s: int, of: str = EVENTS) -> None:
         """Set the generator's rate without printing it and without a check; for rates that change
         every second."""
         self._request_rate(per_s, of, quietly=True)

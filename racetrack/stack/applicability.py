@@ -56,7 +56,7 @@ REGISTRY_ELSEWHERE = (
 # because one of them has no effect.
 EXPORTED = ("_PORT", "_VERSION")
 # End of the names of settings for the initial rate of a source; the main topic's source.
-START, MAIN = "_per_second_start", "pageviews"
+START, MAIN = "_per_second_start", "events"
 
 
 @dataclass(frozen=True)

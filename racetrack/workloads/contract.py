@@ -202,7 +202,7 @@ class TracedView:
         partitions. Without tracer rows, there are none."""
         if not self.key:
             return []
-        numbers = range(1, settings.pageviews_partitions + 1)
+        numbers = range(1, settings.events_partitions + 1)
         if not isinstance(self.after, str):
             first, step = self.after
             return [first + step * (number - 1) for number in numbers]

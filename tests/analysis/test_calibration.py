@@ -58,7 +58,7 @@ def write(
         "engine": "swift",
         "engine_services": ["swiftd"],
         "outcome": outcome,
-        "arguments": {"pageviews_per_s": rate},
+        "arguments": {"events_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
         "results": {
             "verdict": judged,
@@ -150,7 +150,7 @@ def test_an_injected_cpu_cost_is_the_difference_between_two_runs(
 ) -> None:
     base = write(tmp_path / "base", verdict(), cpu_s_per_million=20.0)
     costly = write(tmp_path / "costly", verdict(), cpu_s_per_million=cpu_s)
-    found = calibration.cpu(costly, base, InjectedDefect(cpu_us_per_pageview=100))
+    found = calibration.cpu(costly, base, InjectedDefect(cpu_us_per_event=100))
     assert found.programmed == "100 CPU-s/million"
     assert found.within == within
 
@@ -187,7 +187,7 @@ def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
         calibration.stall(failed, STALL),
         calibration.capacity(failed, failed, CAPACITY),
         calibration.work(failed, NOISY),
-        calibration.cpu(failed, failed, InjectedDefect(cpu_us_per_pageview=100)),
+        calibration.cpu(failed, failed, InjectedDefect(cpu_us_per_event=100)),
     ]
     assert [finding.within for finding in found] == [False] * 5
     assert {found[0].measured, found[-1].measured} == {ended}
@@ -216,7 +216,7 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
 
 def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind") -> Path:
     """Write a run of an engine whose capacity is 5,000/s at first and grows by 100/s each second.
-    It counts `counts_of_allowed` times the pageviews that this capacity allows."""
+    It counts `counts_of_allowed` times the events that this capacity allows."""
     write(folder, verdict(kind), rate=12_000)
     rows = ["at_ms,curve,partition,count"]
     notes = ["something else"]
@@ -261,7 +261,7 @@ def stalled(
     dt_ms: int = 5,
     kind: str = "fell behind",
 ) -> Path:
-    """Write a run with 3 partitions of 1,000 pageviews per second each. From STALL_MS on, partition
+    """Write a run with 3 partitions of 1,000 events per second each. From STALL_MS on, partition
     `stalls` is not counted any more, and for the first `tells_after_ms` the engine reports nothing
     at all."""
     write(folder, verdict(kind))

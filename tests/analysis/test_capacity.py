@@ -20,7 +20,7 @@ def overloaded(
     wavers: float = 0.0,
 ) -> Curves:
     """Return the curves of an engine that counts at this rate, which varies by the share `wavers`
-    over 60 s. `backlog` pageviews are published and not counted yet; half as many are due and not
+    over 60 s. `backlog` events are published and not counted yet; half as many are due and not
     published yet."""
     grid_ms = np.arange(0, 1000 * SECONDS + 100, 100.0)
     told_ms = np.arange(137.0, 1000 * SECONDS, update_interval_ms)
@@ -84,7 +84,7 @@ def test_batches_show_how_work_wavers() -> None:
 
 
 def test_the_age_of_the_backlog_is_measured() -> None:
-    # Judge only the later part. At first, the age is unknown, because 90,000 pageviews were due
+    # Judge only the later part. At first, the age is unknown, because 90,000 events were due
     # before the recording.
     curves = overloaded(backlog=60_000)
     recorded = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)

@@ -75,7 +75,7 @@ def rows_of(
                 for key, true in AT_RATES.items()
             }
             at_rate["memory_gib"] = scattered(1.2, "memory_gib", SCATTER)
-            at_rate["processed_pageviews_per_s"] = float(rate)
+            at_rate["processed_events_per_s"] = float(rate)
             base = scattered(11, "base_cpu_pct", SCATTER)
             at_rate["cpu_mean_pct"] = base + rate * 80e-4
             made.append(row(variant, at_rate, Load(rate), **more))

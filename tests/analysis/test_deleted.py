@@ -56,7 +56,7 @@ def test_there_is_no_lag_and_no_verdict() -> None:
     found = judge(recorded(DELETED, PAUSED), 1_000, 9_000)
     assert found.kind is VerdictKind.UNDECIDED
     assert found.measured is None
-    assert "2,050 pageviews" in found.reason
+    assert "2,050 events" in found.reason
 
 
 def test_start_offsets_are_read_and_may_be_absent(tmp_path: Path) -> None:

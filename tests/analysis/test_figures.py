@@ -48,12 +48,12 @@ def folder(tmp_path: Path) -> Path:
         f"{START_MS + 40000},steadyd,11.00,6.25,12.000000\n"
     )
     run = {
-        "schema_version": 5,
+        "schema_version": 6,
         "run_id": "6f1c2a34-0000-4000-8000-000000000001",
         "engine_services": ["steadyd"],
         "tag": "steady_4000",
         "engine": "steady",
-        "arguments": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
+        "arguments": {"events_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
         "measured": {
             "window": WINDOW,
             "cpu_s": {
@@ -73,10 +73,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_rates_are_those_of_the_window(folder: Path) -> None:
     results = figures.results(folder)
-    assert results.offered_pageviews_per_s == 4000
-    assert results.achieved_pageviews_per_s == 3990
+    assert results.offered_events_per_s == 4000
+    assert results.achieved_events_per_s == 3990
     # Totals are those of the whole run.
-    assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
+    assert (results.published_events, results.processed_events) == (30, 29)
 
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:

@@ -242,7 +242,7 @@ def test_no_update_in_the_window_but_one_later_is_falling_behind() -> None:
     assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
     assert found.next_update_s and 2.9 < found.next_update_s < 4.1
     assert "Fell behind: no update of the engine in 30 s" in found.reason
-    assert re.search(r"oldest uncounted pageview was 3[2-4]\.\d s old", found.reason)
+    assert re.search(r"oldest uncounted event was 3[2-4]\.\d s old", found.reason)
     assert f"its next update came {found.next_update_s:.1f} s later" in found.reason
     # The engine's count at the window's end is unknown.
     assert found.throughput.processed_per_s is None
@@ -315,8 +315,8 @@ def changed(change: Callable[[Curve], Curve], *names: str) -> Callable[[Curves],
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
-        (changed(lambda c: Curve(c.at_ms, 0 * c.count), *NAMES), "No pageview was due"),
-        (changed(lambda c: Curve(c.at_ms, 2 * c.count), "processed"), "pageviews twice"),
+        (changed(lambda c: Curve(c.at_ms, 0 * c.count), *NAMES), "No event was due"),
+        (changed(lambda c: Curve(c.at_ms, 2 * c.count), "processed"), "events twice"),
         (changed(lambda c: Curve(c.at_ms - 5_000, c.count), "processed"), "before they were due"),
         (changed(lambda c: Curve(c.at_ms, c.count + 10**6), "due"), "before the recording began"),
         (changed(lambda c: Curve(c.at_ms[:20], c.count[:20]), "due"), "recording ends before"),

@@ -28,7 +28,7 @@ def curve(*rows: tuple[float, float]) -> Curve:
 
 
 def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
-    """Return curves of one partition, in which one pageview per ms is due. Each is handed over 20
+    """Return curves of one partition, in which one event per ms is due. Each is handed over 20
     ms later, and published another 30 ms later."""
     at = np.arange(0, until_ms + 1, 100.0)
     late = [Curve(at, np.maximum(at - delay, 0)) for delay in (0, 20, 50)]
@@ -47,13 +47,13 @@ def test_a_programmed_delay_is_measured(delay_ms: int) -> None:
 def test_by_hand() -> None:
     series = lag_series(one_partition(curve((3_000, 2_000), (4_000, 4_000))), 1_500, 4_500)
     assert series.at_ms.tolist() == [3_000, 4_000]
-    # At 3,000, the oldest missing pageview is number 2,001, which was due at 2,001 (± half a
-    # pageview). At 4,000, none is missing.
+    # At 3,000, the oldest missing event is number 2,001, which was due at 2,001 (± half a
+    # event). At 4,000, none is missing.
     assert series.lag_ms == pytest.approx([999.5, 0], abs=0.01)
     assert series.generator_ms == pytest.approx([20, 0], abs=0.01)
     assert series.broker_ms == pytest.approx([30, 0], abs=0.01)
     assert series.engine_ms == pytest.approx([949.5, 0], abs=0.01)
-    # Just before 4,000, the oldest missing pageview was still number 2,001.
+    # Just before 4,000, the oldest missing event was still number 2,001.
     assert series.stale_ms[1] == pytest.approx(1_999.5, abs=0.01)
     assert not series.silent.any()
 

@@ -30,11 +30,11 @@ LATER, NEVER = ({"updates": 0, "next_update_s": at_s} for at_s in (17.5, None))
     "changes",
     [
         {},
-        {"results": {"processed_pageviews": 12}},
+        {"results": {"processed_events": 12}},
         {"results": {"dt_ms": LATER, "verdict": LATER}},
         {
-            "arguments": {"pageviews_per_s": 0},
-            "results": {"dt_ms": NEVER, "verdict": NEVER, "achieved_pageviews_per_s": 0.0},
+            "arguments": {"events_per_s": 0},
+            "results": {"dt_ms": NEVER, "verdict": NEVER, "achieved_events_per_s": 0.0},
         },
     ],
     ids=["all is well", "the engine is behind", "its first update comes later", "rate 0"],
@@ -44,9 +44,9 @@ def test_a_run_whose_figures_can_be_trusted_is_ok(changes: dict[str, Any]) -> No
 
 
 def test_of_a_changing_load_what_was_due_in_the_window_is_to_be_achieved() -> None:
-    arguments = {"pageviews_per_s": 90_000, "load": "spike 5k 900k 1s"}
+    arguments = {"events_per_s": 90_000, "load": "spike 5k 900k 1s"}
     for offered, expected in ((5_003.0, "ok"), (5_100.0, "of the 5,100 requested")):
-        results = {"offered_pageviews_per_s": offered, "achieved_pageviews_per_s": 5_000.0}
+        results = {"offered_events_per_s": offered, "achieved_events_per_s": 5_000.0}
         assert expected in outcome.run_outcome(record({"arguments": arguments, "results": results}))
 
 
@@ -56,12 +56,12 @@ def test_of_a_changing_load_what_was_due_in_the_window_is_to_be_achieved() -> No
         ("measured", "end_offsets", [10, 19], "partition 1: handed over 20, published 19"),
         ("measured", "end_offsets", [10, 21], "partition 1"),
         ("measured", "refused", [0, 7], "could not publish 7"),
-        ("results", "achieved_pageviews_per_s", 4900.0, "achieved 4,900.0"),
-        ("results", "achieved_pageviews_per_s", None, "too short"),
+        ("results", "achieved_events_per_s", 4900.0, "achieved 4,900.0"),
+        ("results", "achieved_events_per_s", None, "too short"),
         ("results", "dt_ms", {"updates": 0, "next_update_s": None}, "no update"),
         ("results", "verdict", {"updates": 0, "next_update_s": None}, "can no longer be read"),
-        ("results", "processed_pageviews", 31, "counted 1 of 30 pageviews twice"),
-        ("results", "deleted_unread_pageviews", 7, "deleted 7 pageviews"),
+        ("results", "processed_events", 31, "counted 1 of 30 events twice"),
+        ("results", "deleted_unread_events", 7, "deleted 7 events"),
     ],
 )
 def test_each_reason_is_in_the_outcome(where: str, key: str, value: object, expected: str) -> None:
@@ -82,7 +82,7 @@ def test_each_reason_is_in_the_outcome(where: str, key: str, value: object, expe
 def test_the_setting_that_limits_what_the_broker_keeps_is_named(
     settings: dict[str, Any], named: str
 ) -> None:
-    run = record({"results": {"deleted_unread_pageviews": 7}, "settings": settings})
+    run = record({"results": {"deleted_unread_events": 7}, "settings": settings})
     assert named in outcome.run_outcome(run)
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_a_cpu_quota_stopped_is_void_and_the_quota_is_named(
 def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wrong() -> None:
     results = {
         "noise": {**NOISE_FIGURES, "foreign_cpu_pct": 50.0},
-        "achieved_pageviews_per_s": 4900.0,
+        "achieved_events_per_s": 4900.0,
     }
     recorded: dict[str, Any] = {"results": results, "settings": GATE}
     assert outcome.run_outcome(record(recorded)).startswith("Void: ")

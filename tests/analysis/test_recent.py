@@ -8,7 +8,7 @@ START_MS = 1_700_000_000_000
 
 
 def steady(until_s: int = 10, counted_until_s: float = 9.0) -> RecentCurves:
-    """Return the counts of two partitions with 100/s each. The engine counted the pageviews of the
+    """Return the counts of two partitions with 100/s each. The engine counted the events of the
     first `counted_until_s` seconds."""
     recent = RecentCurves()
     for second in range(until_s + 1):

@@ -90,7 +90,7 @@ def test_a_lag_that_was_normal_only_after_the_load_was_paused_has_not_recovered(
     faults = FaultLog(from_ms=10_000, done=(done,))
     (in_time,) = recovery.recoveries(tmp_path, faults)
     (too_late,) = recovery.recoveries(tmp_path, faults, paused_ms=PEAK_END_MS + 5_000)
-    assert in_time.pageviews.after_s is not None and too_late.pageviews.after_s is None
+    assert in_time.events.after_s is not None and too_late.events.after_s is None
 
 
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
 
 def test_it_is_over_when_every_lag_is_back() -> None:
     back, not_back = (Recovery(normal_ms=1, worst_ms=1, after_s=of) for of in (1.0, None))
-    assert recovery.is_over([FaultRecovery(fault="x", pageviews=back)])
-    assert not recovery.is_over([FaultRecovery(fault="x", pageviews=back, purchases=not_back)])
+    assert recovery.is_over([FaultRecovery(fault="x", events=back)])
+    assert not recovery.is_over([FaultRecovery(fault="x", events=back, purchases=not_back)])
 
 
 def test_a_lag_of_unknown_length_before_a_fault_is_not_what_is_normal() -> None:
@@ -164,7 +164,7 @@ def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
     assert found.max_backlog_before_events == pytest.approx(
         2 * BASE_PER_S / 10, abs=BASE_PER_S / 10
     )
-    # The peak's last pageview waits longest.
+    # The peak's last event waits longest.
     worst_s = 10 * PEAK_PER_S / CAPACITY_PER_S - 10
     assert found.recovery.worst_ms == pytest.approx(1000 * worst_s, rel=0.03)
 

@@ -83,13 +83,13 @@ def test_what_a_fault_did_to_counts_is_a_figure_and_leaves_no_run_out(tmp_path: 
 def test_a_lag_that_was_never_normal_again_has_no_figure_but_a_remark(tmp_path: Path) -> None:
     _, recovery = after_a_kill(tmp_path, window_s=17.0)
     assert "normal_after_s" not in recovery.values and "up_after_s" in recovery.values
-    assert "views" in recovery.remark and "120 s" in recovery.remark
+    assert "events" in recovery.remark and "120 s" in recovery.remark
 
 
 def test_recovery_takes_until_the_views_are_fresh_again_not_only_the_count(tmp_path: Path) -> None:
     _, recovery = after_a_kill(tmp_path, view_leak=0.3)
     assert "normal_after_s" not in recovery.values
-    assert "views" in recovery.remark and "pageviews" not in recovery.remark
+    assert "views" in recovery.remark and "events" not in recovery.remark
 
 
 def test_a_copy_of_a_run_counts_once_and_another_run_is_a_repeat(tmp_path: Path) -> None:
@@ -120,11 +120,11 @@ def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "held"),
     [
-        ({"lag_p99_ms": 4_999.0, "achieved_pageviews_per_s": 1_000.0}, True),
-        ({"lag_p99_ms": 5_001.0, "achieved_pageviews_per_s": 1_000.0}, False),
+        ({"lag_p99_ms": 4_999.0, "achieved_events_per_s": 1_000.0}, True),
+        ({"lag_p99_ms": 5_001.0, "achieved_events_per_s": 1_000.0}, False),
         ({"lag_p99_ms": 9.0, "view_lag_p99_ms": 5_001.0}, False),
-        ({"lag_p99_ms": 9.0, "achieved_pageviews_per_s": 900.0}, False),
-        ({"achieved_pageviews_per_s": 1_000.0}, False),
+        ({"lag_p99_ms": 9.0, "achieved_events_per_s": 900.0}, False),
+        ({"achieved_events_per_s": 1_000.0}, False),
     ],
 )
 def test_a_load_is_held_if_it_was_offered_and_all_lags_stayed_low(
@@ -272,9 +272,9 @@ def test_a_damaged_file_gives_one_line_and_the_rest_is_read(
     "record",
     [
         {"engine": 1},
-        {"engine": "dh", "requested_pageviews_per_s": "many"},
+        {"engine": "dh", "requested_events_per_s": "many"},
         {"engine": "dh", "repeat": []},
-        {"engine": "dh", "requested_pageviews_per_s": 1, "share_of_capacity": "half"},
+        {"engine": "dh", "requested_events_per_s": 1, "share_of_capacity": "half"},
     ],
 )
 def test_a_foreign_record_is_named_with_its_file(tmp_path: Path, record: dict[str, Any]) -> None:

@@ -119,7 +119,7 @@ def test_a_view_processes_the_pageviews_due_before_its_oldest_missing_event(
     due = (Curve(START_MS + at_ms, at_ms),) * PARTITIONS  # 1,000/s each
     none = (Curve(np.empty(0), np.empty(0)),) * PARTITIONS
     count = Curves(tuple(range(PARTITIONS)), due, due, due, none)
-    recorded = views.as_pageviews(curves(tmp_path, view), count)
+    recorded = views.as_events(curves(tmp_path, view), count)
     found = work(recorded, START_MS + 40_000, START_MS + 120_000, 30)
     assert found.per_s == pytest.approx(3_000 / (1 + growing), rel=0.02)
     assert found.is_capacity

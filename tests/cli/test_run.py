@@ -101,7 +101,7 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     workload = plugins.default_workload()
     options = "--verify --fault kill:mysql@1s --fault pause:broker@2s+1s --workload " + workload
     arguments = RunArguments(
-        pageviews_per_s=5_000,
+        events_per_s=5_000,
         wait_s=20,
         samples=10,
         delay_s=0.5,
@@ -124,9 +124,9 @@ def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(ma
     for load in ("'spike 5k 50k 10s'", f"'sine 1k 3k 60s' {sampled}", "'constant 7k'"):
         assert run(f"{EXAMPLE} --load {load}", made).exit_code == 0
     spike, sine, constant = (given for _, given, _ in made.runs)
-    assert (spike.load, spike.pageviews_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
+    assert (spike.load, spike.events_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
     assert (sine.samples, sine.decide_within_s) == (600, 0)
-    assert (constant.load, constant.pageviews_per_s, constant.samples) == (None, 7_000, 10)
+    assert (constant.load, constant.events_per_s, constant.samples) == (None, 7_000, 10)
 
 
 def test_at_rate_0_there_is_nothing_to_decide(made: Made) -> None:
@@ -134,7 +134,7 @@ def test_at_rate_0_there_is_nothing_to_decide(made: Made) -> None:
     result = by_position(typed, made)
     assert result.exit_code == 0, result.output
     ((_, arguments, _),) = made.runs
-    assert (arguments.pageviews_per_s, arguments.wait_s, arguments.delay_s) == (0, 120, 0.5)
+    assert (arguments.events_per_s, arguments.wait_s, arguments.delay_s) == (0, 120, 0.5)
     assert arguments.decide_within_s == 0
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from racetrack.probes.broker import TopicOffsets
     from racetrack.probes.loadgen import Control
 
-RATES = {"pageviews": 500.0}
+RATES = {"events": 500.0}
 
 
 class Generator:

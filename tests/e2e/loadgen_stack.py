@@ -49,7 +49,7 @@ class LoadgenStack:
         # After the death of a worker, its last batch may have been handed over twice.
         self.may_repeat = False
         # The part of the end offsets that the counts of the running generator do not include.
-        self.before = [0] * settings.pageviews_partitions
+        self.before = [0] * settings.events_partitions
 
     def up(self) -> None:
         """Start all three services."""
@@ -83,7 +83,7 @@ class LoadgenStack:
 
     def rates(self, pageviews: int, purchases: int = 0) -> None:
         self.ask(f"set purchases_per_second {purchases}")
-        self.ask(f"set pageviews_per_second {pageviews}")
+        self.ask(f"set events_per_second {pageviews}")
 
     def pause(self) -> tuple[list[int], list[int]]:
         """Stop the load; return the counts of pageviews handed over and published, by partition."""

@@ -308,7 +308,7 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per
             content = [value for _at_ms, value in rows]
             assert run.get("faults") or content == sorted(content), view.name
         values = [rows[-1][1] for rows in partitions]
-        assert len(values) == run["settings"]["pageviews_partitions"], values
+        assert len(values) == run["settings"]["events_partitions"], values
         if not view.is_time:
             assert 0.9 * share * newest <= sum(values) <= share * newest + 1, (newest, values)
     assert in_database == newest

@@ -43,7 +43,7 @@ def test_every_part_runs() -> None:
     alone, crowded = figures["clients"]
     for clients in (alone, crowded):
         assert clients["answers_ms"]["max"] > 0
-        assert clients["lateness_ms"].keys() == {"pageviews", "purchases"}
+        assert clients["lateness_ms"].keys() == {"events", "purchases"}
 
 
 def test_another_workload_s_events_are_measured() -> None:

@@ -51,7 +51,7 @@ def test_a_spike_is_driven_recorded_and_recovered_from(door: Callable[..., Door]
     )
     run = ended_well(spike)
     with (run_folder(spike.output) / "load.csv").open() as file:
-        rates = [int(row["pageviews_per_s"]) for row in csv.DictReader(file)]
+        rates = [int(row["events_per_s"]) for row in csv.DictReader(file)]
     assert rates == [1_000, 10_000, 1_000]
     assert run["measured"]["engine_drained"], run["measured"]
     assert "recover" in spike.output, spike.output

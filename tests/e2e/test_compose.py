@@ -106,7 +106,7 @@ def test_its_run_json_is_valid_and_names_runtime_and_images(folder: Path) -> Non
     Draft202012Validator(schema).validate(run)
     assert (run["outcome"], run["runtime"]) == ("ok", "compose")
     assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 10_000
+    assert run["results"]["processed_events"] == run["results"]["published_events"] > 10_000
     assert run["results"]["noise"]["harness_cpu_pct"] < 5
     for name in CONTAINERS:
         assert re.search(r"racetrack/\S+:\S+.*sha256:[0-9a-f]{64}", run["versions"][name]), name

@@ -58,10 +58,10 @@ def container(stack: ComposeStack, service: str) -> Container:
     return docker.from_env().containers.get(name)
 
 
-def pageviews(settings: Settings) -> int:
-    """Return the number of pageviews that the load generator has handed over."""
+def events(settings: Settings) -> int:
+    """Return the number of events that the load generator has handed over."""
     with Control(settings.reach_address, settings.loadgen_port) as control:
-        return sum(control.stats()["pageviews"]["handed"])
+        return sum(control.stats()["events"]["handed"])
 
 
 def test_processes_are_all_of_the_containers_the_main_one_first(stack: ComposeStack) -> None:
@@ -82,7 +82,7 @@ def test_output_goes_to_files_as_it_comes(
     log = stack.log_of("loadgen")
     assert "Initializing shop database DONE" in log.read_text()
     with Control(stack.settings.reach_address, stack.settings.loadgen_port) as control:
-        control.ask("set pageviews_per_second 77")
+        control.ask("set events_per_second 77")
     wait_until(lambda: "77" in log.read_text(), "the new rate in its log", 5.0)
     whole = log.parent.parent / "docker-compose.log"
     wait_until(lambda: "77" in whole.read_text(), "the new rate in the whole log", 5.0)
@@ -99,8 +99,8 @@ def test_a_paused_container_stands_still_and_goes_on(
     assert account.cpu_s() == before
     assert stack.died() == {}
     stack.resume("loadgen")
-    counted = pageviews(settings)
-    wait_until(lambda: pageviews(settings) > counted, "more pageviews", 10.0)
+    counted = events(settings)
+    wait_until(lambda: events(settings) > counted, "more events", 10.0)
 
 
 def test_a_killed_container_is_missed_by_nobody_and_comes_back(
@@ -110,7 +110,7 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
     assert (stack.pids(["loadgen"]), stack.died()) == ({"loadgen": []}, {})
     stack.restart("loadgen")
     assert len(stack.pids(["loadgen"])["loadgen"]) > 1
-    assert pageviews(settings) >= 0
+    assert events(settings) >= 0
     assert stack.died() == {}
 
 
@@ -148,7 +148,7 @@ def test_one_that_ends_unasked_is_reported_with_its_log_tail(
     (found,) = stack.died().items()
     assert found[0] == "loadgen"
     assert "exit code 137; the end of its log:" in found[1]
-    assert "Load generator on Python" in found[1] or "pageviews" in found[1]
+    assert "Load generator on Python" in found[1] or "events" in found[1]
 
 
 def test_a_container_that_does_not_come_up_is_reported_with_its_log_tail(

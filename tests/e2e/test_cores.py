@@ -44,7 +44,7 @@ def test_nothing_but_the_engine_may_use_its_cores(
     plan = tmp_path / "mine.toml"
     plan.write_text(PLAN)
     run = door("race", "compare", EXAMPLE, "--plan", str(plan))
-    run.until(r"> set pageviews_per_second 500")
+    run.until(r"> set events_per_second 500")
     derived = resources.apart(host.separable_cores())
     own, rest = (parse_cores(derived[name]) for name in ("ENGINE_CPUS", "HARNESS_CPUS"))
     of_engine, seen = engines.find_engine(EXAMPLE).services, set[str]()

@@ -46,15 +46,15 @@ def test_its_folder_is_complete_and_nothing_is_left_behind(
 def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
     run = read_run(folder)
     results = run["results"]
-    assert run["arguments"]["pageviews_per_s"] == 5000
+    assert run["arguments"]["events_per_s"] == 5000
     assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 20_000
+    assert results["processed_events"] == results["published_events"] > 20_000
     assert results["verdict"]["kind"] in ("kept up", "undecided"), results["verdict"]["reason"]
     # The three purchases a second cause one pageview each, so 5,003 are offered. Not tested are
-    # figures that depend on the machine's other programs: pageviews handed over in time, and the
+    # figures that depend on the machine's other programs: events handed over in time, and the
     # engine's delay.
-    assert results["offered_pageviews_per_s"] == pytest.approx(5003, rel=0.005)
-    assert results["achieved_pageviews_per_s"] > 0
+    assert results["offered_events_per_s"] == pytest.approx(5003, rel=0.005)
+    assert results["achieved_events_per_s"] > 0
     assert 0 < results["dt_ms"]["p50"] < 60_000
     for name in (*OWN, "broker"):
         of = results["top"][name]
@@ -101,7 +101,7 @@ def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
 
 def test_run_json_reports_what_ran_where_and_when(folder: Path) -> None:
     run = read_run(folder)
-    assert (run["schema_version"], run["tag"]) == (5, folder.name)
+    assert (run["schema_version"], run["tag"]) == (6, folder.name)
     assert (run["engine"], run["runtime"]) == (EXAMPLE, "native")
     assert run["machine"]["cores"] > 0
     parts = {"racetrack", "python", *OWN, "kafka", "mysql", "debezium"}

@@ -78,17 +78,17 @@ def test_who_reads_gets_answers_again(folder: Path, run: dict[str, Any]) -> None
 
 def test_nothing_was_lost_and_nothing_counted_twice(run: dict[str, Any], finished: Door) -> None:
     assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
+    assert run["results"]["processed_events"] == run["results"]["published_events"]
     check_views_after_a_kill(run, finished)
 
 
 def test_lag_came_back_each_time(run: dict[str, Any]) -> None:
     for back in run["results"]["faults"]:
-        assert back["pageviews"]["after_s"] is not None, back
+        assert back["events"]["after_s"] is not None, back
         assert back["purchases"]["after_s"] is not None, back
     debezium, _, _, engine = run["results"]["faults"]
     assert debezium["purchases"]["after_s"] > 0
-    assert engine["pageviews"]["after_s"] > run["faults"]["done"][3]["restart_s"]
+    assert engine["events"]["after_s"] > run["faults"]["done"][3]["restart_s"]
 
 
 def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> None:

@@ -107,6 +107,6 @@ def test_a_run_of_two_engines_has_a_result_of_each(
     assert (code == 0) == all(each.outcome == "ok" for each in whole.engines), run.output
     for each in whole.engines:
         assert each.results
-        assert each.results.processed_pageviews == each.results.published_pageviews
+        assert each.results.processed_events == each.results.published_events
         assert each.results.engine
         assert each.results.engine.cpu_s > 0

@@ -36,7 +36,7 @@ def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
     ids = {t: loadgen.sql(f"SELECT id FROM {t} ORDER BY id") for t in ("users", "items")}  # noqa: S608
     settings = loadgen.settings
     shop = ShopSettings.of(settings)
-    reserved = Reserved(shop.shop_users, shop.shop_items, settings.pageviews_partitions)
+    reserved = Reserved(shop.shop_users, shop.shop_items, settings.events_partitions)
     assert (reserved.users, reserved.items) == (10_000, 1_000)
     assert ids["users"] == [(n,) for n in range(1, reserved.last_user + 1)]
     assert ids["items"] == [(n,) for n in range(1, reserved.last_item + 1)]
@@ -104,7 +104,7 @@ def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
     _, since = loadgen.pause()
-    loadgen.ask("set pageviews_per_second 1000")
+    loadgen.ask("set events_per_second 1000")
     loadgen.ask("set tracer_events_per_second 120")
     wait_until(lambda: loadgen.stats()["tracer_events"]["done"] >= 120, "120 tracer events")
     loadgen.pause()
@@ -114,7 +114,7 @@ def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their
     marks = [message for message in sent if int(message.key) > 10_000]
     assert len(marks) == count
     assert max(mark.value["received_at"] for mark in marks) == due_ms
-    for partition in range(loadgen.settings.pageviews_partitions):
+    for partition in range(loadgen.settings.events_partitions):
         urls = [mark.value["url"] for mark in marks if mark.partition == partition]
         mine = [f"/products/{1_001 + partition}", f"/profiles/{10_001 + partition}"]
         assert urls == (mine * len(urls))[: len(urls)]
@@ -142,12 +142,12 @@ def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
     loadgen.rates(20_000)
     lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
     first_ms, last_ms = lines[0]["now_ms"], lines[-1]["now_ms"]
-    due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
+    due = sum(lines[-1]["events"]["due"]) - sum(lines[0]["events"]["due"])
     # Allow for times in whole milliseconds: 1 of 2,800 is 0.04 %.
     assert due / (last_ms - first_ms) * 1000 == pytest.approx(20_000, rel=0.001)
     handed, published = loadgen.pause()
     assert handed == published
-    assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
+    assert sum(loadgen.stats()["events"]["refused"]) == 0
     window = range(first_ms, last_ms)
     stamped = sum(message.value["received_at"] in window for message in loadgen.read(since))
     # Allow for a fraction of a pageview per partition, and of a millisecond, at either end.
@@ -159,7 +159,7 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
     loadgen.rates(1_000)
     loadgen.watch(0.5)
     sent_ms = now_ms()
-    loadgen.ask("set pageviews_per_second 20000")
+    loadgen.ask("set events_per_second 20000")
     answered_ms = now_ms()
     loadgen.watch(0.5)
     handed, published = loadgen.pause()
@@ -234,7 +234,7 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
         long_line.sendall(b"x" * 1_000_000)
         with contextlib.suppress(OSError):  # the server disconnects before all is sent
             deaf.sendall(b"stats\n" * 100_000)
-        page.sendall(b"POST / HTTP/1.1\r\nHost: shop\r\n\r\nset pageviews_per_second 9\r\n")
+        page.sendall(b"POST / HTTP/1.1\r\nHost: shop\r\n\r\nset events_per_second 9\r\n")
         lines = loadgen.watch(2)
         junk.shutdown(socket.SHUT_WR)
         assert b"Error: that is not text" in _all_of(junk)
@@ -242,8 +242,8 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
         wait_until(lambda: "does not read its answers" in loadgen.log(), "the deaf one's end")
         wait_until(lambda: "it speaks HTTP or TLS" in loadgen.log(), "the page's end")
         wait_until(lambda: waiting(loadgen) < 10_000 * 0.1, "load that is caught up")
-    assert {line["pageviews"]["rate"] for line in lines} == {10_000}
-    due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
+    assert {line["events"]["rate"] for line in lines} == {10_000}
+    due = sum(lines[-1]["events"]["due"]) - sum(lines[0]["events"]["due"])
     took_ms = lines[-1]["now_ms"] - lines[0]["now_ms"]
     assert due / took_ms * 1000 == pytest.approx(10_000, rel=0.002)
     handed, published = loadgen.pause()
@@ -252,7 +252,7 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
 
 def waiting(loadgen: LoadgenStack) -> int:
     """Return the number of pageviews that are due but neither handed over nor refused."""
-    counts = loadgen.stats()["pageviews"]
+    counts = loadgen.stats()["events"]
     return int(sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"]))
 
 

@@ -28,7 +28,7 @@ def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
     main.send_signal(signal.SIGTERM)
     wait_until(lambda: "loadgen" in loadgen.native.died(), "end after SIGTERM")
     assert loadgen.native.died()["loadgen"].startswith("exit code 0;")
-    (stopped,) = re.findall(r"Stopped: (\d+) pageviews handed over, 0 refused", loadgen.log())
+    (stopped,) = re.findall(r"Stopped: (\d+) events handed over, 0 refused", loadgen.log())
     wait_until(lambda: sum(loadgen.broker.end_offsets()) == int(stopped), "the last of them")
     loadgen.before = loadgen.broker.end_offsets()
     assert int(stopped) == sum(loadgen.before)
@@ -54,7 +54,7 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     start_mysql = loadgen.kill("mysql")
     wait_until(lambda: "Trying again in" in loadgen.log(), "word of MySQL")
     lines = loadgen.watch(2)
-    counts = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
+    counts = [sum(line["events"]["due"]) for line in (lines[0], lines[-1])]
     seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
     # The 20 pageviews per second that follow from purchases also continue.
     assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.002)
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_reported(
     (worker,) = loadgen.stats()["workers"]
     os.kill(worker["pid"], signal.SIGKILL)
     loadgen.may_repeat = True
-    death = rf"Worker {worker['pid']} died .killed by signal 9.; up to about (\d+) pageviews"
+    death = rf"Worker {worker['pid']} died .killed by signal 9.; up to about (\d+) events"
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
     (message,) = re.findall(death, loadgen.log())
@@ -97,7 +97,7 @@ def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: W
     start_broker = loadgen.kill("broker")
     wait_until(lambda: "Kafka: " in loadgen.log(), "word of the broker")
     lines = loadgen.watch(1)
-    due = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
+    due = [sum(line["events"]["due"]) for line in (lines[0], lines[-1])]
     seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
     assert (due[1] - due[0]) / seconds == pytest.approx(5_000, rel=0.005)
     start_broker()
@@ -105,7 +105,7 @@ def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: W
     wait_until(lambda: tells_offsets(loadgen), "leaders of the partitions")
     # With acks=0, messages that are on their way are lost, but not those in the client's queue.
     assert 0 <= loss(loadgen) < 5_000
-    assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
+    assert sum(loadgen.stats()["events"]["refused"]) == 0
     nothing_is_lost_from_now_on(loadgen)
 
 
@@ -130,7 +130,7 @@ def purchases_waiting(loadgen: LoadgenStack) -> int:
 
 
 def handed(loadgen: LoadgenStack) -> int:
-    return sum(loadgen.stats()["pageviews"]["handed"])
+    return sum(loadgen.stats()["events"]["handed"])
 
 
 def answers(loadgen: LoadgenStack) -> bool:
@@ -154,7 +154,7 @@ def works(loadgen: LoadgenStack, other_than: int) -> bool:
     """Return whether another worker has all partitions and is up to date."""
     stats = loadgen.stats()
     (worker,) = stats["workers"]
-    pageviews = stats["pageviews"]
+    pageviews = stats["events"]
     waiting = sum(pageviews["due"]) - sum(pageviews["handed"]) - sum(pageviews["refused"])
     caught_up = bool(waiting < pageviews["rate"] * 0.1)
     return caught_up and worker["alive"] is True and worker["pid"] != other_than

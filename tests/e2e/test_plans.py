@@ -43,9 +43,9 @@ phase = [
 KILLED_AT = (
     r"demo loaded",
     rf"saturation: {CAPACITY.title}",
-    r"> set pageviews_per_second \d",
+    r"> set events_per_second \d",
     r"== run \d of \d: .*stack 2",
-    r"> set pageviews_per_second \d",
+    r"> set events_per_second \d",
     r"  search: ",
 )
 

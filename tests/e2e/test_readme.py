@@ -42,7 +42,7 @@ def shape(line: str) -> str:
     line = re.sub(r"(the data in) \S+", r"\1 FOLDER", line)
     line = re.sub(r"samples=\[.*\]", "samples=[N]", line)
     # The wording of outcome and verdict depends on the figures.
-    line = re.sub(r"^(\w+ at \S+ pageviews/s \(\w+\):) .*", r"\1 WORDS", line)
+    line = re.sub(r"^(\w+ at \S+ events/s \(\w+\):) .*", r"\1 WORDS", line)
     line = re.sub(r"^(  verdict) .*", r"\1 WORDS", line)
     step = STEP.match(line)
     kept = step[0] if step else ""

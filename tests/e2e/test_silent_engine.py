@@ -28,7 +28,7 @@ STALLED = InjectedDefect(stalled_partition=0, stall_after_s=4)
 @pytest.fixture
 def stall_for_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def stall(seconds: float) -> None:
-        monkeypatch.setenv("PAGEVIEWS_PARTITIONS", "1")
+        monkeypatch.setenv("EVENTS_PARTITIONS", "1")
         defect = replace(STALLED, stall_for_s=seconds)
         for name, value in calibration_engine().settings_of(defect).items():
             monkeypatch.setenv(name, value)
@@ -55,7 +55,7 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     report = door("race", "report", str(folder), "--out", str(tmp_path / "report"))
     assert report.wait() == 0, report.output
     (row,) = csv.DictReader((tmp_path / "report" / "report.csv").read_text().splitlines())
-    for absent in ("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"):
+    for absent in ("dt_p50_ms", "processed_events_per_s", "cpu_s_per_million"):
         assert row[absent] == "", absent
     stood_still = re.search(
         r"stalled timestamp=(\d+), partition=0", (folder / "stack" / f"{service}.log").read_text()

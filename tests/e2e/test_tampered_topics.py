@@ -75,7 +75,7 @@ def test_a_message_of_the_future_is_found(loadgen: LoadgenStack) -> None:
 def test_new_partitions_are_named(
     loadgen: LoadgenStack, admin: AdminClient, deleted: int, wait_until: WaitUntil
 ) -> None:
-    kafka, there = loadgen.native.endpoints.kafka, loadgen.settings.pageviews_partitions
+    kafka, there = loadgen.native.endpoints.kafka, loadgen.settings.events_partitions
     # The topic is watched as if it were one of CDC, whose deleted messages the probe notes.
     probe = broker.TopicsProbe(kafka, "a topic that does not exist yet", [TOPIC])
     probe.start()

@@ -60,7 +60,7 @@ def test_every_view_is_right_and_can_be_read(
     ignored = find_engine(engine).ignores_updates_of if has_updates else ()
     assert run["verified"]["first_rows_of"] == list(ignored)
     results = run["results"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 20_000
+    assert results["processed_events"] == results["published_events"] > 20_000
     assert bool(results["reads"]) is ("READS_PER_SECOND" in selected_settings)
     assert not any(read["errors"] for read in results["reads"])
 
@@ -84,7 +84,7 @@ def test_its_events_are_counted_when_they_are_due(
         monkeypatch.setenv(name, value)
     arguments = (CALIBRATION, "3000", "4", "10", "1.0", "--workload", workload)
     run = ended_well(Door("run_experiment.sh", *arguments))
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
+    assert run["results"]["processed_events"] == run["results"]["published_events"]
     assert 0 <= run["results"]["dt_ms"]["p50"] < 1_000
     started = run["results"]["processes"].keys()
     assert {"broker", "loadgen"} <= started

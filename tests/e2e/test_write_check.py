@@ -92,7 +92,7 @@ def outcome(
     """Run an experiment; return its record and its outcome."""
     make_ready(engine, stack, print)
     folder = RunFolder.create(logs, engine.name, str(RATE))
-    arguments = RunArguments(pageviews_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
+    arguments = RunArguments(events_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
     result = Experiment(arguments, engine, stack, folder, Screen(Console())).run(guard)
     return read_run(folder.path), result
 
@@ -110,7 +110,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
     # The run neither settled nor took samples.
     assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
     assert message == run["outcome"]
-    assert message.startswith(f"The broker at {stack.endpoints.kafka} does not keep the pageviews")
+    assert message.startswith(f"The broker at {stack.endpoints.kafka} does not keep the events")
     assert f"max.message.bytes={limit}" in message
     nothing_left()
 

@@ -146,7 +146,7 @@ def test_a_lost_server_is_said_and_regained(browser: Browser, session: PageSessi
     tab.wait("#connection", "Connection lost")
     tab.wait("#spoken", "The connection to the session is lost.")
     assert tab.disabled("rate") and "is lost" in tab.text("#why-not")
-    session.rates["pageviews"] = 7000
+    session.rates["events"] = 7000
     session.tell("rate", "rate 7000")  # while the page was away
     session.start()
     tab.wait("#connection", "Live")

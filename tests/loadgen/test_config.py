@@ -20,8 +20,8 @@ REPO = Path(__file__).resolve().parents[2]
     [
         ("COMMAND_ENDPOINT", "8090"),
         ("COMMAND_ENDPOINT", "host:99999"),
-        ("PAGEVIEWS_PER_SECOND_START", "-1"),
-        ("PAGEVIEWS_PARTITIONS", "0"),
+        ("EVENTS_PER_SECOND_START", "-1"),
+        ("EVENTS_PARTITIONS", "0"),
         ("LOADGEN_LINGER_MS", "nan"),
         ("WORKLOAD", "nothing"),
     ],

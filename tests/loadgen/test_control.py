@@ -24,7 +24,7 @@ class FakeLoad(Load):
     """Keeps rates in a dictionary; the test decides when a flush is answered."""
 
     def __init__(self) -> None:
-        self.milli = {"pageviews_per_second": 50_000, "purchases_per_second": 3_000}
+        self.milli = {"events_per_second": 50_000, "purchases_per_second": 3_000}
         self.flushes: list[Callable[[str], None]] = []
         self.flush_at_once = False
         self.stats_bytes = 200
@@ -128,9 +128,9 @@ def ask(client: socket.socket, line: str) -> str:
 
 def test_a_conversation_as_with_nc(server: Server) -> None:
     with server.connect() as client:
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
-        assert ask(client, "set pageviews_per_second 10000") == (
-            "Setting pageviews_per_second: old value was 50, new value is 10000."
+        assert ask(client, "get events_per_second") == "events_per_second 50"
+        assert ask(client, "set events_per_second 10000") == (
+            "Setting events_per_second: old value was 50, new value is 10000."
         )
         assert ask(client, "SET purchases_per_second 0.5\r") == (
             "Setting purchases_per_second: old value was 3, new value is 0.5."
@@ -138,33 +138,33 @@ def test_a_conversation_as_with_nc(server: Server) -> None:
         assert json.loads(ask(client, "stats"))["now_ms"] == 1
         assert ask(client, "quit") == "Goodbye."
         assert line_from(client) == ""
-    assert server.load.milli == {"pageviews_per_second": 10_000_000, "purchases_per_second": 500}
+    assert server.load.milli == {"events_per_second": 10_000_000, "purchases_per_second": 500}
 
 
 def test_commands_sent_at_once_are_answered_in_order(server: Server) -> None:
     with server.connect() as client:
-        client.sendall(b"get purchases_per_second\nflush\nget pageviews_per_second\nquit\n")
+        client.sendall(b"get purchases_per_second\nflush\nget events_per_second\nquit\n")
         assert line_from(client) == "purchases_per_second 3"
         wait_until(lambda: bool(server.load.flushes), "the flush")
         server.loop.call_soon_threadsafe(server.load.flushes[0], "Flushed 7 messages")
-        assert all_from(client) == "Flushed 7 messages\npageviews_per_second 50\nGoodbye.\n"
+        assert all_from(client) == "Flushed 7 messages\nevents_per_second 50\nGoodbye.\n"
 
 
 def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
     with server.connect() as client:
-        client.sendall(b"get pageviews_per_second\nget purchases_per_second\n")
+        client.sendall(b"get events_per_second\nget purchases_per_second\n")
         client.shutdown(socket.SHUT_WR)
-        assert all_from(client) == "pageviews_per_second 50\npurchases_per_second 3\n"
+        assert all_from(client) == "events_per_second 50\npurchases_per_second 3\n"
 
 
 def test_half_a_line_is_not_executed(server: Server) -> None:
     with server.connect() as client:
-        for piece in (b"get page", b"views_per", b"_second\n", b"set pageviews_per_second 100"):
+        for piece in (b"get page", b"views_per", b"_second\n", b"set events_per_second 100"):
             client.sendall(piece)
-        assert line_from(client) == "pageviews_per_second 50"
+        assert line_from(client) == "events_per_second 50"
         client.shutdown(socket.SHUT_WR)
         assert "was not executed" in all_from(client)
-    assert server.load.milli["pageviews_per_second"] == 50_000
+    assert server.load.milli["events_per_second"] == 50_000
 
 
 def test_a_line_of_a_megabyte_is_answered_and_closed(server: Server) -> None:
@@ -177,11 +177,11 @@ FETCH = (
     b"POST / HTTP/1.1\r\nHost: 127.0.0.1:8090\r\nOrigin: https://example.com\r\n"
     b"Content-Type: text/plain\r\nContent-Length: 28\r\n\r\n"
 )
-CHANGE = b"set pageviews_per_second 9\r\n"
+CHANGE = b"set events_per_second 9\r\n"
 TLS_HELLO = b"\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03"
 
 
-@pytest.mark.parametrize("first", [b"", b"set pageviews_per_second 7\n"])
+@pytest.mark.parametrize("first", [b"", b"set events_per_second 7\n"])
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -199,7 +199,7 @@ def test_a_web_page_changes_nothing_and_is_hung_up_on(
         client.sendall(first + request_bytes + CHANGE)
         heard = all_from(client)
     assert first or not heard
-    own = {"pageviews_per_second": 7_000} if first else {}
+    own = {"events_per_second": 7_000} if first else {}
     assert server.load.milli == FakeLoad().milli | own
     assert "it speaks HTTP or TLS" in server.logged[-1]
 
@@ -210,7 +210,7 @@ def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) 
     deaf.sendall(b"watch\n")
     with server.connect() as other:
         wait_until(lambda: any("does not read" in line for line in server.logged), "the drop")
-        assert ask(other, "get pageviews_per_second") == "pageviews_per_second 50"
+        assert ask(other, "get events_per_second") == "events_per_second 50"
     deaf.close()
 
 
@@ -240,11 +240,11 @@ def test_any_line_has_an_answer(line: bytes) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "set pageviews_per_second",
-        "set pageviews_per_second 1 2",
-        "set pageviews_per_second 10000001",
-        "set pageviews_per_second 1e3",
-        "set pageviews_per_second " + "9" * 900,
+        "set events_per_second",
+        "set events_per_second 1 2",
+        "set events_per_second 10000001",
+        "set events_per_second 1e3",
+        "set events_per_second " + "9" * 900,
         "set nothing 1",
         "get",
         "stats now",

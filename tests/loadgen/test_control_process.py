@@ -78,12 +78,10 @@ def generator() -> Iterator[Generator]:
 
 def test_what_clients_send_reaches_the_generator(generator: Generator) -> None:
     with generator.connect() as client:
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
-        assert ask(client, "set pageviews_per_second 9").endswith(
-            "old value was 50, new value is 9."
-        )
-        assert generator.load.milli["pageviews_per_second"] == 9_000
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 9"
+        assert ask(client, "get events_per_second") == "events_per_second 50"
+        assert ask(client, "set events_per_second 9").endswith("old value was 50, new value is 9.")
+        assert generator.load.milli["events_per_second"] == 9_000
+        assert ask(client, "get events_per_second") == "events_per_second 9"
         assert ask(client, "stats") == generator.load.stats_line()
         assert ask(client, "watch") == generator.load.stats_line()
         assert line_from(client) == generator.load.stats_line()
@@ -110,7 +108,7 @@ def test_no_client_is_served_by_the_generator_itself(generator: Generator) -> No
         ours = psutil.Process().net_connections(kind="tcp")
         served = [c for c in ours if c.laddr == generator.address and c.status == "ESTABLISHED"]
         assert served == []
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
+        assert ask(client, "get events_per_second") == "events_per_second 50"
 
 
 def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> None:
@@ -128,7 +126,7 @@ def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> No
 
 def test_a_process_that_dies_is_replaced_and_has_the_rates(generator: Generator) -> None:
     with generator.connect() as client:
-        ask(client, "set pageviews_per_second 9")
+        ask(client, "set events_per_second 9")
         client.sendall(b"flush\n")
         wait_until(lambda: bool(generator.load.flushes), "the flush")
         psutil.Process(generator.process.pid).kill()
@@ -136,7 +134,7 @@ def test_a_process_that_dies_is_replaced_and_has_the_rates(generator: Generator)
             assert client.recv(1) == b""
     with generator.connect() as client:
         generator.load.flushes[0]("Flushed 7 messages")  # no client waits any more
-        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 9"
+        assert ask(client, "get events_per_second") == "events_per_second 9"
     assert any("died (exit code -9)" in line for line in generator.logged)
 
 

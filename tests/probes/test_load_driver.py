@@ -50,7 +50,7 @@ def test_each_rate_is_set_at_its_time_and_written(folder: RunFolder) -> None:
     driver, offered = driven(Steps((1_000, 2_000, 500), 0.2), folder, 3)
     assert offered == [1_000, 2_000, 500]
     with (folder.path / LOAD_CSV).open(newline="") as file:
-        rows = [(int(row["at_ms"]), int(row["pageviews_per_s"])) for row in csv.DictReader(file)]
+        rows = [(int(row["at_ms"]), int(row["events_per_s"])) for row in csv.DictReader(file)]
     assert [rate for _, rate in rows] == offered
     log = driver.record()
     assert log

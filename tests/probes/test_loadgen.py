@@ -49,7 +49,7 @@ def stats(due: int, handed: int, updates_done: int = 5) -> bytes:
     return (
         json.dumps(
             {
-                "pageviews": {"rate": 50, "due": [due], "handed": [handed], "refused": [0]},
+                "events": {"rate": 50, "due": [due], "handed": [handed], "refused": [0]},
                 "purchases": other,
                 "updates": {**other, "rate": 2, "done": updates_done},
                 "deletes": other,
@@ -81,7 +81,7 @@ def test_what_was_handed_over_beyond_what_was_due_is_not_waited_for() -> None:
         (b"ERROR: no such key\n", False, "set x 1", "no such key"),
         (b"half a li", True, "stats", "closed"),
         (b"", False, "stats", "does not answer"),
-        (stats(10, 7), False, "settle", "3 pageviews behind"),
+        (stats(10, 7), False, "settle", "3 events behind"),
         (stats(10, 10, updates_done=3), False, "settle", "2 updates behind"),
     ],
 )
@@ -104,5 +104,5 @@ def test_pausing_takes_away_what_there_is_and_prints_no_more() -> None:
     assert [line for line in lines if line.startswith(">")] == [
         "> set updates_per_second 0",
         "> set purchases_per_second 0",
-        "> set pageviews_per_second 0",
+        "> set events_per_second 0",
     ]

@@ -128,8 +128,8 @@ class PlayedBack:
             how = self._spec.view_delay_ms or 0, read_ms, READS_PER_S
             view_files.write_reads(self._folder, arguments, *how, from_ms, self._race.partitions)
 
-    def set_rate(self, pageviews_per_s: int) -> int:
-        self._rates_set.append(pageviews_per_s)
+    def set_rate(self, events_per_s: int) -> int:
+        self._rates_set.append(events_per_s)
         return int(self._race.window[0] - synthetic.WARM_UP_MS)
 
     def begin_faults(self) -> None:
@@ -315,7 +315,7 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     folder = RunFolder(path, spec.engine)
     arguments = RunArguments(
         **{
-            "pageviews_per_s": spec.rate,
+            "events_per_s": spec.rate,
             "wait_s": 5.0,
             "samples": int(spec.window_s),
             "delay_s": 1.0,
@@ -470,7 +470,7 @@ def search(logs: Path, engine: str, per_s: float, why: str = "", **of_spec: Any)
             round(share * per_s),
             share=share,
             name=f"trial at {100 * share:g} % of capacity",
-            figures={"lag_p99_ms": lag_ms, "achieved_pageviews_per_s": share * per_s},
+            figures={"lag_p99_ms": lag_ms, "achieved_events_per_s": share * per_s},
         )
         for share, lag_ms in ((0.9, 1_500.0), (0.95, 3_500.0))
     ]

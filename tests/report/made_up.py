@@ -35,7 +35,7 @@ class Engine:
             found.append({**common, "figures": whole, "at_least": self.at_least})
             for share in SHARES:
                 figures = {
-                    "achieved_pageviews_per_s": share * capacity,
+                    "achieved_events_per_s": share * capacity,
                     "view_lag_p99_ms": self.lag_ms * factor / (1 - share),
                     "cpu_s_per_million": self.cost * factor,
                 }

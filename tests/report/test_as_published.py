@@ -20,7 +20,7 @@ ARTICLE = Reference.model_validate(
         "machine": "sixteen cores",
         "notes": ["Each run was made once."],
         "results": [
-            {"engine": engine, "pageviews_per_s": rate, "cpu_mean_pct": cpu, "rss_max_gib": 2.5}
+            {"engine": engine, "events_per_s": rate, "cpu_mean_pct": cpu, "rss_max_gib": 2.5}
             for engine, rate, cpu in (
                 ("steady", 1_000, 33.1),
                 ("swift", 1_000, 179.6),
@@ -40,8 +40,8 @@ def lines(tmp_path: Path) -> list[str]:
         run(logs, RunSpec(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
         run(logs, RunSpec(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
     ]
-    arguments = read_run(folders[2])["arguments"] | {"pageviews_per_s": 90_000}
-    why = "The generator achieved 4,000.0 pageviews/s of the 90,000 requested"
+    arguments = read_run(folders[2])["arguments"] | {"events_per_s": 90_000}
+    why = "The generator achieved 4,000.0 events/s of the 90,000 requested"
     edit(folders[2], arguments=arguments, outcome=why)
     return beside_reference(ARTICLE, table.read(folders))
 
@@ -72,7 +72,7 @@ def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
     assert file.parent == PLANS and plan.repeats == 1
     reference = read_reference(plan.reference)
     offered = [(cell.engine, load_of(load).per_s) for cell in plan.cells for load in cell.loads]
-    published = [(result.engine, result.pageviews_per_s) for result in reference.results]
+    published = [(result.engine, result.events_per_s) for result in reference.results]
     assert sorted(offered) == sorted(published)
 
 

@@ -193,7 +193,7 @@ def time_zero(text: str) -> str:
         ("run.json", lambda _: "[]", None),
         ("run.json", lambda _: "null", None),
         ("run.json", lambda _: '{"name": "k6", "metrics": [1]}', None),
-        ("run.json", lambda _: '{"schema_version": 5, "name": "k6"}', None),
+        ("run.json", lambda _: '{"schema_version": 6, "name": "k6"}', None),
         ("run.json", lambda _: "", 1),
         ("run.json", lambda text: text[:100], 5),
         ("run.json", lambda text: text.replace('"engine"', '"\xe9ngine"'), 5),

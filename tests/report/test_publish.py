@@ -61,7 +61,7 @@ def published(root: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write one engine's runs, twice at two rates, two searches, and a run that lost pageviews."""
+    """Write one engine's runs, twice at two rates, two searches, and a run that lost events."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
         for rate in (1_000, 4_000):

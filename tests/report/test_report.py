@@ -91,7 +91,7 @@ def warnings_of(path: Path) -> dict[Grade, list[str]]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two engines' runs, twice at two rates, and one run that lost pageviews."""
+    """Write two engines' runs, twice at two rates, and one run that lost events."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
         for spec in (STEADY, SWIFT):
@@ -125,7 +125,7 @@ def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
     means = []
     for folder in sorted(logs.iterdir()):
         record = read_run(folder)
-        if (record["engine"], record["arguments"]["pageviews_per_s"]) == ("swift", 4_000):
+        if (record["engine"], record["arguments"]["events_per_s"]) == ("swift", 4_000):
             window = record["measured"]["window"]
             found = re.findall(r"(\d+),swiftd,([\d.]+)", (folder / "usage.csv").read_text())
             used = {int(at_ms): float(cpu_s) for at_ms, cpu_s in found}
@@ -158,7 +158,7 @@ def test_a_failed_run_is_listed_with_its_reason_and_in_no_mean(report: Report) -
     made = estimates(report.table.rows)["steady", "cpu_mean_pct", Load(4_000)]
     assert made.n == 2
     assert report.rows["2026.03.22.06.00.00_UTC_lost"]["outcome"] != "ok"
-    assert "published pageviews differ" in report.printed
+    assert "published events differ" in report.printed
 
 
 def test_an_engine_that_did_not_hold_a_rate_is_not_compared_there(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_window_without_an_update_leaves_figures_blank_but_has_a_verdict(tmp_p
     assert (record["outcome"], record["results"]["verdict"]["kind"]) == ("ok", "fell behind")
     report = report_on([folder], tmp_path / "out")
     (row,), (as_json,) = report.rows.values(), report.records
-    for key in ("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"):
+    for key in ("dt_p50_ms", "processed_events_per_s", "cpu_s_per_million"):
         assert (row[key], as_json[key]) == ("", None), key
     assert float(row["lag_p50_ms"]) > 10_000
     assert "nan" not in report.words.lower().split()

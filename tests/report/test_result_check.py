@@ -50,9 +50,9 @@ def test_the_committed_results_and_pages_pass() -> None:
     ("change", "names"),
     [
         (set_figure("cpu_s_per_million", 40.0), "cpu_s_per_million 40.0"),
-        (set_figure("processed_pageviews_per_s", 20_000.0), "processed_pageviews_per_s"),
+        (set_figure("processed_events_per_s", 20_000.0), "processed_events_per_s"),
         (set_figure("view_lag_p99_ms", 20.0), "view_lag_p99_ms 20 ms"),
-        (set_figure("achieved_pageviews_per_s", 7_000.0), "achieved_pageviews_per_s"),
+        (set_figure("achieved_events_per_s", 7_000.0), "achieved_events_per_s"),
         (set_figure("memory_gib", 24.0), "memory_gib"),
         (set_figure("shine", 1.0), "shine: there is no such figure"),
         (lambda record: window_at(record, 0.5).update(per_s=12_000), "per_s is 12,000"),

@@ -45,9 +45,9 @@ TOP: dict[str, Any] = {
 }
 RESULTS: dict[str, Any] = {
     "verdict": VERDICT,
-    "achieved_pageviews_per_s": 5003.14,
-    "published_pageviews": 123456,
-    "processed_pageviews": 123400,
+    "achieved_events_per_s": 5003.14,
+    "published_events": 123456,
+    "processed_events": 123400,
     "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
     "engine": ENGINE,
     "processes": {"steadyd": ENGINE},
@@ -90,7 +90,7 @@ def test_the_summary_has_one_line_for_each_part() -> None:
     verdict = {**VERDICT, "warnings": [], "shortest_window_s": None}
     processes = {"steadyd": ENGINE, **dict.fromkeys(names, COST)}
     lines = summary({"verdict": verdict, "processes": processes, "noise": noise})
-    assert lines[0] == "steady at 5,000 pageviews/s (native): ok"
+    assert lines[0] == "steady at 5,000 events/s (native): ok"
     labels = "verdict lag delay rate steady broker loadgen support noise logs"
     assert [line.split()[0] for line in lines[1:]] == labels.split()
     parts = (
@@ -98,7 +98,7 @@ def test_the_summary_has_one_line_for_each_part() -> None:
         "p50 612 ms, p99 1,012 ms, max more than 5,012 ms",
         "median 600, mean 612",
         "5,003 of 5,000",
-        "CPU 60.0 % of a core (123 CPU-s/million pageviews)",
+        "CPU 60.0 % of a core (123 CPU-s/million events)",
     )
     for line, part in zip(lines[1:], parts, strict=False):
         assert part in line
@@ -158,20 +158,20 @@ def test_a_fault_is_a_line_with_restart_reload_and_recovery() -> None:
     lost = {"normal_ms": 2000.0, "worst_ms": None, "after_s": None}
     back = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 12.34}
     recovered = [
-        {"fault": "", "pageviews": back, "purchases": calm},
-        {"fault": "", "pageviews": lost},
+        {"fault": "", "events": back, "purchases": calm},
+        {"fault": "", "events": lost},
     ]
     run = run_with({"faults": recovered}, faults={"from_ms": 0, "done": [done, done]})
     first, second = describe_faults(run)
     for part in ("kill:engine@10s", "6.2 s", "4.0 s", "12.3 s (at most 8,123 ms)", "400 ms"):
         assert part in first
-    assert "lag of pageviews never normal again" in second
+    assert "lag of events never normal again" in second
 
 
 def with_load(effect: dict[str, Any], profile: str) -> list[str]:
     load = {"profile": profile, "from_ms": 0}
-    arguments = {"load": profile, "pageviews_per_s": 5_000}
-    results = {"load": effect, "offered_pageviews_per_s": 5_100.0}
+    arguments = {"load": profile, "events_per_s": 5_000}
+    results = {"load": effect, "offered_events_per_s": 5_100.0}
     return summary(results, load=load, arguments=arguments)
 
 
@@ -192,12 +192,12 @@ def test_the_recovery_from_a_spike_is_reported_with_the_backlog(
     lines = with_load({**effect, "max_backlog_before_events": 2_100}, "spike 2k 20k 10s")
     (line,) = [line for line in lines if line.startswith("  recovery")]
     assert says in line and ("at most 8,123 ms" in line) == (after_s is not None)
-    assert "  backlog     at most 123,456 pageviews (2,100 before the spike)" in lines
+    assert "  backlog     at most 123,456 events (2,100 before the spike)" in lines
 
 
 def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
     lines = with_load({"max_backlog_events": 9}, "sine 2k 8k 60s")
-    assert "  backlog     at most 9 pageviews" in lines
+    assert "  backlog     at most 9 events" in lines
     assert not any(line.startswith("  recovery") for line in lines)
 
 

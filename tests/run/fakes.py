@@ -141,7 +141,7 @@ class FakeStack:
 
 
 class FakeEngine(Engine):
-    """A fake engine with two services. It keeps reporting that it has counted `counted` pageviews;
+    """A fake engine with two services. It keeps reporting that it has counted `counted` events;
     if that is None, it reports nothing."""
 
     name, title = "fake", "Fake"

@@ -66,8 +66,8 @@ class FluidSession(OnClock):
     """The part of a session that the search uses. It writes `curves.csv` and `usage.csv` as a real
     session does.
 
-    At most `most_per_s` pageviews per second become due, and at most `hands_over_per_s` of them
-    reach the engine. For the first `cold_s` seconds the engine compiles, so each pageview costs
+    At most `most_per_s` events per second become due, and at most `hands_over_per_s` of them
+    reach the engine. For the first `cold_s` seconds the engine compiles, so each event costs
     more CPU.
     """
 
@@ -75,12 +75,12 @@ class FluidSession(OnClock):
     hands_over_per_s = 1e9
     cold_s = 0.0
     broker_cores = 0.0  # CPU use of the broker
-    heap_gib_each: float | None = None  # growth of live objects on the heap per pageview
+    heap_gib_each: float | None = None  # growth of live objects on the heap per event
     dies_at_s = float("inf")
     interrupted_at_s = float("inf")
     # Until this time, other programs use a third of a core.
     disturbed_until_s = 0.0
-    # CPU time of the broker for each pageview.
+    # CPU time of the broker for each event.
     broker_s_each = 0.0
 
     def __init__(

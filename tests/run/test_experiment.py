@@ -70,7 +70,7 @@ class Bench:
         observed = Observed(PlayedBack(spec, self.folder), self.failures)
         self.calls = observed.calls
         return Experiment(
-            RunArguments(pageviews_per_s=5_000, wait_s=20, samples=10, delay_s=1, **arguments),
+            RunArguments(events_per_s=5_000, wait_s=20, samples=10, delay_s=1, **arguments),
             FakeEngine(),
             self.stack.as_stack(),
             self.folder,
@@ -96,7 +96,7 @@ def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) ->
     assert [step.name for step in record.steps] == list(STEPS)
     assert all(step.ended_at for step in record.steps)
     assert (record.outcome, record.engine_services) == ("ok", ("manager", "worker"))
-    assert record.arguments and (record.arguments.pageviews_per_s, record.arguments.samples) == (
+    assert record.arguments and (record.arguments.events_per_s, record.arguments.samples) == (
         5_000,
         10,
     )

@@ -70,7 +70,7 @@ class Session:
         self.did: list[str] = []
         self.runs = tuple(Run(cast(FakeEngine, each)) for each in engine.members)
         self.control = Control(self.did)
-        self.rates = {"pageviews": 0, "purchases": 10}
+        self.rates = {"events": 0, "purchases": 10}
         self.failed: dict[str, str] = {}
         self.broken = ""
         self.reads_per_s = 0.0
@@ -100,7 +100,7 @@ class Session:
     def run_demo(self) -> None:
         self.did.append("demo")
 
-    def offer(self, per_s: int, of: str = "pageviews") -> None:
+    def offer(self, per_s: int, of: str = "events") -> None:
         self.rates[of] = per_s
         self.did.append(f"{of} {per_s}")
 
@@ -194,11 +194,11 @@ def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
 
 def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: Callable[..., Drive]) -> None:
     at = drive()
-    assert at.session.did[:3] == ["start", "demo", "pageviews 1000"]
+    assert at.session.did[:3] == ["start", "demo", "events 1000"]
     at.end()
     assert at.outcome == "ok"
     assert at.session.did[-1] == "stop"
-    assert at.session.rates["pageviews"] == 0
+    assert at.session.rates["events"] == 0
     assert at.live.end() == {"text": "Ended by the user.", "folder": str(at.folder.path)}
     run = read_run(at.folder.path)
     assert run.outcome == "ok"
@@ -216,7 +216,7 @@ def test_actions_are_carried_out_recorded_and_begin_segments(drive: Callable[...
     at.act("events", kind="purchases", per_s=20)
     at.act("note", text='look, "here"')
     state = at.live.state()
-    assert at.session.did[-2:] == ["pageviews 7000", "purchases 20"]
+    assert at.session.did[-2:] == ["events 7000", "purchases 20"]
     assert (state["segment"]["number"], state["segment"]["why"]) == (3, "purchases 10/s → 20/s")
     assert state["engines"][0]["verdict"]["kind"] == "undecided"
     at.end()

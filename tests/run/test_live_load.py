@@ -20,7 +20,7 @@ class Generator:
     """A session that only records its load."""
 
     def __init__(self) -> None:
-        self.rates = {"pageviews": 5_000, "purchases": 10, "tracer_events": 24}
+        self.rates = {"events": 5_000, "purchases": 10, "tracer_events": 24}
 
     @property
     def arrivals(self) -> "Generator":
@@ -30,7 +30,7 @@ class Generator:
     def counts(self) -> dict[str, Any]:
         return {kind: {"rate": rate} for kind, rate in self.rates.items()}
 
-    def offer(self, per_s: int, of: str = "pageviews") -> None:
+    def offer(self, per_s: int, of: str = "events") -> None:
         self.rates[of] = per_s
 
     def end_load(self) -> None:
@@ -77,14 +77,14 @@ def test_memory_that_lasts_less_than_five_minutes_is_warned_of_once(bench: Bench
         bench.load.watch_memory()
     (warning,) = bench.texts_of("warning")
     assert "heap of deephaven" in warning and "lasts 5 min" in warning
-    assert bench.generator.rates["pageviews"] == 5_000
+    assert bench.generator.rates["events"] == 5_000
 
 
 def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
     bench.memory.left_s = 15
     bench.load.watch_memory()
     bench.load.watch_memory()  # the load has stopped already
-    assert bench.generator.rates == {"pageviews": 0, "purchases": 0, "tracer_events": 24}
+    assert bench.generator.rates == {"events": 0, "purchases": 0, "tracer_events": 24}
     assert "the session set the rate to 0" in bench.now.load_stopped
     assert bench.texts_of("load_stopped") == [bench.now.load_stopped]
 
@@ -97,7 +97,7 @@ def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
     bench.memory.left_s = None
     bench.load.watch_memory()
     change(1_000)
-    assert bench.generator.rates["pageviews"] == 1_000
+    assert bench.generator.rates["events"] == 1_000
     assert bench.log.segment.why == "rate 0/s → 1,000/s"
 
 

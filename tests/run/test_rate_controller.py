@@ -1,5 +1,5 @@
 """Tests that RateController keeps a backlog of 5 to 30 s, and that an engine counts as warm once
-its cost per pageview is constant."""
+its cost per event is constant."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_an_engine_that_stands_still_is_offered_little_more() -> None:
 
 
 def is_warm_after(costs_s: list[float]) -> list[bool]:
-    """Return whether the engine counts as warm every 10 s, given its CPU time per pageview."""
+    """Return whether the engine counts as warm every 10 s, given its CPU time per event."""
     warmth = WarmUpDetector(bin_s=10)
     used_s, found = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
     for number, cost_s in enumerate(costs_s, start=1):

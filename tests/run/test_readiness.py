@@ -63,7 +63,7 @@ def test_reads_are_refused_for_an_engine_without_the_views_that_are_read() -> No
     [
         (EXAMPLE, "native", {}),
         (CALIBRATION, "compose", {}),
-        (CALIBRATION, "native", {"PAGEVIEWS_PARTITIONS": "1"}),
+        (CALIBRATION, "native", {"EVENTS_PARTITIONS": "1"}),
     ],
 )
 def test_replicas_that_the_engine_can_not_have_are_refused(
@@ -72,7 +72,7 @@ def test_replicas_that_the_engine_can_not_have_are_refused(
     with pytest.raises(UsageError, match="ENGINE_REPLICAS"):
         ready(engine, runtime, ENGINE_REPLICAS="2", **variables)
     assert ready(engine, runtime, ENGINE_REPLICAS="1", **variables)
-    assert ready(CALIBRATION, "native", ENGINE_REPLICAS="2", PAGEVIEWS_PARTITIONS="2")
+    assert ready(CALIBRATION, "native", ENGINE_REPLICAS="2", EVENTS_PARTITIONS="2")
 
 
 @pytest.mark.parametrize(("runtime", "partitions"), [("native", "6"), ("kubernetes", "2")])
@@ -80,7 +80,7 @@ def test_replicas_that_the_engine_can_not_have_are_refused(
 def test_brokers_and_generators_that_can_not_be_are_refused(
     name: str, runtime: str, partitions: str
 ) -> None:
-    given = {name: "3", "PAGEVIEWS_PARTITIONS": partitions}
+    given = {name: "3", "EVENTS_PARTITIONS": partitions}
     with pytest.raises(UsageError, match=f"{name}=3"):
         checks.require_replicas(load(given), runtime)
     checks.require_replicas(load({**given, name: "1"}), runtime)

@@ -68,7 +68,7 @@ def test_a_full_disk_of_run_folders_ends_the_run_and_reports_what_to_do(
 
 def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) -> list[str]:
     disk.free = {str(data): 1000 * MIB}
-    arguments = RunArguments(pageviews_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
+    arguments = RunArguments(events_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
     stack = stack_on(data, **settings).as_stack()
     return list(checks.space_warnings(stack, arguments, disk.measure))
 

@@ -559,7 +559,7 @@ def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) ->
     record = fakes.carry_out(folder, runs)
     assert [run.outcome for run in record.runs] == ["ok", "ok", "it failed"]
     made = [arguments for _, arguments in runs.made]
-    assert [each.pageviews_per_s for each in made] == [1_000, 0, 0, 1_130]
+    assert [each.events_per_s for each in made] == [1_000, 0, 0, 1_130]
     assert [each.decide_within_s for each in made] == [9, 0, 0, 0]
     assert [each.samples for each in made] == [3, 3, 3, 23] and all(each.verify for each in made)
     assert all(run.is_done for run in record.runs)
@@ -574,7 +574,7 @@ def test_engines_are_killed_at_a_share_of_the_capacity_that_their_scouts_found(
     record = fakes.carry_out(folder, runs)
     assert sorted(name for name, _ in runs.made) == sorted(TWO * 5)
     for name, arguments in runs.made:
-        assert arguments.pageviews_per_s == pytest.approx(record.scouted_per_s[name] / 2, abs=1)
+        assert arguments.events_per_s == pytest.approx(record.scouted_per_s[name] / 2, abs=1)
         assert (arguments.share, arguments.verify) == (0.5, True)
         assert [parse(fault).at_events for fault in arguments.faults] == [500_000]
     assert sorted(str(run.outcome) for run in record.runs) == [failure, *["ok"] * 9]

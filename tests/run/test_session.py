@@ -39,7 +39,7 @@ class Idle(Probe):
 
 
 class Generator:
-    """The load generator's control port: records commands, and reports a few pageviews."""
+    """The load generator's control port: records commands, and reports a few events."""
 
     commands: list[str]
 
@@ -62,7 +62,7 @@ class Generator:
 
 
 class Broker:
-    """A fake broker that has all seven pageviews."""
+    """A fake broker that has all seven events."""
 
     def __init__(self, *_: object) -> None: ...
 
@@ -134,7 +134,7 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     at.session.start_stack()
     assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
     at.session.set_rate(5_000)
-    commands = ["check writes", "set pageviews_per_second 5000", "check writes"]
+    commands = ["check writes", "set events_per_second 5000", "check writes"]
     assert Generator.commands == commands
     run = read_run(at.folder.path)
     assert run.versions == {"mysql": "9"}
@@ -207,7 +207,7 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     at = drive(counted=7)
     at.start()
     at.session.offer(123)
-    assert Generator.commands[-1] == "set pageviews_per_second 123"
+    assert Generator.commands[-1] == "set events_per_second 123"
     first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s

@@ -40,7 +40,7 @@ def once_on(stack: FakeStack, tmp_path: Path) -> Once:
     """Return a function that makes a run on this stack, without executing its experiment."""
 
     def run(*faults: str) -> Path:
-        arguments = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
+        arguments = RunArguments(events_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
         settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
         screen = Screen(Console(quiet=True))
         return experiment.run_once(

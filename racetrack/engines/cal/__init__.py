@@ -1,1 +1,1 @@
-"""The calibration engine, which counts pageviews with injected defects."""
+"""The calibration engine, which counts events with injected defects."""

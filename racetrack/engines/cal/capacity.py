@@ -16,13 +16,13 @@ STEP_S = 0.05
 
 
 class Capacity:
-    """Number of pageviews that the engine could have counted since its start, if there had always
+    """Number of events that the engine could have counted since its start, if there had always
     been a backlog."""
 
     def __init__(self, defect: InjectedDefect, seed: int) -> None:
         self._stretches = stretches(defect, seed)
         self._from_s, self._until_s, self._per_s = 0.0, 0.0, 0.0
-        self._work = 0.0  # the part until _from_s, in pageviews
+        self._work = 0.0  # the part until _from_s, in events
 
     def work_by(self, at_s: float) -> float:
         """Return the integral of the capacity from the start to `at_s` (seconds since the start).
@@ -36,7 +36,7 @@ class Capacity:
 
 def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]]:
     """Yield stretches of constant capacity, endlessly: the end of the stretch in seconds since the
-    start, and the capacity in pageviews per second."""
+    start, and the capacity in events per second."""
     # Noise and pauses have independent random numbers, so the pauses do not depend on the noise.
     pauses = _pauses(defect, Random(f"{seed} pauses"))  # noqa: S311
     at_s, (begins_s, ends_s) = 0.0, next(pauses)

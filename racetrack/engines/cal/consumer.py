@@ -1,4 +1,4 @@
-"""Process of the calibration engine, which counts pageviews with exactly known defects.
+"""Process of the calibration engine, which counts events with exactly known defects.
 
     python -m racetrack.engines.cal.consumer
 
@@ -7,7 +7,7 @@ events, to the observation path CAL_PATH (`sinks.py`). Its output has only lines
 
 - `RACETRACK stalled timestamp=<ms>, partition=<k>`: partition k stalls from this time on (-1: no
   partition stalls);
-- every second, `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>`: how many pageviews the
+- every second, `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>`: how many events the
   process could have counted since its start if there had always been a backlog.
 
 The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
@@ -38,7 +38,7 @@ from racetrack.results.defects import NO_PARTITION, InjectedDefect
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0
 SEEDS = 1_000_000
-WHOLE = 1 - 1e-6  # one pageview, allowing for rounding errors
+WHOLE = 1 - 1e-6  # one event, allowing for rounding errors
 BATCH = 10_000
 ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
@@ -65,24 +65,24 @@ def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:
 
 
 class Counting:
-    """State of each partition: the pageviews that were read but are not counted yet, the number of
+    """State of each partition: the events that were read but are not counted yet, the number of
     counted ones, and the newest of these."""
 
     def __init__(self, partitions: int, defect: InjectedDefect) -> None:
         self.total = [0] * partitions
-        self.newest_ms = [-1] * partitions  # received_at of the newest counted pageview
+        self.newest_ms = [-1] * partitions  # received_at of the newest counted event
         self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
         self._defect = defect
         self._capacity = Capacity(defect, defect.seed)
-        self.allowed = 0.0  # integral of the capacity since the start, in pageviews
+        self.allowed = 0.0  # integral of the capacity since the start, in events
         self._used = 0.0  # part of `allowed` that was used for counting or lost while idle
 
     def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
-        """Add pageviews of a partition, in the order in which they were read."""
+        """Add events of a partition, in the order in which they were read."""
         self._waiting[partition].extend(received_at_ms)
 
     def count(self, now_ms: int, since_start_s: float) -> None:
-        """Count the pageviews that the defect allows to be counted by now. The current time is
+        """Count the events that the defect allows to be counted by now. The current time is
         given twice: in epoch milliseconds, and in seconds since the start."""
         until_ms = now_ms - self._defect.delay_ms
         stalled = stalled_at(self._defect, since_start_s)
@@ -102,8 +102,8 @@ class Counting:
         self.newest_ms[partition] = newest_ms
 
     def _count_oldest(self, partitions: list[int], until_ms: int, now_s: float) -> None:
-        """Count the oldest pageviews of all partitions first, up to the capacity until now.
-        Capacity while no pageview is waiting is lost."""
+        """Count the oldest events of all partitions first, up to the capacity until now.
+        Capacity while no event is waiting is lost."""
         self.allowed = self._capacity.work_by(now_s)
         while self.allowed - self._used >= WHOLE:
             heads = ((self._waiting[p][0], p) for p in partitions if self._waiting[p])
@@ -118,19 +118,17 @@ class Counting:
 
 
 class Burner:
-    """Spends `us_per_pageview` microseconds of CPU time on each counted pageview. `cpu_s` returns
+    """Spends `us_per_event` microseconds of CPU time on each counted event. `cpu_s` returns
     this thread's CPU time in seconds."""
 
-    def __init__(
-        self, us_per_pageview: float, cpu_s: Callable[[], float] = time.thread_time
-    ) -> None:
-        self._s_per_pageview, self._cpu_s = us_per_pageview / 1e6, cpu_s
+    def __init__(self, us_per_event: float, cpu_s: Callable[[], float] = time.thread_time) -> None:
+        self._s_per_event, self._cpu_s = us_per_event / 1e6, cpu_s
         self._paid = 0
 
     def burn(self, counting: Counting) -> None:
-        """Spend the CPU time of the pageviews that were counted since the last call."""
+        """Spend the CPU time of the events that were counted since the last call."""
         counted = sum(counting.total)
-        until_s = self._cpu_s() + (counted - self._paid) * self._s_per_pageview
+        until_s = self._cpu_s() + (counted - self._paid) * self._s_per_event
         self._paid = counted
         while self._cpu_s() < until_s:
             pass
@@ -154,7 +152,7 @@ class Telling:
 
 class Trailing:
     """A view with the counts of `behind_ms` ago. It contains, for each partition, the due time of
-    the newest pageview."""
+    the newest event."""
 
     def __init__(self, partitions: int, behind_ms: int) -> None:
         self._counted: deque[tuple[int, list[int]]] = deque()
@@ -162,7 +160,7 @@ class Trailing:
         self._behind_ms = behind_ms
 
     def changed(self, counting: Counting, now_ms: int) -> dict[int, int]:
-        """Return the changed rows: partition → due time of the newest pageview."""
+        """Return the changed rows: partition → due time of the newest event."""
         self._counted.append((now_ms, list(counting.newest_ms)))
         before, shown = self._shown_ms, self._shown_ms
         while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
@@ -277,7 +275,7 @@ def run(
     """Count and report until a signal ends the process."""
     counting, notes = Counting(partitions, defect), Notes(defect)
     telling, trailing = Telling(partitions), Trailing(partitions, defect.view_behind_ms)
-    burner = Burner(defect.cpu_us_per_pageview)
+    burner = Burner(defect.cpu_us_per_event)
     start_s = report_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(

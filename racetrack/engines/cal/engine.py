@@ -1,4 +1,4 @@
-"""The calibration engine: counts pageviews with injected defects, to check whether the harness
+"""The calibration engine: counts events with injected defects, to check whether the harness
 measures them.
 
 It writes its views where other engines write theirs (CAL_PATH), and there they are followed by the
@@ -95,7 +95,7 @@ class Cal(CalibrationEngine):
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """Yield the due times in the engine's view that arrive on the observation path. The view
-        contains all pageviews, so its value is the due time of the newest one."""
+        contains all events, so its value is the due time of the newest one."""
         return self.observer_in(stack.settings).seen(stack, traced, stop)
 
     def clients(self, settings: Settings) -> Mapping[str, list[int]]:
@@ -113,7 +113,7 @@ class Cal(CalibrationEngine):
         """Return where the engine's counts are, and how to inject defects."""
         where = stack.endpoints.kafka
         return [
-            f"The engine only counts the pageviews in {where}.",
+            f"The engine only counts the events in {where}.",
             "racetrack/engines/cal/.env: where it writes its counts, and the defects.",
         ]
 

@@ -24,7 +24,7 @@ class CalibrationSettings(Settings):
     cal_pause_every_s: Annotated[Seconds, Field(gt=0)]
     cal_view_behind_ms: Milliseconds
     cal_answer_ms: Milliseconds
-    cal_cpu_us_per_pageview: Annotated[float, Field(ge=0, le=1000)]
+    cal_cpu_us_per_event: Annotated[float, Field(ge=0, le=1000)]
     cal_scaling_exponent: Annotated[float, Field(ge=-1, le=2)]
     cal_seed: Annotated[int, Field(ge=0)]
     cal_path: Literal["topic", "postgres", "deephaven"]

@@ -14,7 +14,7 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 
 
 class Count(NamedTuple):
-    """The count of a partition, and when its newest counted pageview was due."""
+    """The count of a partition, and when its newest counted event was due."""
 
     partition: int
     total: int

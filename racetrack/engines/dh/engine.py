@@ -116,7 +116,7 @@ class Deephaven(Engine):
         )
 
     def bytes_per_event(self, settings: Settings) -> float:
-        """Return what tables of all events need. The shop: 66 million pageviews filled 10 GiB.
+        """Return what tables of all events need. The shop: 66 million events filled 10 GiB.
         Nexmark: 250,000 more events of q4 took 94 MiB more of the live heap."""
         return {"shop": 163.0, "nexmark": 390.0}.get(settings.workload, 0.0)
 

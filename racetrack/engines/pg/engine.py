@@ -1,6 +1,6 @@
 """PostgreSQL as a baseline: plain views over tables that a small consumer fills from Kafka.
 
-Progress is published with NOTIFY in the transactions that insert pageviews, so it arrives when they
+Progress is published with NOTIFY in the transactions that insert events, so it arrives when they
 are committed.
 """
 

@@ -85,7 +85,7 @@ export class Controls {
    */
   begin(hello) {
     this.#isBegun = true;
-    const most = hello.kinds.find((kind) => kind.name === "pageviews")?.most_per_s ?? MOST_PER_S;
+    const most = hello.kinds.find((kind) => kind.name === "events")?.most_per_s ?? MOST_PER_S;
     this.#rates = sliderRates(Math.min(most, MOST_PER_S));
     this.#labelSlider();
     inputOf("profile").placeholder =
@@ -112,7 +112,7 @@ export class Controls {
   update(state) {
     this.#reasons = state.controls;
     this.#buildKinds(state);
-    this.#perS = state.rates.pageviews;
+    this.#perS = state.rates.events;
     setText(
       byId("mode"),
       state.load

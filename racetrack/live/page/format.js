@@ -95,7 +95,7 @@ const perSecond = (value) => (isNumber(value) ? `${rate(value)} /s` : "–");
  * Formats values of a unit of the registry of metrics; all other units are percentages.
  * @type {Record<string, (value: Value) => string>}
  */
-const FORMATS = { "/s": perSecond, ms: duration, GiB: gib, pageviews: count };
+const FORMATS = { "/s": perSecond, ms: duration, GiB: gib, events: count };
 
 /** @param {string} unit */
 export const formatOf = (unit) => FORMATS[unit] ?? percent;

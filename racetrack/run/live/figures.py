@@ -80,7 +80,7 @@ class Figures:
     def __init__(self, session: Session, recent: RecentCurves, settings: Settings) -> None:
         self._session, self._recent = session, recent
         self._traced = workload_in(settings).with_tracer_rows
-        self._partitions = settings.pageviews_partitions
+        self._partitions = settings.events_partitions
         self._browsers = BrowserMeter()
         self._used: tuple[int, Mapping[str, Usage]] = (0, {})
         self._noise: Mapping[str, str] = {}

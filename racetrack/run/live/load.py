@@ -15,7 +15,7 @@ from racetrack.probes.heap import HeapProbe
 from racetrack.run.checks import LEAST_BYTES, space_of
 from racetrack.run.live.figures import Values, VerdictWatch
 from racetrack.run.live.record import BY_SESSION, SessionLog
-from racetrack.run.session import PAGEVIEWS, Session
+from racetrack.run.session import EVENTS, Session
 from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.units import BYTES_PER_GIB
 from racetrack.workloads import load_profile
@@ -136,7 +136,7 @@ class MemoryWatch:
 
 
 TRACERS = "tracer_events"  # their rate is too low to need a control
-NOT_EVENTS = (PAGEVIEWS, TRACERS)  # counts of events that `set_kind` does not control
+UNCONTROLLED = (EVENTS, TRACERS)  # counts of events that `set_kind` does not control
 STARTING, RUNNING, ENDING = "starting", "running", "ending"
 PROFILE_CHANGES = "The load profile changes the rate."
 
@@ -180,7 +180,7 @@ class LiveLoad:
     def set_rate(self, action: Action, per_s: int) -> None:
         """Set the rate of the main topic. A profile ends."""
         self._require_memory(per_s)
-        before = counts_of(self._session).get(PAGEVIEWS, {}).get("rate", 0)
+        before = counts_of(self._session).get(EVENTS, {}).get("rate", 0)
         self._session.end_load()
         self._now.profile = None
         self._session.offer(per_s)
@@ -198,10 +198,10 @@ class LiveLoad:
         self.begin_segment(action, f"load {profile}")
 
     def set_kind(self, action: Action, kind: str, per_s: int) -> None:
-        """Set the rate of a kind of events other than the pageviews."""
+        """Set the rate of a kind of events other than those of the main topic."""
         counts = counts_of(self._session)
-        if kind not in counts or kind in NOT_EVENTS:
-            there = ", ".join(name for name in counts if name not in NOT_EVENTS)
+        if kind not in counts or kind in UNCONTROLLED:
+            there = ", ".join(name for name in counts if name not in UNCONTROLLED)
             raise Refused(409, f"The workload has no {kind}; it has {there or 'no other events'}.")
         self._require_memory(per_s)
         before = counts[kind]["rate"]
@@ -228,7 +228,7 @@ class LiveLoad:
         self._say(f"  {text}")
 
     def _current_rate(self) -> int:
-        return int(counts_of(self._session).get(PAGEVIEWS, {}).get("rate", 0))
+        return int(counts_of(self._session).get(EVENTS, {}).get("rate", 0))
 
     def end_profile_if_over(self) -> None:
         """Begin a segment when the load profile no longer changes the rate."""

@@ -10,7 +10,7 @@ from racetrack.metrics import MACHINE_BUSY
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, shown
 from racetrack.run.live.figures import NONE, CurrentVerdict, VerdictWatch
-from racetrack.run.live.load import NOT_EVENTS, RUNNING, Now, Outlook, counts_of
+from racetrack.run.live.load import RUNNING, UNCONTROLLED, Now, Outlook, counts_of
 from racetrack.run.live.record import SessionLog
 from racetrack.run.live.services import NEEDS, Services
 from racetrack.run.session import Session
@@ -65,7 +65,7 @@ class Messages:
             "kinds": [
                 {"name": name, "per_s": count["rate"], "most_per_s": OTHER_KINDS_MOST_PER_S}
                 for name, count in counts.items()
-                if name not in NOT_EVENTS
+                if name not in UNCONTROLLED
             ],
             "profiles": [
                 {"name": profile.name, "form": profile.form, "example": profile.example}
@@ -150,7 +150,7 @@ class Messages:
         starting = "" if self.now.phase == RUNNING else f"The session is {self.now.phase}."
         counts = counts_of(self._session)
         events = {
-            name: starting or self.now.load_stopped for name in counts if name not in NOT_EVENTS
+            name: starting or self.now.load_stopped for name in counts if name not in UNCONTROLLED
         }
         workload = self._stack.settings.workload
         for kind in ("purchases", "updates", "deletes"):

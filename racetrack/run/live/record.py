@@ -126,7 +126,7 @@ def read_session(folder: Path, engine: str) -> tuple[str, LiveArguments, str]:
         schedule = [scheduled for scheduled in schedule if scheduled.action.name != "end"]
         schedule.append(Scheduled(ends_s, Action("end", {}, BY_REPLAY)))
     arguments = LiveArguments(
-        per_s=run.arguments.pageviews_per_s,
+        per_s=run.arguments.events_per_s,
         profile=load_profile.parse(run.arguments.load) if run.arguments.load else None,
         schedule=tuple(schedule),
         replay_of=run.tag,

@@ -173,7 +173,7 @@ class Live:
     def _describe(self) -> None:
         profile = self._arguments.profile
         arguments = RunArguments(
-            pageviews_per_s=self._arguments.per_s,
+            events_per_s=self._arguments.per_s,
             wait_s=0,
             samples=1,
             delay_s=TICK_S,
@@ -406,7 +406,7 @@ def open_live(
     """
     if TRACER_RATE in find_workload(settings.workload).rates:
         per_s = settings.tracer_events_per_second or TRACERS_PER_PARTITION_PER_S
-        per_s = max(per_s, TRACERS_PER_PARTITION_PER_S * settings.pageviews_partitions)
+        per_s = max(per_s, TRACERS_PER_PARTITION_PER_S * settings.events_partitions)
         settings = settings.model_copy(update={TRACER_RATE: per_s})
     engine, stack = prepared(engine_name, settings, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, "live")

@@ -83,7 +83,7 @@ def test_without_the_demo_there_is_nothing_to_verify(up: Door) -> None:
 
 
 def test_nc_changes_the_rate(up: Door, settings: Settings) -> None:
-    shown = nc(settings, "set pageviews_per_second 500", "get pageviews_per_second")
+    shown = nc(settings, "set events_per_second 500", "get events_per_second")
     assert (shown[0], shown[-1]) == ("LOADGEN Connected.", "Goodbye.")
     assert "500" in shown[2]
 
@@ -105,9 +105,9 @@ def test_a_stack_that_is_up_is_right_and_its_load_goes_on(
     assert door.wait(WITHIN_S) == 0, door.output
     assert wrong(found_by(door.output)) == set()
     with Control(settings.reach_address, settings.loadgen_port) as control:
-        before = sum(control.stats()["pageviews"]["handed"])
+        before = sum(control.stats()["events"]["handed"])
         wait_until(
-            lambda: sum(control.stats()["pageviews"]["handed"]) > before + 50, "pageviews again"
+            lambda: sum(control.stats()["events"]["handed"]) > before + 50, "pageviews again"
         )
 
 

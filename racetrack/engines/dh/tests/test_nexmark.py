@@ -65,7 +65,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             **server.settings(),
             "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
             "KAFKA_TOPIC_PREFIX": PREFIX,
-            "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+            "EVENTS_PARTITIONS": str(PARTITIONS),
             "WORKLOAD": "nexmark",
             "NEXMARK_QUERIES": ",".join(QUERIES),
             "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),

@@ -109,7 +109,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert record["versions"]["materialize"] == "v0 (of the tests)"
     assert any("it ran at MZ_URL" in caveat for caveat in record["caveats"])
     results = record["results"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
+    assert results["processed_events"] == results["published_events"] > 3_000
     cost = results["processes"]["materialized"]
     assert len(results["top"]["materialized"]["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
     assert 0.01 < cost["rss_max"]["gib"] < 2

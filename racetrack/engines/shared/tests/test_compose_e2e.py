@@ -30,7 +30,7 @@ def test_every_view_of_an_engine_is_right(engine: str, contained: Settings) -> N
     assert run["runtime"] == "compose"
     right = {view.name: "right" for view in find_workload("ads").views}
     assert upsert_e2e.statuses(door) == right
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 5_000
+    assert run["results"]["processed_events"] == run["results"]["published_events"] > 5_000
     assert run["versions"][engine]
     assert run["results"]["processes"][engine]["cpu_s"] > 0
 

@@ -130,7 +130,7 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert any(f"it ran at {setting}" in caveat for caveat in record["caveats"])
     assert results["engine"] is None and not record.get("engine_services")
     assert engine.service not in results["processes"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
+    assert results["processed_events"] == results["published_events"] > 3_000
     assert all(view["lag_p99_ms"] is not None for view in results["views"])
     assert upsert_e2e.statuses(run) == {
         view.name: "absent" if view.name in record["absent_views"] else "right"

@@ -51,7 +51,7 @@ def stack_of(engine: str, kafka: SecuredKafka) -> Stack:
             {
                 "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
                 "KAFKA_TOPIC_PREFIX": PREFIX,
-                "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+                "EVENTS_PARTITIONS": str(PARTITIONS),
                 "WORKLOAD": WORKLOAD.name,
                 "NEXMARK_QUERIES": ",".join(queries_of(engine)),
                 "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),

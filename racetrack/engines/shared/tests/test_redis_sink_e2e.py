@@ -42,7 +42,7 @@ def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
     found = read_run(run_folder(door.output))
     assert "verified" in found, door.output
     results = found["results"]
-    return results["processed_pageviews"], results["published_pageviews"]
+    return results["processed_events"], results["published_events"]
 
 
 def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
@@ -54,7 +54,7 @@ def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
         view.name: "right" for view in VIEWS
     }
     assert views["campaign_windows"]["compared"] > 0
-    assert results["processed_pageviews"] == results["published_pageviews"]
+    assert results["processed_events"] == results["published_events"]
     assert results["processes"][engine]["cpu_s"] > 0
     assert {engine, "redis"} <= found["versions"].keys()
     check_answers(found)

@@ -76,7 +76,7 @@ def test_every_view_is_right_after_a_kill(
     door = upsert_e2e.run(engine, 1_000, "--fault", "kill:engine@4s", **settings)
     run = read_run(run_folder(door.output))
     check_views_after_a_kill(run, door)
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
+    assert run["results"]["processed_events"] == run["results"]["published_events"]
     if engine == "pg":  # its client gets errors while the server is dead
         upsert_e2e.check_views_are_followed_and_read(door, may_fail=True)
     nothing_left()

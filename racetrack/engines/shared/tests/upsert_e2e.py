@@ -28,9 +28,9 @@ CHANGES = {
 }
 
 
-def run(engine: str, pageviews_per_s: int, *further: str, **settings: str) -> Door:
+def run(engine: str, events_per_s: int, *further: str, **settings: str) -> Door:
     """Run a verified experiment to its end; `further` are additional arguments."""
-    words = (str(pageviews_per_s), "15", "10", "1.0", "--verify", *further)
+    words = (str(events_per_s), "15", "10", "1.0", "--verify", *further)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (CHANGES | settings).items():
             patch.setenv(name, value)
@@ -77,7 +77,7 @@ def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> N
     folder = run_folder(door.output)
     assert len((folder / f"{engine}_sample_dt.log").read_text().splitlines()) > updates
     results = read_run(folder)["results"]
-    assert results["processed_pageviews"] == results["published_pageviews"]
+    assert results["processed_events"] == results["published_events"]
     assert 0 < results["dt_ms"]["p50"] < 60_000
     assert results["processes"][find_engine(engine).services[0]]["cpu_s"] > 0
 

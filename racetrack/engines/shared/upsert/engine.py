@@ -63,7 +63,7 @@ class UpsertEngine(Engine):
         """Yield the updates that the engine writes to the topics of the two progress views."""
         settings = stack.settings
         summary, progress = self.progress_topics(settings)
-        keys = {summary: 1, progress: settings.pageviews_partitions}
+        keys = {summary: 1, progress: settings.events_partitions}
         look, ahead_ms = self.watch(stack), _ahead_ms(stack)
         with self._open_topics(stack.endpoints.kafka) as source:
             for written in totals.follow(source, keys, _total_of, stop):
@@ -157,7 +157,7 @@ def _total_of(written: Written) -> int:
 
 def _update_of(written: Written, at_ms: int, *, is_summary: bool) -> Summary | Progress:
     """Return the update in a message of a progress view. `at_ms` is when the message could be read;
-    freshness is the age of the newest pageview at that time."""
+    freshness is the age of the newest event at that time."""
     row = json.loads(written.value or b"")
     total, newest_ms = row["total"], row["max_received_at"]
     if is_summary:

@@ -14,7 +14,7 @@ from typing import Protocol
 from racetrack.engines.shared.upsert.topics import Span, Written
 
 # Time between two samples. Until the next sample, a total is assumed not to grow, so a computed age
-# is never too low. It may be too high by up to EVERY_S if the engine counts as fast as pageviews
+# is never too low. It may be too high by up to EVERY_S if the engine counts as fast as events
 # arrive. While the engine reduces a backlog, the age may be too high by the span of due times that
 # the engine counts in EVERY_S.
 EVERY_S = 0.2
@@ -65,7 +65,7 @@ class Known:
 
         Read backwards from the end until all keys have been found, or until the growth of the
         totals found equals the number of rows in the span. In the second case no unread row has
-        another key, because each row adds one pageview to one total. Without this rule, the search
+        another key, because each row adds one event to one total. Without this rule, the search
         would not end early if a key has no new row."""
         rows: dict[bytes, Written] = {}
         begin, end = span

@@ -59,7 +59,7 @@ def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str])
     assert len(found["faults"]["done"]) == 1
     views = find_workload("ads").views
     assert upsert_e2e.statuses(door) == {view.name: "right" for view in views}, door.output
-    assert found["results"]["processed_pageviews"] == found["results"]["published_pageviews"]
+    assert found["results"]["processed_events"] == found["results"]["published_events"]
 
 
 @pytest.fixture(scope="module")

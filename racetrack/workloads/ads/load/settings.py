@@ -44,7 +44,7 @@ def load(config: Config, read: Reader) -> AdsSettings:
     has_redis = read.text("LOADGEN_REDIS", "")
     return AdsSettings(
         seed=config.seed,
-        topic=read.text("PAGEVIEWS_TOPIC", "ad-events"),
+        topic=read.text("EVENTS_TOPIC", "ad-events"),
         partitions=config.partitions,
         campaigns=read.whole("ADS_CAMPAIGNS", 100, 1, MAX_CAMPAIGNS),
         ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),

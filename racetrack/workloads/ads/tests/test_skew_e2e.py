@@ -14,5 +14,5 @@ def test_every_window_is_right_however_late_an_event(monkeypatch: pytest.MonkeyP
     run = ended_well(Door("run_experiment.sh", *arguments))
     assert run["settings"]["ads_with_skew"] is True
     results = run["results"]
-    assert results["processed_pageviews"] == results["published_pageviews"] > 50_000
+    assert results["processed_events"] == results["published_events"] > 50_000
     assert run["verified"]["views"]["campaign_windows"]["status"] == "right"

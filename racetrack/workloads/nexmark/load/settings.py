@@ -26,7 +26,7 @@ def load(config: Config, read: Reader) -> NexmarkSettings:
     """Load the settings from the environment. Raises ConfigError for an invalid one."""
     return NexmarkSettings(
         seed=config.seed,
-        topic=read.text("PAGEVIEWS_TOPIC", "nexmark"),
+        topic=read.text("EVENTS_TOPIC", "nexmark"),
         partitions=config.partitions,
         traces_auctions=read.text("NEXMARK_QUERIES", "") == BY_AUCTIONS,
         tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),

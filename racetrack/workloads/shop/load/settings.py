@@ -43,7 +43,7 @@ def load(config: Config, read: Reader) -> ShopSettings:
     users = read.whole("SHOP_USERS", 10_000, 1, MAX_USERS)
     return ShopSettings(
         seed=config.seed,
-        topic=read.text("PAGEVIEWS_TOPIC", "pageviews"),
+        topic=read.text("EVENTS_TOPIC", "pageviews"),
         partitions=config.partitions,
         users=users,
         items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),

@@ -11,7 +11,7 @@ from cffi import FFI  # type: ignore[import-untyped]
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, NS_PER_S
-from loadgen.commands import PAGEVIEWS
+from loadgen.commands import EVENTS
 from loadgen.config import Reader
 from loadgen.config import load as load_config
 from loadgen.derived import DerivedEvent
@@ -30,7 +30,7 @@ from tests.waiting import wait_until
 TRACERS = "tracer_events_per_second"
 PARTITIONS = 3
 START_NS = 1_774_155_868 * NS_PER_S
-ENVIRONMENT = {"WORKLOAD": "nexmark", "PAGEVIEWS_PARTITIONS": str(PARTITIONS)}
+ENVIRONMENT = {"WORKLOAD": "nexmark", "EVENTS_PARTITIONS": str(PARTITIONS)}
 
 
 class FakeBroker:
@@ -121,10 +121,10 @@ def test_a_pause_ends_with_one_tracer_event_on_each_auction() -> None:
         count = json.loads(generator.stats_line())["tracer_events"]["due"]
         return int(count)
 
-    generator.set_rate_milli(PAGEVIEWS, 1_000)
+    generator.set_rate_milli(EVENTS, 1_000)
     assert due() == 0
     for pauses in (1, 2):
-        generator.set_rate_milli(PAGEVIEWS, 0)
+        generator.set_rate_milli(EVENTS, 0)
         generator.set_rate_milli(TRACERS, 0)  # at the same time, but not before the last events
         wait_until(lambda pauses=pauses: due() == pauses * 2 * PARTITIONS, "tracer events")  # type: ignore[misc]
-        generator.set_rate_milli(PAGEVIEWS, 1_000)
+        generator.set_rate_milli(EVENTS, 1_000)

@@ -21,7 +21,7 @@ DUE_MS = 1_763_712_000_123
 
 
 def settings_of(**given: str) -> NexmarkSettings:
-    env = {"WORKLOAD": "nexmark", "PAGEVIEWS_PARTITIONS": str(PARTITIONS), **given}
+    env = {"WORKLOAD": "nexmark", "EVENTS_PARTITIONS": str(PARTITIONS), **given}
     return load(load_config(env), Reader(env))
 
 

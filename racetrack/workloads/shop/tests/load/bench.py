@@ -17,7 +17,7 @@ from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents
 from racetrack.workloads.shop.tests.load.shop_settings import load
 
-SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7", PAGEVIEWS_PARTITIONS="3")
+SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7", EVENTS_PARTITIONS="3")
 LAST_USER = Reserved.of(SETTINGS).last_user
 ALL_USERS = [[user for user in range(1, LAST_USER + 1) if user % 3 == p] for p in range(3)]
 USERS = [[user for user in users if user <= SETTINGS.users] for users in ALL_USERS]

@@ -17,7 +17,7 @@ from racetrack.workloads.shop.tests.load.shop_settings import load
 from tests.loadgen.messages import message_ffi, rendered
 
 EXPONENT, STAMP_MS = 1.2, 1_763_712_000_123
-SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
+SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", EVENTS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
 LAST_USER = Reserved.of(SHOP).last_user
 # The users of each partition, distributed as by a hash.
 USERS = [[u for u in range(1, LAST_USER + 1) if u * 7919 % 3 == p] for p in range(3)]
@@ -65,7 +65,7 @@ def test_buyers_and_what_they_buy_follow_it_too() -> None:
 
 
 def test_a_partition_without_users_gets_nothing_and_one_with_few_gets_a_little() -> None:
-    shop = load(SHOP_USERS="100", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="4")
+    shop = load(SHOP_USERS="100", EVENTS_PARTITIONS="3", SHOP_KEY_SKEW="4")
     last = Reserved.of(shop).last_user
     users = [[u for u in range(1, last + 1) if u != 100], [100, last], [last]]
     weights = Pageviews(shop, users).weights
