@@ -1,6 +1,5 @@
 """Tests of Nexmark's programs: a real server, and a real Kafka with generated events."""
 
-import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -9,47 +8,33 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.cimpl import NewTopic
 
 from racetrack import plugins
 from racetrack.config import load
 from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.engine import ENGINE
 from racetrack.engines.dh.tests.brought import brought
+from racetrack.engines.shared.tests.nexmark_topic import TRACERS, write
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.verify.compare import Compared, compare
 from racetrack.workloads.contract import ALL_PARTITIONS
-from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
+from racetrack.workloads.nexmark.harness import WORKLOAD
 from racetrack.workloads.nexmark.tests.test_views import (
     DELAY_MS,
     PARTITIONS,
     QUERIES,
-    START_MS,
     db,
     messages,
 )
-from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from tests.secured_kafka import ADMIN, PREFIX, secured_kafka
 from tests.waiting import wait_until
 
 __all__ = ["db"]  # a fixture: the rows that the views should have
 
 pytestmark = pytest.mark.slow
 
-FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
-BID = {"auction": 1, "bidder": 2, "price": "3", "channel": "c", "url": "u", "extra": ""}
-INVALID = [
-    b'{"event_type": 7, "dateTime": %d}' % START_MS,
-    b'{"event_type": 2, "bid": {"bidder": 1}, "dateTime": %d}' % START_MS,
-    b'{"event_type": 2, "dateTime": %d}' % START_MS,
-    json.dumps({"event_type": 2, "bid": BID, "dateTime": START_MS}).encode(),
-    b'{"event_type": 2, "bid": {',
-    b"",
-    None,
-]
-TRACERS = 6  # of each partition
 LOSE_EVENTS = """
 bid = bid.where("price % 2 = 0")
 auction = auction.where("seller % 2 = 0")
@@ -71,19 +56,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
         }
         yield NativeStack(load(settings))
-
-
-def write(kafka: SecuredKafka) -> None:
-    """Write all events into the topic, and before them invalid messages."""
-    topic = f"{PREFIX}{EVENTS.name}"
-    kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
-    producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
-    for invalid in INVALID:
-        producer.produce(topic, invalid, partition=0)
-    for row in messages():
-        message = {name: row[name] for name in FIELDS if row[name] is not None}
-        producer.produce(topic, json.dumps(message), partition=row["partition"])
-    assert producer.flush(10) == 0
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from racetrack import install
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView
-from racetrack.engines.dh.tests.test_nexmark import TRACERS, write
+from racetrack.engines.shared.tests.nexmark_topic import TRACERS, write
 from racetrack.engines.shared.tests.programs import RUN_NEXMARK, service_of
 from racetrack.stack.contract import Stack
 from racetrack.stack.native.stack import NativeStack
