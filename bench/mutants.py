@@ -6,7 +6,7 @@
 `run` collects the tests of the work tree in which it is started. For each mutant, a child process
 replaces the code of the function, and runs the tests that execute its line until one fails. FOLDER
 keeps results: a run that was stopped goes on. (Mutation tools start and collect anew for every
-mutant, and run all tests: an hour instead of minutes.)
+mutant, and run all tests: hours instead of minutes.)
 """
 
 import argparse
