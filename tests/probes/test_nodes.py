@@ -166,7 +166,7 @@ def foreign_pct(path: Path, programs: float, nodes: str) -> float | None:
     header = ",".join(("at_ms", "node", "machine", *COLUMNS[1:]))
     (path / "noise_nodes.csv").write_text(header + "\n" + nodes)
     found = noise.over(raw.noise(path), 5_000, 25_000)
-    return found and found.foreign_cpu_pct
+    return found.foreign_cpu_pct if found else None
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_node_ports_go_by_annotation_and_in_the_order_of_the_brokers() -> None:
         "metadata": {"annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"}},
         "spec": {"ports": [{"port": 9092, "nodePort": 1}, {"port": 19092, "nodePort": 2}]},
     }
-    without = {"metadata": {}, "spec": {"ports": []}}
+    without: manifests.Object = {"metadata": {}, "spec": {"ports": []}}
     assert manifests.node_ports([service, without]) == {"kafka_port": 2}
     brokers = [
         {
