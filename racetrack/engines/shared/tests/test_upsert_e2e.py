@@ -60,7 +60,7 @@ def test_every_view_is_right_followed_and_read(kind: str, nothing_left: Callable
 
 
 @pytest.mark.parametrize(
-    ("engine", "settings"),
+    ("engine", "changed"),
     [
         ("dh", PUBLISHED),
         ("kstreams", {"KSTREAMS_GUARANTEE": "exactly_once_v2"}),
@@ -69,11 +69,11 @@ def test_every_view_is_right_followed_and_read(kind: str, nothing_left: Callable
     ],
 )
 def test_every_view_is_right_after_a_kill(
-    engine: str, settings: dict[str, str], nothing_left: Callable[[], None]
+    engine: str, changed: dict[str, str], nothing_left: Callable[[], None]
 ) -> None:
     """Check that it continues from its last commit or reads all input again, and counts nothing
     twice."""
-    door = upsert_e2e.run(engine, 1_000, "--fault", "kill:engine@4s", **settings)
+    door = upsert_e2e.run(engine, 1_000, "--fault", "kill:engine@4s", **changed)
     run = read_run(run_folder(door.output))
     check_views_after_a_kill(run, door)
     assert run["results"]["processed_events"] == run["results"]["published_events"]
