@@ -255,7 +255,7 @@ class Plan(PlanModel):
     more_variants: tuple[PlannedVariant, ...] = Field(default=(), alias="variant")
     settings: SettingsByName = Field(default_factory=dict)
     # Settings of which each value makes a variant of its own, unless a variant has its own value.
-    each: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    each: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
     fixed: bool = False
     phases: tuple[Phase, ...] = Field(alias="phase", min_length=1)
     repeats: int = Field(default=1, ge=1)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from pydantic import Field, ValidationError
@@ -40,6 +41,7 @@ from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload, overrides, work_of, workload_in
 
+Value = TypeVar("Value")
 READS, TRACERS = "READS_PER_SECOND", "TRACER_EVENTS_PER_SECOND"
 PARTITIONS, RETENTION = "EVENTS_PARTITIONS", "KAFKA_RETENTION_BYTES"
 # Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
@@ -388,7 +390,11 @@ def _variants(
     """Return the variants: those of the plan that the command line names, or those of the command
     line if the plan has none. The second result are remarks on variants that are left out."""
     base = _not_given(plan.settings, plan, given)
-    each = {name: of for name, of in plan.each.items() if name not in {*given, *options.settings}}
+    each = {
+        name: values
+        for name, values in _not_given(plan.each, plan, given).items()
+        if name not in options.settings
+    }
     if plan.all_variants:
         variants = _expanded(plan.all_variants, base, options.settings, each)
         unmatched = [text for text in options.variants if not _matching(variants, text)]
@@ -407,7 +413,10 @@ def _variants(
     lacking: dict[str, list[str]] = {}
     if each:
         variants = [one for one in variants if _has_scripts(one, base, options, lacking)]
-    without = [f"{title} has no program for {', '.join(of)}" for title, of in lacking.items()]
+    without = [
+        f"{title} has no program for {', '.join(dict.fromkeys(of))}"
+        for title, of in lacking.items()
+    ]
     if not variants:
         raise UsageError(f"{name}: {'; '.join(without)}.")
     kinds = {_kind(variant): variant.label for variant in variants if not variant.has_file}
@@ -426,12 +435,13 @@ def _variants(
 def _has_scripts(
     variant: _Variant, base: Mapping[str, str], options: Options, lacking: dict[str, list[str]]
 ) -> bool:
-    """Return whether all engines of a variant have programs for its work. If one has none,
-    add the work to `lacking`, by the engine's title."""
+    """Return whether all engines of a variant have programs for its work, and views that show
+    their progress. If one has none, add the work to `lacking`, by the engine's title."""
     settings = _load(variant, {**base, **variant.own, **options.settings})
     workload = find_workload(settings.workload)
     for engine in find_engine(variant.engine).members:
-        if engine.script_ending and workload.without_script(engine.script_ending, settings):
+        lacks = engine.script_ending and workload.without_script(engine.script_ending, settings)
+        if lacks or (workload.positions and not engine.traced_views(settings)):
             lacking.setdefault(engine.title, []).append(work_of(settings.model_dump()))
             return False
     return True
@@ -632,7 +642,9 @@ def _load(variant: _Variant, settings: Mapping[str, str]) -> config.Settings:
         raise UsageError(f"{variant.label}: {error}") from error
 
 
-def _not_given(settings: Mapping[str, str], plan: Plan, given: Collection[str]) -> dict[str, str]:
+def _not_given(
+    settings: Mapping[str, Value], plan: Plan, given: Collection[str]
+) -> dict[str, Value]:
     """Return those settings of a plan that the environment does not override."""
     return {
         name: value
@@ -698,7 +710,11 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
     """Return the phases of a variant with their loads; windows without a load are left out."""
     phases: list[Phase] = []
     has_capacity = bool(plan.scout_s)
-    for number, phase in enumerate(variant.planned.phases or plan.phases, start=1):
+    planned = variant.planned.phases or plan.phases
+    windows = [phase for phase in planned if isinstance(phase, Window)]
+    # Given loads replace those of the first window that each repeat has.
+    first = next((phase for phase in windows if not phase.once), windows[0] if windows else None)
+    for number, phase in enumerate(planned, start=1):
         where = (
             f"{name}: {'' if not variant.planned.phases else variant.label + ': '}phase[{number}]"
         )
@@ -709,9 +725,9 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
             phases.append(phase)
             continue
         given = options.loads or variant.planned.loads
-        if given and any(isinstance(earlier, Window) for earlier in phases):
+        if given and phase is not first and not phase.once:
             continue  # the first window has all of them
-        texts = given or phase.loads
+        texts = given if given and phase is first else phase.loads
         loads = tuple(_text(text) for text in texts)
         for place, text in enumerate(loads, start=1):
             _require_load_possible(
@@ -722,7 +738,30 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
         if loads:
             phases.append(phase.model_copy(update={"loads": loads}))
     _require_phases_possible(phases, variant, plan, name)
+    if (options.repeats or plan.repeats) > 1:
+        _require_later_repeats_possible(phases, variant, plan, name)
     return tuple(phases)
+
+
+def _require_later_repeats_possible(
+    phases: Sequence[Phase], variant: _Variant, plan: Plan, name: str
+) -> None:
+    """Check that the phases that are not only in the first repeat go together.
+
+    Raises:
+        UsageError: they do not.
+    """
+    later = [phase for phase in phases if not phase.once]
+    if not later:
+        raise UsageError(f"{name}: all phases are `once`, so that later repeats have none.")
+    has_capacity = bool(plan.scout_s)
+    for phase in later:
+        has_capacity = has_capacity or isinstance(phase, Saturate)
+        if isinstance(phase, Window):
+            for text in phase.loads:
+                where = f"{name}: {text!r} in later repeats"
+                _require_load_possible(load_of(text), where, phase, plan, has_capacity)
+    _require_phases_possible(later, variant, plan, name)
 
 
 def _require_load_possible(

@@ -61,6 +61,7 @@ class RateController:
         self._over_s = WORK_OVER_S + results_every_s
         self._pause_s = PAUSE_S + results_every_s
         self.backlog_s = 0.0  # seconds to process the backlog; 0 until the throughput is known
+        self._has_windows, self._works_per_s = results_every_s > 0, LEAST_PER_S
         self._samples: deque[LoadSample] = deque()
 
     def next_per_s(self, now: LoadSample) -> int:
@@ -73,7 +74,10 @@ class RateController:
         then = self._samples[0]
         passed_s, backlog_s = now.at_s - then.at_s, 0.0
         if passed_s >= FIRST_ESTIMATE_S:
-            works_per_s = _work_per_s(then, now)
+            # While an engine works on a large window, it shows nothing.
+            if now.counted > then.counted or not self._has_windows:
+                self._works_per_s = _work_per_s(then, now)
+            works_per_s = self._works_per_s
             backlog_s = now.waiting / works_per_s
             wanted_per_s = _wanted_per_s(works_per_s, now.waiting)
             if passed_s < self._pause_s and wanted_per_s < self.per_s:

@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.errors import UsageError
 from racetrack.plan import variants
-from racetrack.plan.model import find_plan, load_of, parse_plan, read_plan_file
+from racetrack.plan.model import Window, find_plan, load_of, parse_plan, read_plan_file
 from racetrack.plan.resolve import Options, ResolvedPlan, resolve
 from tests.some_engines import TWO
 
@@ -293,3 +293,20 @@ def test_variants_that_differ_in_their_cores_keep_them() -> None:
     made = resolve(parse_plan(text, "my.toml"), "my.toml", environment={}, cores=(0, 1))
     found = [(cell.settings["ENGINE_CPUS"], "HARNESS_CPUS" in cell.settings) for cell in made.cells]
     assert sorted(found) == [("0", False), ("0-1", False), ("1", True)]
+
+
+def test_later_repeats_need_phases_that_go_together() -> None:
+    once, half = f"{SATURATE}once = true\n", f'{WINDOW}loads = ["50%"]\n'
+    for text in (once, once + half):
+        resolved(text, FIRST)
+        with pytest.raises(UsageError):
+            resolved(f"repeats = 2\n{text}", FIRST)
+
+
+def test_given_loads_replace_those_of_the_window_that_each_repeat_has() -> None:
+    verified = TOP.replace('"2k", "3k"', '"2k"') + "\nonce = true\n"
+    half = f'{SATURATE}fresh = true\n{WINDOW}loads = ["50%"]\n'
+    plan = resolved(f"repeats = 2\n{verified}{half}", FIRST, loads=("30k", "80%"))
+    phases = [phase for cell in plan.cells for phase in cell.phases]
+    loads = [phase.loads for phase in phases if isinstance(phase, Window)]
+    assert loads == [("2k",), ("30k", "80%"), ("30k", "80%")]

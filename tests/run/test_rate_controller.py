@@ -62,6 +62,16 @@ def test_an_engine_that_shows_windows_has_a_backlog(start_per_s: int) -> None:
     assert 3 < min(ages) < max(ages) < 30
 
 
+def test_a_window_that_takes_long_does_not_stop_the_load() -> None:
+    steering = RateController(1_000, results_every_s=10)
+    counted_at = [10_000 * (at_s // 10) for at_s in range(60)] + [50_000] * 60
+    rates = [
+        steering.next_per_s(LoadSample(at_s, 1_000 * at_s, counted, 0.0))
+        for at_s, counted in enumerate(counted_at)
+    ]
+    assert min(rates) >= 100
+
+
 def test_a_start_above_the_capacity_is_taken_back() -> None:
     ages = ages_s(SimulatedEngine(noise=0), 300, start_per_s=200_000)
     assert max(ages) < 40

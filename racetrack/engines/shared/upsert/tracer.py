@@ -49,7 +49,8 @@ class Rows:
             return
         row = json.loads(value)
         for view in self.views:
-            seen = row[view.column]
+            if (seen := row[view.column]) is None:
+                continue  # an invalid message made it
             total = self.tally.value(view, partition, seen, row.get(view.summed_over))
             yield Seen(at_ms, view.name, partition, total)
 
