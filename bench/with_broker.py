@@ -37,8 +37,9 @@ def running(services: Sequence[str]) -> Iterator[NativeStack]:
         stack = NativeStack(load())
         stack.prepare(services, tell)
         try:
-            stack.start(services, Path(logs), tell)
-            yield stack
+            with guard.restoring():
+                stack.start(services, Path(logs), tell)
+                yield stack
         finally:
             guard.disarm()
             stack.stop(tell)

@@ -79,10 +79,11 @@ def bring_up(
         make_ready(engine, stack, screen.say)
         with damage_explained(stack):
             try:
-                stack.start(services_of(engine, stack.settings), None, screen.say)
-                check_writes(stack, lambda: check_services(stack, engine))
-                engine.prepare_inputs(stack)
-                stack.leave_running(engine.name)
+                with guard.restoring():
+                    stack.start(services_of(engine, stack.settings), None, screen.say)
+                    check_writes(stack, lambda: check_services(stack, engine))
+                    engine.prepare_inputs(stack)
+                    stack.leave_running(engine.name)
             except BaseException:
                 guard.disarm()
                 stack.stop(screen.say)

@@ -57,11 +57,8 @@ class SupervisedStack(Stack, Supervisor):
     def prepare(self, services: Sequence[str], say: Say) -> None:
         self._watchdog.wait_for_last(say)
         require_not_running(self.running())
-        left_by = self._note.run_name()
         if cleared := self.clear():
             say(f"Cleared what a killed run left: {cleared}.")
-        if left_by:  # the record of a stack that was left running, and has ended since
-            self._provided.remove(say, left_by)
         self.obtain(self._units(self._provided.check(services, say)), say)
 
     def start(
