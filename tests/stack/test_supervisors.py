@@ -165,7 +165,7 @@ def stack(rig: Rig, logs: Path) -> Iterator[SupervisedStack]:
 
 
 def has_begun(log: Path) -> bool:
-    return "has begun" in log.read_text()
+    return log.exists() and "has begun" in log.read_text()
 
 
 def states(rig: Rig, services: Sequence[str] = SERVICES) -> set[str]:
