@@ -5,8 +5,9 @@
 
 `run` collects the tests of the work tree in which it is started. For each mutant, a child process
 replaces the code of the function, and runs the tests that execute its line until one fails. FOLDER
-keeps results: a run that was stopped goes on. (Mutation tools start and collect anew for every
-mutant, and run all tests: hours instead of minutes.)
+keeps results: a run that was stopped goes on. A change of these packages makes the list stale, and
+`run` says so: draw it again. (Mutation tools start and collect anew for every mutant, and run all
+tests: hours instead of minutes.)
 """
 
 import argparse
@@ -292,9 +293,8 @@ def main() -> None:
     if arguments.action == "run":
         arguments.folder.mkdir(parents=True, exist_ok=True)
         options = ["-qsm", "not e2e", "--tb=no", "-p", "no:cacheprovider", *TESTS]
-        pytest.main(
-            options, plugins=[Runs(arguments.folder.resolve(), arguments.count, arguments.workers)]
-        )
+        runs = Runs(arguments.folder.resolve(), arguments.count, arguments.workers)
+        sys.exit(pytest.main(options, plugins=[runs]))
     else:
         files = [path for package in PACKAGES for path in sorted((REPO / package).glob("*.py"))]
         every = [mutant for path in files for mutant in mutants(path)]

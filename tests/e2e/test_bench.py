@@ -94,3 +94,14 @@ def test_the_test_cluster_says_how_it_is_used(script: str) -> None:
     done = program(f"tests/kubernetes/{script}", "nothing")
     assert done.returncode == 2
     assert script in done.stderr + done.stdout
+
+
+def test_mutants_are_drawn_by_seed() -> None:
+    first, again = (
+        program(sys.executable, "bench/mutants.py", "draw", "--count", "3") for _ in "ab"
+    )
+    assert first.returncode == 0, first.stderr
+    mutants = [json.loads(line) for line in first.stdout.splitlines()]
+    assert len(mutants) == 3
+    assert all(mutant["old"] != mutant["new"] for mutant in mutants)
+    assert again.stdout == first.stdout
