@@ -6,12 +6,10 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
-import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Ads.AdWindow;
 import racetrack.kstreams.Ads.Change;
 import racetrack.kstreams.Ads.Event;
@@ -102,19 +100,12 @@ final class AdCounts extends ContextualProcessor<Object, Object, Window, Change>
     }
   }
 
-  record Supplier(TopologyContext topology)
-      implements ProcessorSupplier<Object, Object, Window, Change> {
-    @Override
-    public Processor<Object, Object, Window, Change> get() {
-      return new AdCounts();
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      // A cache of the counts would be written too late: they change while the caches are written.
-      return Set.of(
-          topology.store(ADS, Serdes.String(), Serdes.String()),
-          topology.uncachedStore(COUNTS, AdWindow.SERDE, Serdes.Long()));
-    }
+  static ProcessorSupplier<Object, Object, Window, Change> supplier(TopologyContext topology) {
+    // A cache of the counts would be written too late: they change while the caches are written.
+    return new Supplied<>(
+        AdCounts::new,
+        Set.of(
+            topology.store(ADS, Serdes.String(), Serdes.String()),
+            topology.uncachedStore(COUNTS, AdWindow.SERDE, Serdes.Long())));
   }
 }

@@ -73,7 +73,7 @@ final class AdsTopology {
         anything(views)
             .merge(anything(placed))
             .merge(anything(topology.commits("views", views)))
-            .process(new AdCounts.Supplier(topology))
+            .process(AdCounts.supplier(topology))
             .repartition(topology.byKey("changes", Window.SERDE, Change.SERDE));
     // Without a cache: the changes have waited for a commit already.
     KTable<Window, Long> counts =

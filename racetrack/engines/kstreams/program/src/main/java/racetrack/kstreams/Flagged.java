@@ -4,12 +4,10 @@ import java.util.HashSet;
 import java.util.Set;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
-import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Compact.Pair;
 import racetrack.kstreams.Shop.FlaggedProfile;
 import racetrack.kstreams.Shop.FlaggedView;
@@ -76,19 +74,12 @@ final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView
     context().forward(new Record<>(place, FlaggedView.of(pageview), timestamp));
   }
 
-  record Supplier(TopologyContext topology)
-      implements ProcessorSupplier<Long, Object, Place, FlaggedView> {
-    @Override
-    public Processor<Long, Object, Place, FlaggedView> get() {
-      return new Flagged();
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      // Each pageview is written only once, so a cache would save nothing.
-      return Set.of(
-          topology.uncachedStore(PAGEVIEWS, Pair.SERDE, Pageview.Kept.SERDE),
-          topology.store(FLAGS, Serdes.Long(), Serdes.Long()));
-    }
+  static ProcessorSupplier<Long, Object, Place, FlaggedView> supplier(TopologyContext topology) {
+    // Each pageview is written only once, so a cache would save nothing.
+    return new Supplied<>(
+        Flagged::new,
+        Set.of(
+            topology.uncachedStore(PAGEVIEWS, Pair.SERDE, Pageview.Kept.SERDE),
+            topology.store(FLAGS, Serdes.Long(), Serdes.Long())));
   }
 }

@@ -10,13 +10,11 @@ import java.util.TreeSet;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.kstream.KStream;
-import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Compact.Pair;
 import racetrack.kstreams.Nexmark.Event;
 
@@ -37,9 +35,9 @@ final class Q5 {
     KStream<Long, Timed<Most>> mostOfTasks =
         nexmark
             .timed("q5-bids", STEP_MS, Q5::bidOf, Nexmark.ID)
-            .process(new CountSupplier(topology))
+            .process(count(topology))
             .repartition(topology.toOne("q5-windows", Nexmark.ID, Timed.serde(Most.SERDE)));
-    topology.append(mostOfTasks.process(new CompareSupplier(topology)), "q5");
+    topology.append(mostOfTasks.process(compare(topology)), "q5");
   }
 
   /** An auction, and one bid. */
@@ -147,19 +145,13 @@ final class Q5 {
     }
   }
 
-  private record CountSupplier(TopologyContext topology)
-      implements ProcessorSupplier<Long, Timed<Long>, Long, Timed<Most>> {
-    @Override
-    public Processor<Long, Timed<Long>, Long, Timed<Most>> get() {
-      return new Count(topology.partitions);
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      return Set.of(
-          WindowProcessor.watermarks(topology, Count.NAME),
-          topology.store(Count.NAME, Pair.SERDE, Nexmark.ID));
-    }
+  private static ProcessorSupplier<Long, Timed<Long>, Long, Timed<Most>> count(
+      TopologyContext topology) {
+    return new Supplied<>(
+        () -> new Count(topology.partitions),
+        Set.of(
+            WindowProcessor.watermarks(topology, Count.NAME),
+            topology.store(Count.NAME, Pair.SERDE, Nexmark.ID)));
   }
 
   /** Finds the most in each window over all tasks. */
@@ -200,18 +192,12 @@ final class Q5 {
     }
   }
 
-  private record CompareSupplier(TopologyContext topology)
-      implements ProcessorSupplier<Long, Timed<Most>, Object, Row> {
-    @Override
-    public Processor<Long, Timed<Most>, Object, Row> get() {
-      return new Compare(topology.partitions);
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      return Set.of(
-          WindowProcessor.watermarks(topology, Compare.NAME),
-          topology.store(Compare.NAME, Nexmark.ID, Most.SERDE));
-    }
+  private static ProcessorSupplier<Long, Timed<Most>, Object, Row> compare(
+      TopologyContext topology) {
+    return new Supplied<>(
+        () -> new Compare(topology.partitions),
+        Set.of(
+            WindowProcessor.watermarks(topology, Compare.NAME),
+            topology.store(Compare.NAME, Nexmark.ID, Most.SERDE)));
   }
 }

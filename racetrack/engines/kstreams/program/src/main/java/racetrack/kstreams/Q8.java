@@ -6,12 +6,10 @@ import java.util.Set;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Compact.Pair;
 import racetrack.kstreams.Nexmark.Event;
 
@@ -25,7 +23,7 @@ final class Q8 {
     nexmark.topology.append(
         nexmark
             .timed("q8-rows", SIZE_MS, Side::of, Side.SERDE)
-            .process(new JoinSupplier(nexmark.topology)),
+            .process(join(nexmark.topology)),
         "q8");
   }
 
@@ -105,19 +103,12 @@ final class Q8 {
     }
   }
 
-  private record JoinSupplier(TopologyContext topology)
-      implements ProcessorSupplier<Long, Timed<Side>, Object, Row> {
-    @Override
-    public Processor<Long, Timed<Side>, Object, Row> get() {
-      return new JoinWindows(topology.partitions);
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      return Set.of(
-          WindowProcessor.watermarks(topology, JoinWindows.NAME),
-          topology.store(JoinWindows.PERSONS, Pair.SERDE, Serdes.String()),
-          topology.store(JoinWindows.SELLERS, Pair.SERDE, Nexmark.ID));
-    }
+  private static ProcessorSupplier<Long, Timed<Side>, Object, Row> join(TopologyContext topology) {
+    return new Supplied<>(
+        () -> new JoinWindows(topology.partitions),
+        Set.of(
+            WindowProcessor.watermarks(topology, JoinWindows.NAME),
+            topology.store(JoinWindows.PERSONS, Pair.SERDE, Serdes.String()),
+            topology.store(JoinWindows.SELLERS, Pair.SERDE, Nexmark.ID)));
   }
 }

@@ -8,12 +8,10 @@ import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
-import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.StoreBuilder;
 import racetrack.kstreams.Compact.Pair;
 import racetrack.kstreams.Pageview.View;
 import racetrack.kstreams.Shop.Minute;
@@ -94,18 +92,11 @@ final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteVi
     return nowMs / 1_000 - WINDOW_S - 1;
   }
 
-  record Supplier(TopologyContext topology)
-      implements ProcessorSupplier<Long, View, Minute, MinuteViews> {
-    @Override
-    public Processor<Long, View, Minute, MinuteViews> get() {
-      return new RecentViews();
-    }
-
-    @Override
-    public Set<StoreBuilder<?>> stores() {
-      return Set.of(
-          topology.store(BY_SECOND, Pair.SERDE, Serdes.Long()),
-          topology.store(BY_MINUTE, Pair.SERDE, Serdes.Long()));
-    }
+  static ProcessorSupplier<Long, View, Minute, MinuteViews> supplier(TopologyContext topology) {
+    return new Supplied<>(
+        RecentViews::new,
+        Set.of(
+            topology.store(BY_SECOND, Pair.SERDE, Serdes.Long()),
+            topology.store(BY_MINUTE, Pair.SERDE, Serdes.Long())));
   }
 }

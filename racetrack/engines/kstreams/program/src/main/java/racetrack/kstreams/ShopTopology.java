@@ -175,7 +175,7 @@ final class ShopTopology {
     topology.write(last, plain);
     topology.write(last, enriched);
     topology.write(
-        profiles.process(new RecentViews.Supplier(topology)), "profile_views_per_minute_last_10");
+        profiles.process(RecentViews.supplier(topology)), "profile_views_per_minute_last_10");
   }
 
   /**
@@ -194,7 +194,7 @@ final class ShopTopology {
         pageviews
             .<Long, Object>map((key, pageview) -> KeyValue.pair(pageview.userId(), pageview))
             .merge(everywhere)
-            .process(new Flagged.Supplier(topology));
+            .process(Flagged.supplier(topology));
     topology.write(found, "dd_flagged_profile_view");
   }
 
