@@ -708,8 +708,7 @@ def shareable(partitions: int, replicas: Collection[int]) -> int:
 
 def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple[Phase, ...]:
     """Return the phases of a variant with their loads; windows without a load are left out."""
-    phases: list[Phase] = []
-    has_capacity = bool(plan.scout_s)
+    numbered: list[tuple[str, Phase]] = []
     planned = variant.planned.phases or plan.phases
     windows = [phase for phase in planned if isinstance(phase, Window)]
     # Given loads replace those of the first window that each repeat has.
@@ -718,50 +717,48 @@ def _phases(variant: _Variant, plan: Plan, name: str, options: Options) -> tuple
         where = (
             f"{name}: {'' if not variant.planned.phases else variant.label + ': '}phase[{number}]"
         )
-        has_capacity = has_capacity or isinstance(phase, Saturate)
-        if isinstance(phase, Search) and not has_capacity:
-            raise UsageError(f"{where}.search needs `scout`, or `saturate` before it.")
         if not isinstance(phase, Window):
-            phases.append(phase)
+            numbered.append((where, phase))
             continue
         given = options.loads or variant.planned.loads
         if given and phase is not first and not phase.once:
             continue  # the first window has all of them
         texts = given if given and phase is first else phase.loads
         loads = tuple(_text(text) for text in texts)
-        for place, text in enumerate(loads, start=1):
-            _require_load_possible(
-                load_of(text), f"{where}.loads[{place}]: {text!r}", phase, plan, has_capacity
-            )
         if len(set(map(_kind_of, loads))) < len(loads):
             raise UsageError(f"{where}.loads has a load twice.")
         if loads:
-            phases.append(phase.model_copy(update={"loads": loads}))
-    _require_phases_possible(phases, variant, plan, name)
+            numbered.append((where, phase.model_copy(update={"loads": loads})))
+    repeats = [numbered]
     if (options.repeats or plan.repeats) > 1:
-        _require_later_repeats_possible(phases, variant, plan, name)
-    return tuple(phases)
+        later = [
+            (f"{where} from repeat 2 on", phase) for where, phase in numbered if not phase.once
+        ]
+        if not later:
+            raise UsageError(f"{name}: all phases are `once`, so that later repeats have none.")
+        repeats.append(later)
+    for placed in repeats:
+        _require_capacity_known(placed, plan)
+        _require_phases_possible([phase for _, phase in placed], variant, plan, name)
+    return tuple(phase for _, phase in numbered)
 
 
-def _require_later_repeats_possible(
-    phases: Sequence[Phase], variant: _Variant, plan: Plan, name: str
-) -> None:
-    """Check that the phases that are not only in the first repeat go together.
+def _require_capacity_known(phases: Iterable[tuple[str, Phase]], plan: Plan) -> None:
+    """Check that the phases of a repeat, given with their places in the plan, come after what
+    they need.
 
     Raises:
-        UsageError: they do not.
+        UsageError: one needs a capacity that is not known yet, or its load is not possible.
     """
-    later = [phase for phase in phases if not phase.once]
-    if not later:
-        raise UsageError(f"{name}: all phases are `once`, so that later repeats have none.")
     has_capacity = bool(plan.scout_s)
-    for phase in later:
+    for where, phase in phases:
         has_capacity = has_capacity or isinstance(phase, Saturate)
+        if isinstance(phase, Search) and not has_capacity:
+            raise UsageError(f"{where}.search needs `scout`, or `saturate` before it.")
         if isinstance(phase, Window):
-            for text in phase.loads:
-                where = f"{name}: {text!r} in later repeats"
-                _require_load_possible(load_of(text), where, phase, plan, has_capacity)
-    _require_phases_possible(later, variant, plan, name)
+            for place, text in enumerate(phase.loads, start=1):
+                at = f"{where}.loads[{place}]: {text!r}"
+                _require_load_possible(load_of(text), at, phase, plan, has_capacity)
 
 
 def _require_load_possible(

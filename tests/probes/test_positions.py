@@ -153,7 +153,7 @@ def test_a_time_in_a_window_may_be_text() -> None:
 
 
 def test_a_count_of_all_partitions_is_a_position_in_each() -> None:
-    """Of three messages, two are counted; there are four tracer events."""
+    """Two of three messages are counted; there are four tracer events."""
     counting = TracedView("c", "n", "", "", "topic", counts=lambda position, *_: position * 2 // 3)
     positions = Positions([counting], PARTITIONS)
     # The last two are reported in another order.

@@ -1,10 +1,13 @@
 """A topic with Nexmark's generated events and with invalid messages, for tests on a real Kafka."""
 
 import json
+import threading
 
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 
+from racetrack.engines.contract import Engine
+from racetrack.stack.contract import Stack
 from racetrack.workloads.nexmark.harness import EVENTS
 from racetrack.workloads.nexmark.tests.test_views import PARTITIONS, START_MS, messages
 from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka
@@ -34,3 +37,17 @@ def write(kafka: SecuredKafka) -> None:
         message = {name: row[name] for name in FIELDS if row[name] is not None}
         producer.produce(topic, json.dumps(message), partition=row["partition"])
     assert producer.flush(10) == 0
+
+
+def traced_values(engine: Engine, stack: Stack) -> dict[tuple[str, int], int]:
+    """Return the value of each traced view in each partition, once all are there. Check that they
+    contain the tracer events."""
+    traced, stop = engine.traced_views(stack.settings), threading.Event()
+    seen: dict[tuple[str, int], int] = {}
+    for row in engine.seen(stack, traced, stop):
+        seen[row.view, row.partition] = row.value
+        if len(seen) == sum(PARTITIONS if view.key else 1 for view in traced):
+            stop.set()
+    assert {view for view, _ in seen} == {view.name for view in traced}
+    assert all(value >= TRACERS // 2 for value in seen.values())
+    return seen
