@@ -4,7 +4,7 @@ checked and how it was measured."""
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -227,7 +227,7 @@ def result_of(
         versions=first.versions,
         settings=settings,
         classes=first.classes,
-        caveats=tuple(dict.fromkeys(_caveats(material.records.values()))),
+        caveats=tuple(dict.fromkeys(_caveats(material))),
         windows=tuple(map(_window, material.rows)),
         views=_views(material),
         noise=_noise(material.rows),
@@ -291,8 +291,13 @@ def _version(material: Material, name: EngineName) -> str:
     return version
 
 
-def _caveats(records: Iterable[RunRecord]) -> list[str]:
-    return [text for record in records for text in caveats_of(record)]
+def _caveats(material: Material) -> Iterator[str]:
+    """Yield the caveats of the runs, and what the plans of the experiments say of their figures."""
+    for record in material.records.values():
+        yield from caveats_of(record)
+    for folder in _plans(material):
+        if note := read_experiment(folder).plan.get("note"):
+            yield note
 
 
 def _day(record: RunRecord) -> str:

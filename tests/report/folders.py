@@ -362,7 +362,11 @@ class PlannedRun:
 
 
 def experiment(
-    logs: Path, plan: str, runs: Sequence[PlannedRun], command: str = "./race compare"
+    logs: Path,
+    plan: str,
+    runs: Sequence[PlannedRun],
+    command: str = "./race compare",
+    note: str = "",
 ) -> Path:
     """Write the folder of an experiment under `logs`, and the folders of its runs beside it, as the
     runner does."""
@@ -376,6 +380,7 @@ def experiment(
         cells=tuple(cells),
         repeats=max(run.repeat for run in runs),
         seed=1,
+        note=note,
     )
     entries = [
         ExperimentRun(

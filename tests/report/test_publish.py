@@ -218,7 +218,8 @@ def compared(logs: Path, of_plan: dict[str, str] | None = None, **of_windows: An
             window_at(None, figures=capacity, **changes),
         )
         runs.append(PlannedRun(spec, windows, repeat, settings=of_plan or {}))
-    return experiment(logs, "my", runs, f"{COMMAND} --json 'my file.json' --csv=of.csv")
+    command = f"{COMMAND} --json 'my file.json' --csv=of.csv"
+    return experiment(logs, "my", runs, command, note="Brief windows.")
 
 
 def test_a_comparison_brings_rates_and_capacities(tmp_path: Path) -> None:
@@ -233,6 +234,7 @@ def test_a_comparison_brings_rates_and_capacities(tmp_path: Path) -> None:
     capacity = standing.estimates["Steady Stream", "capacity_per_s", None]
     assert capacity.mean == pytest.approx(math.sqrt(50_001 * 50_002)) and capacity.n == 2
     assert result["commands"] == [COMMAND]
+    assert result["caveats"][-1] == "Brief windows."
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
 
 
