@@ -201,9 +201,15 @@ def _wait_until_gone(processes: Collection[psutil.Process], within_s: float) -> 
 
 
 def lives(process: psutil.Process) -> bool:
-    """Return whether a process still runs; a zombie does not."""
+    """Return whether a process still runs; a zombie does not.
+
+    The kernel calls a process a zombie as soon as its first thread has ended, while a JVM's other
+    threads still do.
+    """
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        if not process.is_running():
+            return False
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
     except psutil.NoSuchProcess:
         return False
 

@@ -108,9 +108,9 @@ class SupervisedStack(Stack, Supervisor):
     def stop(self, say: Say) -> None:
         self._watchdog.wait_for_last(say)
         began, left_by = time.monotonic(), self._note.run_name()
-        ended = self.end(say)
-        processes.remove(self.root)
+        ended = self.end()
         self._provided.remove(say, left_by)
+        processes.remove(self.root)  # last: with the note in it, a failed stop can be repeated
         self._watchdog.dismiss()
         if ended:
             say(f"  {ended} in {time.monotonic() - began:.1f} s")

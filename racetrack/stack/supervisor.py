@@ -78,6 +78,6 @@ class Supervisor(Protocol):
         """Return the live units of this stack, whichever process started them: unit → process
         ids."""
 
-    def end(self, say: Say) -> str | None:
+    def end(self) -> str | None:
         """End all units of this stack, and remove their data. Return a description; None if there
         was nothing. Idempotent."""

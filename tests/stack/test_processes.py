@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from racetrack.stack import processes
@@ -136,3 +137,28 @@ def test_data_goes_though_somebody_writes_into_it_at_first(tmp_path: Path) -> No
 
     with pytest.raises(OSError, match="somebody goes on writing"):
         processes.remove(tmp_path, refused, within_s=0.05)
+
+
+# The first thread ends; the other one lives until standard input ends.
+WITHOUT_FIRST_THREAD = """
+import ctypes, os, pathlib, sys, threading, time
+def other():
+    while " Z " not in pathlib.Path(f"/proc/{os.getpid()}/stat").read_text():
+        time.sleep(0.001)
+    print("up", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=other).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_lives_as_long_as_any_of_its_threads(stack_name: str) -> None:
+    started = start(WITHOUT_FIRST_THREAD, processes.mark(stack_name, "broker"))
+    process = psutil.Process(started.pid)
+    assert process.status() == psutil.STATUS_ZOMBIE and processes.lives(process)
+    assert started.stdin
+    started.stdin.close()
+    os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
+    assert not processes.lives(process)
+    started.wait()

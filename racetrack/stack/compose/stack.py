@@ -158,7 +158,7 @@ class ComposeStack(ContainerStack):
         running = [each for each in self._containers.all() if each.state in ("running", "paused")]
         return {each.service: self._containers.live(each.id).pids() for each in running}
 
-    def end(self, say: Say) -> str | None:  # noqa: ARG002
+    def end(self) -> str | None:
         names = sorted({container.service for container in self._containers.all()})
         if self._started:
             self._started.live.clear()

@@ -201,7 +201,7 @@ class KubernetesStack(ContainerStack):
         self._adopt_addresses()
         return {name: [] for name in ready if name != agents.NAME}
 
-    def end(self, say: Say) -> str | None:  # noqa: ARG002
+    def end(self) -> str | None:
         for agent in self.agents:
             agent.close()
         orphans.uncordon(self._kubectl)

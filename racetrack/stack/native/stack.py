@@ -197,7 +197,7 @@ class NativeStack(SupervisedStack):
             found.setdefault(member.service, []).append(member.process.pid)
         return found
 
-    def end(self, say: Say) -> str | None:
+    def end(self) -> str | None:
         self._stopping.set()
         while self._starting:
             self._starting.pop().join()
@@ -206,12 +206,7 @@ class NativeStack(SupervisedStack):
         self._running.clear()
         members = processes.end(self.settings.stack_name)
         for process in ended:
-            if process.poll() is None:  # the search for marked processes once missed a JVM
-                say(
-                    f"  ended {process.args!s:.80} (pid {process.pid}), which was not found by its"
-                    " mark"
-                )
-                process.kill()
+            process.kill()  # if it hid its mark
             process.wait()  # otherwise it stays a zombie until this process ends
         cleared = processes.removed(self.settings.stack_name, members)
         return cleared and f"ended {cleared}"
