@@ -7,7 +7,7 @@ path, counted from 1 (`phase[2].loads[1]`), and what is allowed there.
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -97,8 +97,7 @@ def _of_variants(value: object) -> object:
 def _settings(value: object) -> object:
     if not isinstance(value, dict):
         return value
-    if wrong := [name for name in value if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]:
-        raise ValueError(f"{wrong[0]!r} is not named as in .env")
+    _require_names(value)
     texts = {
         name: str(setting).lower() if isinstance(setting, bool) else str(setting)
         for name, setting in value.items()
@@ -109,12 +108,26 @@ def _settings(value: object) -> object:
         raise ValueError(str(error)) from None
 
 
+def _each(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    _require_names(value)
+    return {renamed.setting(name, "in a plan"): values for name, values in value.items()}
+
+
+def _require_names(settings: Collection[str]) -> None:
+    if wrong := [name for name in settings if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]:
+        raise ValueError(f"{wrong[0]!r} is not named as in .env")
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=MOST_S)]
 Positive = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=MOST_S)]
 LoadText = Annotated[str, BeforeValidator(_load_text)]
 RateText = Annotated[int, BeforeValidator(_rate)]
 VariantText = Annotated[str, BeforeValidator(_of_variants)]
 SettingsByName = Annotated[dict[str, str], BeforeValidator(_settings)]
+Values = Annotated[tuple[str, ...], Field(min_length=1)]
+ValuesByName = Annotated[dict[str, Values], BeforeValidator(_each)]
 
 
 class PlanModel(BaseModel):
@@ -255,7 +268,7 @@ class Plan(PlanModel):
     more_variants: tuple[PlannedVariant, ...] = Field(default=(), alias="variant")
     settings: SettingsByName = Field(default_factory=dict)
     # Settings of which each value makes a variant of its own, unless a variant has its own value.
-    each: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    each: ValuesByName = Field(default_factory=dict)
     fixed: bool = False
     phases: tuple[Phase, ...] = Field(alias="phase", min_length=1)
     repeats: int = Field(default=1, ge=1)

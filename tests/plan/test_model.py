@@ -99,6 +99,7 @@ def test_a_load_is_a_rate_a_share_or_a_profile(
         ('[[phase]]\nwndow = "10s"', "warm_up, window, saturate"),
         (f'variants = ["dh", "dh["]\n{WINDOW}', "variants[2].of"),
         (f"[settings]\nworkload = 1\n{WINDOW}", "settings"),
+        (f'[each]\nworkload = ["ads"]\n{WINDOW}', "each"),
         (f'{WINDOW}[[variant]]\nof = "dh"\nlodas = []', "variant[1].lodas"),
         ("[[phase]]\nwindow = inf", "phase[1].window"),
         ('[[phase]]\nwindow = "9s"', "phase[1]"),
