@@ -8,13 +8,13 @@ import pytest
 
 from racetrack.config import REPO
 
-# Highest number of words, without code; for README.md also without tables.
+# Highest number of words, without code.
 BUDGETS = {
     "README.md": 700,
     "CONTRIBUTING.md": 400,
     "docs/adding-a-workload.md": 600,
     "docs/adding-an-engine.md": 900,
-    "docs/choosing.md": 600,
+    "docs/choosing.md": 400,
     "docs/ci.md": 400,
     "docs/cluster.md": 900,
     "docs/compare.md": 600,
@@ -27,7 +27,7 @@ BUDGETS = {
     "docs/nexmark.md": 900,
     "docs/noise.md": 600,
     "docs/own-parts.md": 650,
-    "docs/results.md": 1_200,
+    "docs/results.md": 500,
     "docs/run-folder.md": 900,
     "docs/running.md": 900,
     "docs/verdict-appendix.md": 1_000,
@@ -37,6 +37,8 @@ BUDGETS = {
     "loadgen/README.md": 1_000,
     "results/README.md": 300,
 }
+# Pages without their tables, which are references or grow with the results.
+TABLES_APART = ("README.md", "docs/choosing.md", "docs/results.md")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -79,7 +81,7 @@ def test_each_page_has_a_budget() -> None:
 @pytest.mark.parametrize(("page", "most"), BUDGETS.items())
 def test_a_page_keeps_to_its_budget(page: str, most: int) -> None:
     text = without_code((REPO / page).read_text())
-    assert words(without_tables(text) if page == "README.md" else text) <= most
+    assert words(without_tables(text) if page in TABLES_APART else text) <= most
 
 
 @pytest.mark.parametrize("page", BUDGETS)

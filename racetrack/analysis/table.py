@@ -33,7 +33,7 @@ from racetrack.metrics import (
 from racetrack.results.base import Scalar
 from racetrack.results.classes import KEYS, ClassesOfRun, classes_of_run
 from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
-from racetrack.results.figures import BOUND_BY_OTHERS
+from racetrack.results.figures import BOUND_BY_OTHERS, VerdictKind
 from racetrack.results.folder import RUN_JSON, read_record, read_run, run_beside, tag_of
 from racetrack.results.published import EngineResult
 from racetrack.results.run import SATURATION, TRIAL, RunRecord, WindowRecord, broker_of
@@ -41,7 +41,7 @@ from racetrack.results.verification import ViewStatus
 from racetrack.units import parse_cores
 from racetrack.workloads.contract import work_of
 
-# A rate is held if the p99 of the lag stays within this.
+# A rate is held if the engine does not fall behind, and the p99 of the lag stays within this.
 HELD_WITHIN_MS = 5_000.0
 # Ends of the names of settings that do not affect results: addresses, ports, secrets, and the
 # limits of noise beyond which a run is void. The record's own `runtime` is used instead of the
@@ -183,15 +183,16 @@ class Row:
 
     @property
     def held(self) -> bool:
-        """True if the load was offered, and the p99 of the lag of the count and of every traced
-        view stayed within HELD_WITHIN_MS."""
+        """True if the load was offered, the engine did not fall behind, and the p99 of the lag of
+        the count and of every traced view stayed within HELD_WITHIN_MS."""
         lags_ms = [
             self.values[metric.key]
             for metric in (LAG_P99, VIEW_LAG_P99)
             if metric.key in self.values
         ]
         is_known = bool(lags_ms) and not self.at_least.intersection((LAG_P99.key, VIEW_LAG_P99.key))
-        return self.is_offered and is_known and max(lags_ms) <= HELD_WITHIN_MS
+        fell_behind = self.verdict == VerdictKind.FELL_BEHIND
+        return self.is_offered and not fell_behind and is_known and max(lags_ms) <= HELD_WITHIN_MS
 
 
 def is_offered(per_s: float, values: Mapping[str, float], verdict: str) -> bool:

@@ -5,13 +5,32 @@ than fast, comes from their classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from itertools import chain
+from statistics import fmean
 
 from racetrack.analysis.claims import Claim
-from racetrack.metrics import ACHIEVED, CPU_PER_MILLION, VIEW_LAG_P99
+from racetrack.analysis.table import Load
+from racetrack.metrics import (
+    ACHIEVED,
+    CAPACITY,
+    CPU_PER_MILLION,
+    MEMORY_FULL_AFTER,
+    NORMAL_AFTER,
+    VIEW_LAG_P99,
+    significant,
+)
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import answers, format_estimate, format_factor
-from racetrack.report.standings import Standing, name_of
+from racetrack.report.sheet import answers, bound_of, format_estimate, format_factor
+from racetrack.report.standings import (
+    MATRIX,
+    Column,
+    Standing,
+    answers_of,
+    caveats_of,
+    columns_of,
+    families,
+    name_of,
+)
 
 INTRODUCTION = """# Choosing an engine
 
@@ -21,33 +40,46 @@ Which engine for which job, by the [results](results.md). Each name links to its
 and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
-   all events and follows changes; [ads](workloads.md#ads) counts in windows.
-2. **Look at the classes.** Results hold for those at the end of each table. Some are settings: what
-   a [killed engine does](faults.md), and where Deephaven's views live.
+   all events and follows changes; [ads](workloads.md#ads) counts in windows; of
+   [nexmark](nexmark.md), take the query.
+2. **Look at what else to know**, below the figures: engines of different
+   [classes](engines.md#classes) do different work. Some classes are settings: what a
+   [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate**, scaled to your cores. A figure holds for the machine in its heading;
    [measure on yours](../README.md#run-it) before you decide.
 4. **Freshness is bought by settings**: Deephaven changes its views once a second
-   (`DEEPHAVEN_CYCLE_MS`), Flink and Kafka Streams every 100 ms (`FLINK_MINI_BATCH_MS`,
-   `KSTREAMS_COMMIT_MS`).
+   (`DEEPHAVEN_CYCLE_MS`), Flink, Kafka Streams and Pathway every 100 ms (`FLINK_MINI_BATCH_MS`,
+   `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
 
 An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
 decided” says why none is. View lag is the age of the oldest event that a client has not received in
-a view; p99: it is not above that in 99 % of the time. Capacity is the throughput with a constant
-backlog.
+a view; p99: 99 % of the time it is lower. Capacity, or saturation throughput, is what an engine
+processes while input always waits; a load is held if it does not fall behind and its p99 stays
+within 5 s. “≥”: something other than the engine was the limit.
 """
+BY_QUERY = (VIEW_LAG_P99, CAPACITY)  # what is shown of each query
+OTHERS = (MEMORY_FULL_AFTER, NORMAL_AFTER)  # of these, each engine's own figure is shown
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
 def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
     """Return docs/choosing.md. `root` is the path of `results/` relative to the page; `engines` are
     the titles of all engines by their names."""
-    files = [result.file_name for standing in ranked_places for result in standing.results]
+    files = [
+        result.file_name
+        for standing in ranked_places
+        for result in standing.results
+        if not standing.queries  # results.md links them
+    ]
     labels = {file: label for label, file in enumerate(files, 1)}
     targets = "".join(f"[{label}]: {root}/{file}\n" for file, label in labels.items())
     measured = {result.engine for standing in ranked_places for result in standing.results}
     others = ", ".join(title for name, title in engines.items() if name not in measured)
     missing = f"\nNot measured yet: {others}.\n" if others else ""
-    sections = "".join(_section(standing, labels) for standing in ranked_places)
+    sections = "".join(
+        _by_query(family) if family[0].queries else _section(family[0], labels)
+        for family in families(ranked_places)
+    )
     return f"{INTRODUCTION}{missing}{sections}\n{targets}".rstrip()
 
 
@@ -56,39 +88,51 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
         name_of(result): f"[{name_of(result)}][{labels[result.file_name]}]"
         for result in standing.results
     }
-    classes = [
-        (text, ", ".join(links[name] for name in names))
-        for text, names in standing.by_class.items()
-    ]
     tables = (
-        (("which engine …", "answer"), [_answer(claim, links) for claim in standing.claims]),
+        (
+            ("which engine …", "answer"),
+            [_answer(standing, claim, links) for claim in standing.claims],
+        ),
         (("at a rate of", "figures"), list(_at_rates(standing, links))),
         (("view lag p99 stayed within", "up to"), list(_within(standing, links))),
-        (("classes differ in", "engines"), classes),
+        (("what else to know", "engines"), list(_facts(standing, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    remarks = "".join(f"- {line}\n" for line in answers(standing.rows, ()))
+    remarks = "".join(
+        f"- {line}\n" for line in (*answers(standing.rows, ()), *caveats_of(standing.results))
+    )
     return f"\n## {standing.heading}\n{''.join(shown)}\n{remarks}"
 
 
-def _answer(claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
+def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
     """Return a question, and who answers it best."""
-    question = f"{claim.metric.best}{f' at {claim.load}' if claim.load else ''}"
+    at = f" at {claim.load}" if claim.load else ""
+    own = ", each its own" if claim.load and claim.load.share else ""
+    question = f"{claim.metric.best}{at}{own}"
     best, *others = claim.order
-    values = {name: claim.metric.text(claim.estimates[name].mean) for name in claim.order}
+    values = {name: _value(standing, claim, name) for name in claim.order}
     if not claim.is_decided:
         reasons = dict.fromkeys(pair.why_not for pair in claim.pairs.values() if pair.why_not)
         figures = ", ".join(f"{links[name]} {values[name]}" for name in claim.order)
         return question, f"not decided ({'; '.join(reasons)}): {figures}"
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
-    ties = dict.fromkeys(claim.pairs[best, name].why_not for name in claim.leaders if name != best)
-    unclear = f", no difference claimed ({'; '.join(ties)})" if ties else ""
-    factor = format_factor(claim.pairs[best, behind].ratio)
+    unclear = ", no difference between them claimed" if len(claim.leaders) > 1 else ""
+    factor = f"{bound_of(claim, best, behind)}{format_factor(claim.pairs[best, behind].ratio)}"
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
         f" {links[behind]} ({values[behind]})"
     )
+
+
+def _value(standing: Standing, claim: Claim, name: str) -> str:
+    """Return a figure with its unit; at a share of capacity, with the rate that this was."""
+    estimate = claim.estimates[name]
+    text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
+    achieved = standing.estimate(name, ACHIEVED, claim.load)
+    if not claim.load or not claim.load.share or not achieved:
+        return text
+    return f"{text} at {significant(achieved.mean)}/s"
 
 
 def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -96,6 +140,7 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
     for load in standing.loads_of(CPU_PER_MILLION):
         if load.share is not None:
             continue
+        idle = " (not ranked: some are hardly busy)" if standing.samples.idle_at(load) else ""
         for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
             figures = [
                 f"{links[name]} {format_estimate(metric, estimate)}"
@@ -103,32 +148,87 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
                 if (estimate := standing.estimate(name, metric, load))
             ]
             if len(figures) > 1:
-                yield f"{load}: {metric.title}, {metric.unit}", ", ".join(figures)
+                yield f"{load}{idle}: {metric.title}, {metric.unit}", ", ".join(figures)
 
 
 def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield limits of the view lag, and the highest measured rate of each engine within them."""
+    """Yield limits of the view lag, and for each engine the highest rate that it held within the
+    limit in all windows, with the windows at lower rates that were above it."""
     for limit_ms in LIMITS_MS:
         texts = []
         for name in standing.names:
-            lags = _lags(standing, name)
-            rates = [rate for rate, lag_ms in lags if lag_ms <= limit_ms]
-            if not rates:
-                texts.append(f"{links[name]}: no measured rate")
-                continue
-            above = [f"{rate:,.0f}" for rate, lag in lags if lag > limit_ms and rate < max(rates)]
-            exception = f", but not at {' and '.join(above)}/s" if above else ""
-            texts.append(f"{links[name]} {max(rates):,.0f}/s{exception}")
-        if any(_lags(standing, name) for name in standing.names):
+            windows = _windows(standing, name, limit_ms)
+            rates = [rate for rate, within in windows if all(within)]
+            below = [within for rate, within in windows if rate < max(rates, default=0)]
+            lower = list(chain.from_iterable(below))
+            above = lower.count(False)
+            exception = f" (above it in {above} of {len(lower)} windows below)" if above else ""
+            most = f"{significant(max(rates))}/s{exception}" if rates else "no measured rate"
+            texts.append(f"{links[name]} {most}")
+        if any(_windows(standing, name, limit_ms) for name in standing.names):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
 
-def _lags(standing: Standing, name: str) -> list[tuple[float, float]]:
-    """Return the rates at which an engine was measured, with its view lag p99 there in ms:
-    infinite where it did not hold the load."""
-    return sorted(
-        (achieved.mean, lag.mean if standing.has_held(name, load) else inf)
-        for load in standing.loads_of(VIEW_LAG_P99)
-        if (lag := standing.estimate(name, VIEW_LAG_P99, load))
-        and (achieved := standing.estimate(name, ACHIEVED, load))
-    )
+def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
+    """Return the mean rates at which an engine was measured, each with whether it held the load
+    within a limit of the view lag in each window."""
+    loads: dict[Load, list[tuple[float, bool]]] = {}
+    for row in standing.rows:
+        rate, lag_ms = row.values.get(ACHIEVED.key), row.values.get(VIEW_LAG_P99.key)
+        if row.variant == name and row.load and rate is not None and lag_ms is not None:
+            within = row.held and lag_ms <= limit_ms
+            loads.setdefault(row.load.asked, []).append((rate, within))
+    return [
+        (fmean(rate for rate, _ in windows), [within for _, within in windows])
+        for windows in loads.values()
+    ]
+
+
+def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what engines differ in beside the figures that are compared."""
+    for column in MATRIX:
+        estimates = {
+            name: standing.estimate(name, column.metric, column.load) for name in standing.names
+        }
+        figures = [
+            f"{links[name]} {format_estimate(column.metric, estimate)}"
+            for name, estimate in estimates.items()
+            if estimate
+        ]
+        if figures and column.metric in OTHERS:
+            yield column.heading, ", ".join(figures)
+    checked = [f"{links[name_of(result)]} {answers_of(result)}" for result in standing.results]
+    yield "answers", ", ".join(checked)
+    for text, names in standing.by_class.items():
+        yield text, ", ".join(links[name] for name in names)
+
+
+def _by_query(family: Sequence[Standing]) -> str:
+    """Return the section of a workload's queries: who is best at each, with the figures."""
+    columns = [column for column in columns_of(family) if column.metric in BY_QUERY]
+    heading = ("query", *(column.heading for column in columns))
+    rows = [(place.queries, *(_best(place, column) for column in columns)) for place in family]
+    claimed = [claim for place in family for claim in place.claims]
+    reasons = [pair.why_not for claim in claimed for pair in claim.pairs.values() if pair.why_not]
+    undecided = f"\nNo difference is claimed: {', '.join(dict.fromkeys(reasons))}.\n"
+    remark = "" if any(claim.is_decided for claim in claimed) else undecided
+    return f"\n## {family[0].heading}\n\n{markdown_table(heading, rows)}{remark}"
+
+
+def _best(standing: Standing, column: Column) -> str:
+    """Return the engines with their figures, from the best to the worst; those in bold for which a
+    difference from the others is claimed."""
+    leaders = standing.leaders(column, standing.names)
+    known = {
+        name: estimate
+        for name in standing.names
+        if (estimate := standing.estimate(name, column.metric, column.load))
+    }
+    sign = -1 if column.metric.better == "more" else 1
+    held = [name for name in known if standing.has_held(name, column.load)]
+    shown = {name: f"**{name}**" if name in leaders else name for name in held}
+    texts = [
+        f"{shown[name]} {format_estimate(column.metric, known[name])}"
+        for name in sorted(held, key=lambda name: (sign * known[name].mean, name))
+    ]
+    return ", ".join([*texts, *(f"{name} not held" for name in known if name not in held)])

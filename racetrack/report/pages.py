@@ -4,7 +4,7 @@ Pages are generated from the files in `results/`. They do not contain the time o
 so the same results give the same pages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 
@@ -19,7 +19,10 @@ from racetrack.report.standings import (
     Standing,
     answers_of,
     caveats_of,
+    columns_of,
+    families,
     name_of,
+    names_of,
     read_results,
     standings,
 )
@@ -34,17 +37,18 @@ INTRODUCTION = """# Results
 What engines reached, and what it cost. [index.html](index.html) draws these figures;
 [results/](../results/README.md) has them as data, with versions, settings and noise.
 
-- **Compare figures within a section only**: each has its own workload and machine, which the
-  engine shares with broker, generator and database.
+- **Compare figures within a section only, and within a row of queries**: each has its own workload
+  and machine, which the engine shares with broker, generator and database.
 - A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
   with its 95 % interval; without one it comes from a single run. “~” marks an interval beyond
-  ± 15 %, and “≥” what something other than the engine limited.
+  ± 15 %, “not resolved” one that is too wide to print, and “≥” what something other than the engine
+  limited. “Not held”: in some window the engine fell behind, or its lag p99 was above 5 s.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
-  client follows; [the way to it](measured.md#observation-paths) adds some. Capacity is the
-  throughput with a constant backlog.
-- Costs are the engine's alone, but for that in the broker. They include sending views to a client
-  if the engine serves them; if it publishes them, they do not include the client's reading. The
-  idle cost is extrapolated to rate 0, with reads and tracer events going on.
+  client follows; [the way to it](measured.md#observation-paths) adds some. Capacity, or saturation
+  throughput, is what an engine processes while input always waits.
+- Costs are the engine's; the broker's for it has a column of its own. They include sending views to
+  a client if the engine serves them; if it publishes them, they do not include the client's
+  reading. The idle cost is extrapolated to rate 0, with reads and tracer events going on.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not
   ranked.
@@ -90,26 +94,55 @@ def _pages(root: Path, folder: Path, engines: Mapping[str, str]) -> dict[Path, s
 
 
 def results_page(places: Sequence[Standing], root: str) -> str:
-    """Return docs/results.md, with a section for each standing. `root` is the path of `results/`
-    relative to the page."""
-    return (INTRODUCTION + "".join(_section(place, root) for place in places)).rstrip()
+    """Return docs/results.md, with a section for each workload and machine. `root` is the path of
+    `results/` relative to the page."""
+    sections = (_section(family, root) for family in families(places))
+    return (INTRODUCTION + "".join(sections)).rstrip()
 
 
-def _section(standing: Standing, root: str) -> str:
-    days = {
-        day for result in standing.results for day in (result.measured_from, result.measured_until)
-    }
+def _section(family: Sequence[Standing], root: str) -> str:
+    """Return a section: of one standing, or of all queries of a workload."""
+    results = [result for standing in family for result in standing.results]
+    days = {day for result in results for day in (result.measured_from, result.measured_until)}
     when = " to ".join(dict.fromkeys((min(days), max(days))))
-    caveats = "".join(f"- {line}\n" for line in caveats_of(standing.results))
-    commands = dict.fromkeys(command for result in standing.results for command in result.commands)
+    caveats = "".join(f"- {line}\n" for line in caveats_of(results))
+    commands = dict.fromkeys(command for result in results for command in result.commands)
     parts = [
-        f"\n## {standing.heading}\n\nMeasured {when}.\n",
-        f"\n{_matrix(standing, root)}",
-        *(_by_load(standing, metric) for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION)),
+        f"\n## {family[0].heading}\n\nMeasured {when}.\n",
+        *(_by_query(family, root) if family[0].queries else _one(family[0], root)),
         f"\n{caveats}" if caveats else "",
         "\nTo repeat this:\n\n" + "".join(f"    {command}\n" for command in commands),
     ]
     return "".join(parts)
+
+
+def _one(standing: Standing, root: str) -> Iterator[str]:
+    yield f"\n{_matrix(standing, root)}"
+    for metric in (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION):
+        yield _by_load(standing, metric)
+
+
+def _by_query(family: Sequence[Standing], root: str) -> Iterator[str]:
+    """Yield a table for each figure: a row for each query, and a column for each engine; then one
+    of the answers, with links to the results."""
+    names = names_of(family)
+    for column in columns_of(family):
+        rows = [
+            (
+                standing.queries,
+                *(_figure(standing, name, column.metric, column.load) for name in names),
+            )
+            for standing in family
+        ]
+        yield f"\n{_capital(column.heading)}:\n\n{markdown_table(('query', *names), rows)}"
+    rows = []
+    for standing in family:
+        links = {
+            name_of(result): f"[{answers_of(result)}]({root}/{result.file_name})"
+            for result in standing.results
+        }
+        rows.append((standing.queries, *(links.get(name, "") for name in names)))
+    yield f"\nAnswers:\n\n{markdown_table(('query', *names), rows)}"
 
 
 def _matrix(standing: Standing, root: str) -> str:
@@ -153,8 +186,12 @@ def _by_load(standing: Standing, metric: Metric) -> str:
         )
         for load in loads
     ]
-    title = metric.title[0].upper() + metric.title[1:]
-    return f"\n{title}, {metric.unit}:\n\n{markdown_table(('load', *standing.names), rows)}"
+    title = f"{_capital(metric.title)}, {metric.unit}"
+    return f"\n{title}:\n\n{markdown_table(('load', *standing.names), rows)}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _why_unranked(standing: Standing, load: Load) -> str:

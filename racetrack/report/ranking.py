@@ -22,7 +22,6 @@ from racetrack.report.standings import (
     answers_of,
     caveats_of,
     name_of,
-    place_of,
 )
 from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
@@ -50,11 +49,14 @@ def ranking_page(places: Sequence[Standing]) -> str:
 
 def _standing(standing: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
     """Return the data of a standing for the page (racetrack/report/page/ranking.js)."""
+    workload, machine = standing.family
     missing = [column.title for column in MATRIX if column not in standing.columns]
     choices = {"": standing.names, **standing.by_class}
     return {
         "workload": standing.results[0].workload,
-        "machine": place_of(standing.results[0])[1],
+        "family": workload,
+        "query": standing.queries,
+        "machine": machine,
         "place": standing.place,
         "columns": [
             {

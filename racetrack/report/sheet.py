@@ -168,11 +168,19 @@ def sentence(claim: Claim) -> str:
     of_best = f"`{best}` " if unclear else ""
     figures = ", ".join(f"`{name}` {_value(claim, name)}" for name in others)
     pair = claim.pairs[best, behind]
-    at_least = "at least " if claim.estimates[best].at_least else ""
     return (
         f"{leaders} {metric.best}{at}{unclear}: {metric.title} {of_best}{_value(claim, best)},"
-        f" {at_least}{format_factor(pair.ratio)} × `{behind}`; {figures}."
+        f" {bound_of(claim, best, behind)}{format_factor(pair.ratio)} × `{behind}`; {figures}."
     )
+
+
+def bound_of(claim: Claim, best: str, behind: str) -> str:
+    """Return `at least ` or `at most ` if one of two figures is a lower bound, so that their ratio
+    is a bound, too."""
+    of_best, of_other = (claim.estimates[name].at_least for name in (best, behind))
+    if of_best == of_other:
+        return ""
+    return "at least " if of_best else "at most "
 
 
 def _undecided(claim: Claim, best: str) -> Iterator[str]:
@@ -187,11 +195,19 @@ def _undecided(claim: Claim, best: str) -> Iterator[str]:
 
 
 def _not_held(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence for each variant that did not hold a load in all windows."""
     for variant in dict.fromkeys(row.variant for row in rows):
-        ok = [row for row in rows if row.variant == variant and row.outcome == "ok" and row.load]
-        missed = dict.fromkeys(str(row.load) for row in ok if not row.held and row.load.per_s)  # type: ignore[union-attr]
+        held: dict[Load, list[bool]] = {}
+        for row in rows:
+            if row.variant == variant and row.outcome == "ok" and row.load and row.load.per_s:
+                held.setdefault(row.load.asked, []).append(row.held)
+        missed = [
+            f"{load}{f' ({each.count(False)} of {len(each)} windows)' if any(each) else ''}"
+            for load, each in sorted(held.items(), key=lambda at: (at[0].share or 0, at[0].per_s))
+            if not all(each)
+        ]
         if missed:
-            yield f"`{variant}` did not hold {' and '.join(missed)}."
+            yield f"`{variant}` did not hold {', '.join(missed)}."
 
 
 def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Published results by workload and machine, with estimates and claims, and the columns in which
 pages compare them."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -53,10 +54,11 @@ MATRIX = (
     *(Column(metric, name=f"how far: {metric.title}") for metric in metrics.SUSTAINED),
     Column(metrics.CAPACITY),
     Column(metrics.CPU_PER_MILLION, 0.5),
+    Column(metrics.SATURATED_COST),
     Column(metrics.BROKER_FOR_ENGINE, 0.5, "cost in the broker"),
     Column(metrics.BASE_CPU, name="idle cost"),
     Column(metrics.NORMAL_AFTER, name="recovery from a kill"),
-    Column(metrics.MEMORY_FULL_AFTER, name="heap full after, at half of its capacity"),
+    Column(metrics.MEMORY_FULL_AFTER, name="time until the heap is full at 50 % of capacity"),
 )
 
 
@@ -82,7 +84,7 @@ class Standing:
 
     @property
     def heading(self) -> str:
-        """Workload, machine and runtime, as the heading of a section."""
+        """Workload without its queries, machine and runtime, as the heading of a section."""
         first, machine = self.results[0], self.results[0].machine
         facts = (
             machine.cpu_model + (f" ({machine.cpu_numbers})" if machine.cpu_numbers else ""),
@@ -91,12 +93,23 @@ class Standing:
             "" if machine.memory_gib is None else f"{machine.memory_gib:.0f} GiB",
             _ran_in(first),
         )
-        return f"{first.workload}: {', '.join(filter(None, facts))}"
+        return f"{self.family[0]}: {', '.join(filter(None, facts))}"
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the results."""
         return tuple(map(name_of, self.results))
+
+    @property
+    def queries(self) -> str:
+        """Queries of the workload, such as `q4`; empty if it has none."""
+        return self.results[0].workload.partition(" ")[2]
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """Workload without its queries, and machine: what the queries of a workload share."""
+        workload, machine = place_of(self.results[0])
+        return workload.partition(" ")[0], machine
 
     @property
     def columns(self) -> list[Column]:
@@ -172,9 +185,10 @@ def read_result(file: Path, root: Path) -> EngineResult:
 
 
 def standings(results: Sequence[EngineResult]) -> list[Standing]:
-    """Return the results by workload, machine and runtime."""
+    """Return the results by workload, machine and runtime, with queries in the order of their
+    numbers."""
     made = []
-    for _, of_place in groupby(sorted(results, key=place_of), key=place_of):
+    for _, of_place in groupby(sorted(results, key=_order), key=place_of):
         mine = tuple(of_place)
         rows = tuple(
             replace(row, variant=name_of(result), place=_PLACE)
@@ -189,6 +203,31 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
 def place_of(result: EngineResult) -> tuple[str, str]:
     """Return the workload of a result, and its machine with runtime and broker."""
     return result.workload, slug_of_place(result.machine, result.runtime, result.broker)
+
+
+def families(places: Sequence[Standing]) -> list[list[Standing]]:
+    """Return standings with those of other queries on the same machine beside them."""
+    by_family: dict[tuple[str, str], list[Standing]] = {}
+    for standing in places:
+        by_family.setdefault(standing.family, []).append(standing)
+    return list(by_family.values())
+
+
+def names_of(family: Sequence[Standing]) -> list[str]:
+    """Return the names of all results in these standings."""
+    return sorted({name for standing in family for name in standing.names})
+
+
+def columns_of(family: Sequence[Standing]) -> list[Column]:
+    """Return the columns for which any of these standings has a figure."""
+    known = {column for standing in family for column in standing.columns}
+    return [column for column in MATRIX if column in known]
+
+
+def _order(result: EngineResult) -> tuple[str, str, list[int], tuple[str, str]]:
+    place = place_of(result)
+    workload, _, queries = place[0].partition(" ")
+    return workload, place[1], [int(number) for number in re.findall(r"\d+", queries)], place
 
 
 def _ran_in(result: EngineResult) -> str:

@@ -5,7 +5,7 @@ tests run on two pages: one of results that were made up, and the committed one.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -263,6 +263,44 @@ def test_who_fell_behind_is_below_who_did_not(tmp_path: Path) -> None:
     steady, swift = seen(page_of({"swift": {"windows": late.windows()}}), tmp_path)["rows"]
     assert steady["engine"].startswith("Steady")
     assert "did not hold this load" in swift[FRESHNESS]
+
+
+# Reads the table of all queries, chooses another figure and the second query.
+QUERIES = f"""async (page, view) => {{
+  {MATRIX}
+  const cells = (row) => [...row.children].map((cell) => cell.textContent.trim());
+  const rows = () => [...page.querySelectorAll("#queries tbody tr")].map(cells);
+  const found = {{ isHidden: page.getElementById("queries").hidden, freshness: rows() }};
+  choose("figure", "{THROUGHPUT}");
+  found.throughput = rows();
+  page.querySelectorAll("#queries tbody button")[1].click();
+  found.chosen = page.getElementById("workload").value;
+  return found;
+}}"""
+
+
+def test_all_queries_of_a_workload_stand_in_one_table_with_their_own_stars(tmp_path: Path) -> None:
+    fast = {"windows": replace(SWIFT, capacity_per_s=20_000).windows()}
+    results = [
+        result(STEADY, workload="nexmark q0"),
+        result(SWIFT, workload="nexmark q0"),
+        result(STEADY, workload="nexmark q17"),
+        result(STEADY, workload="nexmark q2"),
+        result(SWIFT, workload="nexmark q2", **fast),
+    ]
+    found = seen(ranking_page(standings(results)), tmp_path, QUERIES)
+    assert not found["isHidden"]
+    assert [row[0] for row in found["freshness"]] == ["q0", "q2", "q17"]
+    q0, q2, q17 = found["throughput"]
+    assert q0[1].startswith("★ 9,000") and q0[2].startswith("3,000")
+    assert q2[1].startswith("9,000") and q2[2].startswith("★ 20,000")
+    assert q17[1].startswith("9,000") and q17[2] == ""
+    assert found["chosen"] == "nexmark q2"
+
+
+def test_a_workload_without_queries_has_no_table_of_them(tmp_path: Path) -> None:
+    probe = "async (page) => page.getElementById('queries').hidden"
+    assert seen(page_of(), tmp_path, probe)
 
 
 def test_light_and_dark_are_both_readable(site: Site, wide: dict[str, Any], tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ const byId = (id) => byIdOf(id, HTMLElement);
 
 /** @type {Standing[]} */
 const STANDINGS = JSON.parse(byId("data").textContent ?? "");
-const CHOICES = /** @type {const} */ (["workload", "machine", "class"]);
-const state = { workload: "", machine: "", class: "", sort: "", isDown: false };
+const CHOICES = /** @type {const} */ (["workload", "machine", "class", "figure"]);
+const state = { workload: "", machine: "", class: "", figure: "", sort: "", isDown: false };
 /** @param {string[]} values */
 const unique = (values) => [...new Set(values)];
 
@@ -32,6 +32,11 @@ const standing = () => {
   return chosen;
 };
 const choice = () => standing().choices[state.class];
+// The queries of the chosen workload, on the chosen machine.
+const family = () => {
+  const { family: workload, machine } = standing();
+  return STANDINGS.filter((one) => one.family === workload && one.machine === machine);
+};
 /**
  * @param {Row} row
  * @param {string} text
@@ -84,6 +89,9 @@ const headings = () => [
   { key: "answers", title: "answers" },
   { key: "classes", title: "class" },
 ];
+/** @param {Heading} heading */
+const titleOf = ({ title, at, unit }) =>
+  `${title}${at ? ` at ${at}` : ""}${unit ? `, ${unit}` : ""}`;
 /** @param {string} key */
 const sortBy = (key) => {
   state.isDown = state.sort === key && !state.isDown;
@@ -109,17 +117,18 @@ const headCell = ({ key, title, at, unit, means, is_more_better: isMoreBetter })
 /**
  * @param {Row} row
  * @param {Column} column
+ * @param {string[]} best
  */
-const figureCell = (row, column) => {
+const figureCell = (row, column, best) => {
   const { text, sure, whole } = row.cells[column.key];
-  const isBest = choice().best[column.key].includes(row.name);
+  const isBest = best.includes(row.name);
   return element(
     "td",
     {
       role: "cell",
       class: isBest ? "best" : "",
       title: whole ? `${whole} ${column.unit}` : null,
-      "data-title": `${column.title}${column.at ? ` at ${column.at}` : ""}, ${column.unit}`,
+      "data-title": titleOf(column),
     },
     isBest ? element("span", { class: "star", title: "best in this column" }, "★ ") : null,
     text ? element("b", {}, text) : null,
@@ -138,7 +147,9 @@ const cells = (row) => {
       " ",
       ...remarks.map((text) => element("small", {}, text)),
     ),
-    ...standing().columns.map((column) => figureCell(row, column)),
+    ...standing().columns.map((column) =>
+      figureCell(row, column, choice().best[column.key]),
+    ),
     element(
       "td",
       { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
@@ -157,6 +168,43 @@ const showMatrix = () => {
     element("tr", { role: "row", "data-engine": row.engine }, ...cells(row)),
   );
   partOf(document, "#matrix tbody").replaceChildren(...rows);
+};
+
+/**
+ * The row of a query with one figure of each engine.
+ * @param {Standing} query
+ * @param {string} key
+ * @param {string[]} names
+ */
+const queryRow = (query, key, names) => {
+  const button = element("button", { type: "button" }, query.query);
+  button.addEventListener("click", () => {
+    state.workload = query.workload;
+    show();
+    byId("matrix").scrollIntoView({ block: "nearest" });
+  });
+  const column = query.columns.find((one) => one.key === key);
+  const figures = names.map((name) => {
+    const row = query.rows.find((one) => one.name === name);
+    const best = query.choices[state.class]?.best ?? {};
+    return row && column ? figureCell(row, column, best[key] ?? []) : element("td", {});
+  });
+  const current = query === standing() ? { "aria-current": "true" } : {};
+  return element("tr", current, element("th", { scope: "row" }, button), ...figures);
+};
+// Shows one figure of all queries of the workload. Stars are those within a query.
+const showQueries = () => {
+  const queries = family();
+  byId("queries").hidden = queries.length < 2;
+  if (queries.length < 2) return;
+  const columns = new Map(queries.flatMap((one) => one.columns.map((each) => [each.key, each])));
+  offer("figure", [...columns.keys()], (key) => titleOf(columns.get(key) ?? { key, title: key }));
+  const known = unique(queries.flatMap((one) => one.choices[state.class]?.names ?? []));
+  const names = known.sort((name, other) => name.localeCompare(other));
+  const head = ["query", ...names].map((name) => element("th", { scope: "col" }, name));
+  partOf(document, "#queries thead tr").replaceChildren(...head);
+  const rows = queries.map((query) => queryRow(query, state.figure, names));
+  partOf(document, "#queries tbody").replaceChildren(...rows);
 };
 
 const showCharts = () => {
@@ -218,6 +266,7 @@ const show = () => {
   byId("answers").replaceChildren(...choice().answers.map((text) => element("li", {}, text)));
   byId("records").replaceChildren(...shownRows().map(record));
   showMatrix();
+  showQueries();
   showCharts();
   const kept = CHOICES.filter((name) => state[name]).map((name) => [name, state[name]]);
   history.replaceState(null, "", `#${new URLSearchParams(kept)}`);

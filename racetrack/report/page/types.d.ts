@@ -69,8 +69,11 @@ export interface Choice {
   best: Record<string, string[]>;
 }
 
+// Engines on one machine with one workload; `family` is the workload without its `query`.
 export interface Standing {
   workload: string;
+  family: string;
+  query: string;
   machine: string;
   place: string;
   columns: Column[];
