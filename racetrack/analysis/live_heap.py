@@ -16,12 +16,17 @@ class LiveHeap:
     gib: float
 
 
+def gib_per_event(early: LiveHeap, late: LiveHeap, size_gib: float) -> float:
+    """Return the growth of the live objects per event between two readings; 0 if it is not
+    resolved on a heap of `size_gib`."""
+    events, grown_gib = late.counted - early.counted, late.gib - early.gib
+    return grown_gib / events if events > 0 and grown_gib >= RESOLVED * size_gib else 0.0
+
+
 def full_after_min(early: LiveHeap, late: LiveHeap, size_gib: float, per_s: float) -> float | None:
     """Return the minutes from `early` until a heap of `size_gib` is full at a rate; infinite if the
     live objects did not grow, and None if nothing was counted between the two readings."""
-    events, grown_gib = late.counted - early.counted, late.gib - early.gib
-    if events <= 0 or per_s <= 0:
+    if late.counted <= early.counted or per_s <= 0:
         return None
-    if grown_gib < RESOLVED * size_gib:
-        return math.inf
-    return max(0.0, size_gib - early.gib) * events / grown_gib / per_s / 60
+    each_gib = gib_per_event(early, late, size_gib)
+    return max(0.0, size_gib - early.gib) / each_gib / per_s / 60 if each_gib else math.inf

@@ -14,7 +14,7 @@ from racetrack.analysis import figures, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
-from racetrack.analysis.live_heap import LiveHeap, full_after_min
+from racetrack.analysis.live_heap import LiveHeap, full_after_min, gib_per_event
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
@@ -33,7 +33,7 @@ from racetrack.metrics import (
     VIEW_LAG_P99,
     sustained,
 )
-from racetrack.plan.memory import heap_of
+from racetrack.plan.memory import Heap, heap_of
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, INPUT_SETTLE_S, Cell, phase_s
@@ -282,6 +282,16 @@ class PhaseRun:
         size = heap_of(self._cell.engine, self._settings).size / BYTES_PER_GIB
         return full_after_min(self._early_heap, self._late_heap, size, capacity_per_s / 2)
 
+    def _heap(self) -> Heap:
+        """Return the engine's heap. An event needs what the live objects grew by until the end of
+        saturation, if that is more than the engine states."""
+        heap = heap_of(self._cell.engine, self._settings)
+        if not (self._early_heap and self._late_heap):
+            return heap
+        size_gib = heap.size / BYTES_PER_GIB
+        grown_gib = gib_per_event(self._early_heap, self._late_heap, size_gib)
+        return replace(heap, per_event=max(heap.per_event, grown_gib * BYTES_PER_GIB))
+
     def _offer_warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
             warm = self._saturate_from(phase.start).warm_up(phase.for_s, LOW_S)
@@ -329,7 +339,7 @@ class PhaseRun:
     def _room(self, phase: Window, per_s: int) -> str:
         """Return where the events of a load have room on the engine's heap: `here`, or `elsewhere`
         if an emptier heap would disturb less; or why they have none."""
-        heap = heap_of(self._cell.engine, self._settings)
+        heap = self._heap()
         events, due = per_s * (phase.settle_s + phase.for_s), self._load.sample().due
         warm_up = self._warm_up_events
         if due + events <= (heap.most_events if warm_up is None else heap.unmarked_events):

@@ -463,6 +463,29 @@ def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     assert saturated.values.get("memory_full_after_min") == expected
 
 
+@pytest.mark.parametrize(("each", "stacks"), [(1e-6, 2), (1e-8, 1), (None, 1)])
+def test_loads_follow_on_a_fresh_stack_if_saturation_has_filled_the_heap(
+    fakes: Fakes, each: float | None, stacks: int
+) -> None:
+    def grow(session: FluidSession) -> None:
+        session.heap_gib_each = each
+
+    fakes.change = grow
+    text = """
+    phase = [
+        { warm_up = "10s", at = "saturation", start = "2k" },
+        { saturate = "20s", hold = "35s", batch = "10s" },
+        { window = "10s", settle = "3s", loads = ["50%"] },
+    ]
+    """
+    heap = next(iter(config.heaps_of_engine(SLOW))).upper()
+    folder = fakes.begin(text, (f"{SLOW}[{heap}=1g]",))
+    fakes.carry_out(folder)
+    assert len(fakes.sessions) == stacks
+    windows = [(row.window, row.outcome) for row in read([folder]).rows]
+    assert sorted(windows) == [("50 % of capacity", "ok"), ("saturation", "ok")]
+
+
 def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fakes) -> None:
     fakes.change = fails_of(SWIFT)
     text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "80%"')
