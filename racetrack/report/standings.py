@@ -185,7 +185,7 @@ def read_result(file: Path, root: Path) -> EngineResult:
 
 
 def standings(results: Sequence[EngineResult]) -> list[Standing]:
-    """Return the results by workload, machine and runtime, with queries in the order of their
+    """Return the results by workload, machine and runtime: queries last, in the order of their
     numbers."""
     made = []
     for _, of_place in groupby(sorted(results, key=_order), key=place_of):
@@ -224,10 +224,11 @@ def columns_of(family: Sequence[Standing]) -> list[Column]:
     return [column for column in MATRIX if column in known]
 
 
-def _order(result: EngineResult) -> tuple[str, str, list[int], tuple[str, str]]:
+def _order(result: EngineResult) -> tuple[bool, str, str, list[int], tuple[str, str]]:
     place = place_of(result)
     workload, _, queries = place[0].partition(" ")
-    return workload, place[1], [int(number) for number in re.findall(r"\d+", queries)], place
+    numbers = [int(number) for number in re.findall(r"\d+", queries)]
+    return bool(queries), workload, place[1], numbers, place
 
 
 def _ran_in(result: EngineResult) -> str:
@@ -251,10 +252,10 @@ def answers_of(result: EngineResult) -> str:
 
 def caveats_of(results: Sequence[EngineResult]) -> list[str]:
     """Return the caveats and missing views of results, each with the names of those concerned."""
-    concerned: dict[str, list[str]] = {}
+    concerned: dict[str, dict[str, None]] = {}
     for result in results:
         absent = ", ".join(result.views.absent)
         missing = [f"The script does not create {absent}."] if absent else []
         for text in (*result.caveats, *missing):
-            concerned.setdefault(text, []).append(name_of(result))
+            concerned.setdefault(text, {})[name_of(result)] = None
     return [f"{', '.join(names)}: {text}" for text, names in concerned.items()]

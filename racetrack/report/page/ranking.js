@@ -147,9 +147,7 @@ const cells = (row) => {
       " ",
       ...remarks.map((text) => element("small", {}, text)),
     ),
-    ...standing().columns.map((column) =>
-      figureCell(row, column, choice().best[column.key]),
-    ),
+    ...standing().columns.map((column) => figureCell(row, column, choice().best[column.key])),
     element(
       "td",
       { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
