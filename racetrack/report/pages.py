@@ -107,11 +107,15 @@ def _section(family: Sequence[Standing], root: str) -> str:
     when = " to ".join(dict.fromkeys((min(days), max(days))))
     caveats = "".join(f"- {line}\n" for line in caveats_of(results))
     commands = dict.fromkeys(command for result in results for command in result.commands)
+    repeat = "To repeat this:"
+    if family[0].queries:
+        commands = dict.fromkeys(command for command in commands if " compare " in command)
+        repeat = "To repeat this; each result also has the command that verified its answers:"
     parts = [
         f"\n## {family[0].heading}\n\nMeasured {when}.\n",
         *(_by_query(family, root) if family[0].queries else _one(family[0], root)),
         f"\n{caveats}" if caveats else "",
-        "\nTo repeat this:\n\n" + "".join(f"    {command}\n" for command in commands),
+        f"\n{repeat}\n\n" + "".join(f"    {command}\n" for command in commands),
     ]
     return "".join(parts)
 
