@@ -3,6 +3,7 @@ they are; on a phone, in both themes, with the keyboard, and without loading any
 tests run on two pages: one of results that were made up, and the committed one."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -177,6 +178,14 @@ def test_a_figure_of_one_run_says_so(tmp_path: Path) -> None:
     once = Engine("swift", 3_000, 90, 40, repeats=1)
     swift, _ = seen(page_of({"swift": {"windows": once.windows()}}), tmp_path)["rows"]
     assert swift[FRESHNESS] == "178 only one run"  # 1 % below 180
+
+
+def test_an_infinite_figure_says_in_how_many_runs(tmp_path: Path) -> None:
+    windows = SWIFT.windows()
+    whole = [window for window in windows if "share" not in window]
+    whole[0]["figures"]["memory_full_after_min"] = math.inf
+    swift, _ = seen(page_of({"swift": {"windows": windows}}), tmp_path)["rows"]
+    assert swift["memory_full_after_min"] == "infinite in 1 of 3 runs"
 
 
 def test_each_row_leads_to_its_record_and_its_command(wide: dict[str, Any], site: Site) -> None:
