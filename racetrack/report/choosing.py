@@ -155,9 +155,9 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
     """Yield limits of the view lag, and for each engine the highest rate that it held within the
     limit in all windows, with the windows at lower rates that were above it."""
     for limit_ms in LIMITS_MS:
+        measured = {name: _windows(standing, name, limit_ms) for name in standing.names}
         texts = []
-        for name in standing.names:
-            windows = _windows(standing, name, limit_ms)
+        for name, windows in measured.items():
             rates = [rate for rate, within in windows if all(within)]
             below = [within for rate, within in windows if rate < max(rates, default=0)]
             lower = list(chain.from_iterable(below))
@@ -165,7 +165,7 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
             exception = f" (above it in {above} of {len(lower)} windows below)" if above else ""
             most = f"{significant(max(rates))}/s{exception}" if rates else "no measured rate"
             texts.append(f"{links[name]} {most}")
-        if any(_windows(standing, name, limit_ms) for name in standing.names):
+        if any(measured.values()):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
 
