@@ -5,9 +5,9 @@
 
 `run` collects the tests of the work tree in which it is started. For each mutant, a child process
 replaces the code of the function, and runs the tests that execute its line until one fails. FOLDER
-keeps results: a run that was stopped goes on. A change of these packages makes the list stale, and
-`run` says so: draw it again. (Mutation tools start and collect anew for every mutant, and run all
-tests: hours instead of minutes.)
+keeps results: a run that was stopped goes on. A mutant is found by its function and the text that
+it replaces; `run` names those whose text is gone. (Mutation tools start and collect anew for every
+mutant, and run all tests: hours instead of minutes.)
 """
 
 import argparse
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -49,35 +50,48 @@ OPPOSITES: list[tuple[Any, Any]] = [
 ]
 OPPOSITES += [(ast.In, ast.NotIn), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or)]
 SWAPS: dict[Any, Any] = {**dict(OPPOSITES), **{b: a for a, b in OPPOSITES}, ast.FloorDiv: ast.Div}
+KEY = ("file", "function", "nth", "old", "new")
 EXECUTED: set[str] = set()
 LOCK = threading.Lock()  # for the work tree
 
 
 def mutants(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the mutants of a file: each replaces `old`, which starts at the byte `start`."""
+    """Yield the mutants of a file: each replaces `old`, which starts at the byte `start`. It is the
+    `nth` piece of code with this text in `function`."""
     text = path.read_text()
     lines = text.encode().splitlines(keepends=True)
-    for node in nodes(ast.parse(text)):
-        start = sum(map(len, lines[: getattr(node, "lineno", 1) - 1]))
-        for new in changed(node):
+    seen = Counter[tuple[str, str | None]]()
+    for function, node in nodes(ast.parse(text)):
+        news = list(changed(node))
+        if not news:
+            continue
+        old = ast.get_source_segment(text, node)
+        start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
+        for new in news:
             shown = ast.unparse(new)
             yield {
                 "file": str(path.relative_to(REPO)),
+                "function": function,
+                "nth": seen[function, old],
+                "old": old,
+                "new": shown if isinstance(new, ast.Constant | ast.Return) else f"({shown})",
                 "line": node.lineno,
                 "until": node.end_lineno,
-                "start": start + node.col_offset,
-                "old": ast.get_source_segment(text, node),
-                "new": shown if isinstance(new, ast.Constant | ast.Return) else f"({shown})",
+                "start": start,
             }
+        seen[function, old] += 1
 
 
-def nodes(node: ast.AST) -> Iterator[Any]:
-    """Yield the nodes that run: no annotations, decorators, or parts of f-strings."""
+def nodes(node: ast.AST, function: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the nodes that run, each with the qualified name of its function or class: no
+    annotations, decorators, or parts of f-strings."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        function = f"{function}.{node.name}".lstrip(".")
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
-                    yield from (child, *nodes(child))
+                    yield from ((function, child), *nodes(child, function))
 
 
 def changed(node: ast.AST) -> Iterator[ast.AST]:
@@ -98,6 +112,21 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Return(None)
 
 
+def listed() -> list[dict[str, Any]]:
+    """Return the mutants in the list, each at its place in the code of today."""
+    wanted = [json.loads(line) for line in LIST.read_text().splitlines()]
+    paths = {REPO / mutant["file"] for mutant in wanted}
+    found = {key(mutant): mutant for path in paths if path.exists() for mutant in mutants(path)}
+    if gone := [mutant for mutant in wanted if key(mutant) not in found]:
+        raise SystemExit("\n".join(["Not in the code any more; draw others:", *map(str, gone)]))
+    return [found[key(mutant)] for mutant in wanted]
+
+
+def key(mutant: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a mutant from all others, wherever its code has moved within a file."""
+    return tuple(mutant[name] for name in KEY)
+
+
 @functools.cache
 def original(file: str) -> bytes:
     """Return the text of a file before any mutant is written into it."""
@@ -106,11 +135,9 @@ def original(file: str) -> bytes:
 
 def mutated(mutant: dict[str, Any]) -> bytes:
     """Return the text of a mutant's file."""
-    text, old = original(mutant["file"]), str(mutant["old"]).encode()
-    start: int = mutant["start"]
-    if not text[start:].startswith(old):
-        raise SystemExit(f"{mutant['file']} is not as it was when {LIST.name} was drawn.")
-    return text[:start] + str(mutant["new"]).encode() + text[start + len(old) :]
+    text, start = original(mutant["file"]), int(mutant["start"])
+    old, new = str(mutant["old"]).encode(), str(mutant["new"]).encode()
+    return text[:start] + new + text[start + len(old) :]
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
@@ -171,9 +198,7 @@ class Runs:
 
     def __init__(self, folder: Path, count: int, workers: int) -> None:
         self.folder, self.workers = folder, workers
-        self.mutants = [json.loads(line) for line in LIST.read_text().splitlines()[:count]]
-        for mutant in self.mutants:
-            mutated(mutant)  # ends with a message if a file has changed
+        self.mutants = listed()[:count]
         self.session: Any = None
         self.lines: dict[str, list[str]] = {}
 
@@ -299,7 +324,7 @@ def main() -> None:
         files = [path for package in PACKAGES for path in sorted((REPO / package).glob("*.py"))]
         every = [mutant for path in files for mutant in mutants(path)]
         for mutant in random.Random(arguments.seed).sample(every, arguments.count):  # noqa: S311
-            print(json.dumps(mutant, ensure_ascii=False))
+            print(json.dumps(dict(zip(KEY, key(mutant), strict=True)), ensure_ascii=False))
 
 
 if __name__ == "__main__":
