@@ -248,6 +248,7 @@ def _window(row: Row) -> WindowResult:
         verdict=row.verdict,
         figures={key: rounded(row.values[key], DIGITS) for key in KEPT if key in row.values},
         at_least=tuple(sorted(row.at_least)),
+        remark=row.remark or None,
     )
 
 

@@ -160,10 +160,18 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
         "Views missing": ", ".join(result.views.absent),
         "Views wrong": ", ".join(result.views.wrong),
         "Before comparing": " ".join(result.caveats),
+        "Remarks": "; ".join(_remarks(result)),
         "Left out": "; ".join(result.left_out),
         "Raw data": f"{raw.files} files in {', '.join(raw.folders)}; SHA-256 {raw.sha256}",
     }
     return [(title, text) for title, text in facts.items() if text]
+
+
+def _remarks(result: EngineResult) -> Collection[str]:
+    """Return what the harness remarked on windows, once each."""
+    return dict.fromkeys(
+        f"{window.name}: {window.remark}" for window in result.windows if window.remark
+    )
 
 
 def _pairs(values: Mapping[str, object]) -> str:

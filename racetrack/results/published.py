@@ -55,11 +55,19 @@ class WindowResult(StrictModel):
     at_least: tuple[str, ...] = Field(
         default=(), description="Keys of figures whose true value may be higher."
     )
+    remark: str | None = Field(
+        default=None, description="What the harness remarked on the window; absent: nothing."
+    )
     intervals: dict[str, MeanInterval] = Field(
         default_factory=dict,
         description="If the figures are means over several runs whose values are unknown: their"
         " intervals, by key.",
     )
+
+    @property
+    def name(self) -> str:
+        """Name of the window for people."""
+        return self.window or ("saturation" if self.per_s is None else f"{self.per_s:,}/s")
 
 
 class ViewCheck(StrictModel):
