@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -17,42 +17,7 @@ from racetrack.results.verification import Verified
 from racetrack.terminal import Screen
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG
-from tests.run.fakes import FakeEngine, FakeStack
-
-if TYPE_CHECKING:
-    from racetrack.probes.broker import TopicOffsets
-    from racetrack.probes.loadgen import Control
-
-RATES = {"events": 500.0}
-
-
-class Generator:
-    """A control server that records when the load pauses and continues."""
-
-    def __init__(self) -> None:
-        self.did: list[object] = []
-
-    def __enter__(self) -> "Generator":
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def pause(self) -> Mapping[str, float]:
-        self.did.append("pause")
-        return RATES
-
-    def settled_counts(self) -> dict[str, list[int]]:
-        return {"handed": [4, 3], "refused": [0, 0]}
-
-    def resume(self, rates: Mapping[str, float]) -> None:
-        self.did.append(rates)
-
-
-class Broker:
-    """Has everything that was handed over."""
-
-    def end_offsets_reaching(self, handed_over: list[int], _within_s: float) -> list[int]:
-        return handed_over
+from tests.run.fakes import FakeControl, FakeEngine, FakeOffsets, FakeStack
 
 
 class Verification:
@@ -67,56 +32,37 @@ class Verification:
         return Verified.model_validate(verified(**self._views))
 
 
-def verify(
-    folder: Path, *, files: dict[str, str] | None = None, **views: dict[str, Any]
-) -> tuple[str | None, str]:
-    """Verify a fake stack, write `files`, and check that the load is as it was before. Return the
-    names of wrong views, and the printed lines."""
-    output = io.StringIO()
-    screen, generator = Screen(Console(file=output, width=200)), Generator()
-    engine, stack = FakeEngine(), FakeStack().as_stack()
+def verify(folder: Path, output: Output, **views: dict[str, Any]) -> tuple[str | None, str]:
+    """Verify a fake stack, and check that the load is as it was before. Return the names of wrong
+    views, and the printed lines."""
+    printed = io.StringIO()
+    screen, engine, stack = Screen(Console(file=printed)), FakeEngine(), FakeStack().as_stack()
+    control: Any = FakeControl()
+    offsets, made = cast(Any, FakeOffsets()), cast(Any, Verification(views))
     try:
-        found = verify_views(
-            engine,
-            stack,
-            cast("Control", generator),
-            cast("TopicOffsets", Broker()),
-            lambda *_: cast("Any", Verification(views)),
-            folder,
-            screen,
-        )
+        found = verify_views(engine, stack, control, offsets, lambda *_: made, folder, screen)
     finally:
-        assert generator.did == ["pause", RATES]
-    wrong = report_verified(engine, stack, found, folder, screen, Output(files or {}))
-    return wrong, output.getvalue()
+        assert control.did == ["pause", "resume {'events': 500.0}"]
+    return report_verified(engine, stack, found, folder, screen, output), printed.getvalue()
 
 
 def test_the_findings_are_recorded(tmp_path: Path) -> None:
-    wrong, printed = verify(tmp_path, users=RIGHT)
+    wrong, printed = verify(tmp_path, Output({}), users=RIGHT)
     assert not wrong
     assert "Fake: every view is right" in printed
     recorded = json.loads((tmp_path / "verified.json").read_text())
     assert recorded["views"]["users"]["status"] == "right"
 
 
-def test_a_wrong_view_is_named(tmp_path: Path) -> None:
-    wrong, printed = verify(tmp_path, users=RIGHT, items=WRONG)
-    assert wrong and "items" in wrong
-    assert "items" in printed
-
-
-def test_each_view_is_a_flat_record(tmp_path: Path) -> None:
-    names = ("json", "csv", "markdown")
-    files = {name: str(tmp_path / f"views.{name}") for name in names}
-    verify(tmp_path, files=files, users=RIGHT, items=WRONG, hvu_test=ABSENT)
+def test_a_wrong_view_is_named_and_each_view_is_a_flat_record(tmp_path: Path) -> None:
+    files = {name: str(tmp_path / f"views.{name}") for name in ("json", "csv", "markdown")}
+    wrong, printed = verify(tmp_path, Output(files), users=RIGHT, items=WRONG, hvu_test=ABSENT)
+    assert wrong and "items" in wrong and "items" in printed
     exported = json.loads(Path(files["json"]).read_text())
     assert exported["kind"] == "verification"
     records = {record["view"]: record for record in exported["records"]}
-    assert {name: of["status"] for name, of in records.items()} == {
-        "users": "right",
-        "items": "wrong",
-        "hvu_test": "absent",
-    }
+    statuses = {name: of["status"] for name, of in records.items()}
+    assert statuses == {"users": "right", "items": "wrong", "hvu_test": "absent"}
     items = records["items"]
     assert (items["engine"], items["tag"]) == ("fake", tmp_path.name)
     assert (items["compared"], items["missing"], items["extra"], items["different"]) == (7, 0, 0, 1)
@@ -135,4 +81,4 @@ def test_no_view_and_a_failure_are_errors(
     tmp_path: Path, views: dict[str, dict[str, Any]], says: str
 ) -> None:
     with pytest.raises(RacetrackError, match=re.escape(says)):
-        verify(tmp_path, **views)
+        verify(tmp_path, Output({}), **views)

@@ -1,22 +1,18 @@
-"""A fake engine and a fake stack for tests of the code that uses them. Nothing is started; the
-stack records the actions on both."""
+"""A fake engine, stack, generator and broker for tests of the code that uses them. Nothing is
+started; the stack records the actions on itself and on the engine."""
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
-
-import pytest
+from typing import Any, cast
 
 from racetrack.clock import now_ms
-from racetrack.config import Settings, every_setting, load
-from racetrack.engines import find_engine
+from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.run.checks import make_ready
 from racetrack.stack.contract import (
     Cluster,
     DataFolder,
@@ -31,7 +27,42 @@ from racetrack.stack.contract import (
 )
 
 EVERY_S = 0.01
-MakeReady = Callable[..., bool]
+
+
+class Calls:
+    """Takes any call, and records it: `pause` of `broker` as "pause broker"."""
+
+    def __init__(self, did: list[str] | None = None) -> None:
+        self.did = [] if did is None else did
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given, **_: self.did.append(" ".join([name, *map(str, given)]))
+
+
+class FakeControl(Calls):
+    """The load generator's control port: records commands, and reports a few events."""
+
+    def __enter__(self) -> "FakeControl":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def pause(self) -> dict[str, float]:
+        self.did.append("pause")
+        return {"events": 500.0}
+
+    def settled_counts(self) -> dict[str, list[int]]:
+        return {"handed": [4, 3], "refused": [0, 1]}
+
+
+class FakeOffsets:
+    """End offsets of a broker that has all seven events."""
+
+    def end_offsets(self) -> list[int]:
+        return [4, 3]
+
+    def end_offsets_reaching(self, _handed_over: list[int], _within_s: float) -> list[int]:
+        return [4, 3]
 
 
 class FakeStack:
@@ -175,20 +206,3 @@ class SecondEngine(FakeEngine):
 def _noted(stack: Stack) -> list[tuple[str, str]]:
     return cast(FakeStack, stack).did
 
-
-@pytest.fixture
-def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
-    """Return a function that makes a stack ready, given these environment variables, and returns
-    whether the stack was prepared."""
-    for name in every_setting():
-        monkeypatch.delenv(name.upper(), raising=False)
-
-    def make(engine: str, runtime: str, **variables: str) -> bool:
-        with monkeypatch.context() as environment:
-            for name, value in variables.items():
-                environment.setenv(name, value)
-            stack = FakeStack(load(), runtime)
-            make_ready(find_engine(engine), stack.as_stack(), print)
-        return bool(stack.prepared)
-
-    return make

@@ -1,4 +1,5 @@
-"""Tests of one experiment: steps in order, each recorded, and an orderly end whatever happens."""
+"""Tests of one fresh run: checks before its folder is created, steps in order, each recorded, and
+an orderly end whatever happens."""
 
 import signal
 from collections.abc import Callable
@@ -8,9 +9,11 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from racetrack.errors import RacetrackError, SetupError
+from racetrack.config import load
+from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.results.run import RunArguments
+from racetrack.results.run import THROTTLED, RunArguments
+from racetrack.run import experiment, lifecycle
 from racetrack.run.experiment import STEPS, VERIFY, Experiment
 from racetrack.run.session import Session
 from racetrack.terminal import Guard, Interrupted, Screen
@@ -31,6 +34,8 @@ WHOLE = [
     "account",
 ]
 SPIKE = "spike 2k 20k 10s"
+VOID = "Void: in the measured window other programs used 9.0 % of a core (more than 5 %)."
+TOO_SMALL = f"{THROTTLED} of 0.7 cores is too small."
 
 
 class Observed:
@@ -96,10 +101,8 @@ def test_its_steps_are_done_in_their_order_and_each_is_recorded(bench: Bench) ->
     assert [step.name for step in record.steps] == list(STEPS)
     assert all(step.ended_at for step in record.steps)
     assert (record.outcome, record.engine_services) == ("ok", ("manager", "worker"))
-    assert record.arguments and (record.arguments.events_per_s, record.arguments.samples) == (
-        5_000,
-        10,
-    )
+    assert (arguments := record.arguments)
+    assert (arguments.events_per_s, arguments.samples) == (5_000, 10)
     assert record.measured and record.measured.engine_drained
     assert record.settings["mysql_root_password"] == "**********"
     assert record.versions.keys() == {"racetrack", "python"}
@@ -139,28 +142,22 @@ def test_a_failure_ends_the_run_stops_the_stack_and_is_the_outcome(
 
 
 @pytest.mark.parametrize(
-    ("failure", "outcome"),
+    ("at", "failure", "outcome"),
     [
-        (Interrupted(signal.SIGINT), "interrupted by SIGINT"),
-        (SetupError("kafka can't be had"), "kafka can't be had"),
-        (ZeroDivisionError("division by zero"), "division by zero"),
+        ("run_demo", Interrupted(signal.SIGINT), "interrupted by SIGINT"),
+        ("run_demo", SetupError("kafka can't be had"), "kafka can't be had"),
+        ("run_demo", ZeroDivisionError("division by zero"), "division by zero"),
+        ("stop", OSError("no space left"), None),  # stopping is tried twice
     ],
 )
 def test_signals_missing_parts_and_bugs_are_raised_after_an_orderly_end(
-    bench: Bench, failure: BaseException, outcome: str
+    bench: Bench, at: str, failure: BaseException, outcome: str | None
 ) -> None:
-    bench.failures = {"run_demo": failure}
+    bench.failures = {at: failure}
     with pytest.raises(type(failure)):
         bench.run()
-    assert bench.calls[-1] == "stop"
-    assert read_run(bench.folder.path).outcome == outcome
-
-
-def test_stopping_the_stack_is_tried_twice(bench: Bench) -> None:
-    bench.failures = {"stop": OSError("no space left")}
-    with pytest.raises(OSError, match="no space left"):
-        bench.run()
     assert bench.calls[-2:] == ["stop", "stop"]
+    assert outcome in (None, read_run(bench.folder.path).outcome)
 
 
 def test_a_signal_after_the_measurement_ends_only_what_follows(bench: Bench) -> None:
@@ -171,3 +168,89 @@ def test_a_signal_after_the_measurement_ends_only_what_follows(bench: Bench) -> 
     assert not bench.sped_up
     with pytest.raises(Interrupted):
         guard.rearm()
+
+
+def run_once(stack: FakeStack, logs: Path, *faults: str) -> Path:
+    """Make a run on this stack without executing its experiment; return its folder."""
+    return experiment.run_once(
+        "fake",
+        RunArguments(events_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults),
+        load({"LOGS_FOLDER": str(logs)}),
+        Screen(Console(quiet=True)),
+        Guard(print),
+        find_engine=lambda _: FakeEngine(),
+        open_stack=lambda *_: stack.as_stack(),
+        run=lambda *_: stack.did.append(("run", "experiment")),
+    )
+
+
+def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
+    tmp_path: Path,
+) -> None:
+    stack = FakeStack()
+    folder = run_once(stack, tmp_path, "kill:mysql@1s", "kill:engine@2s")
+    assert stack.prepared == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
+    assert stack.did == [("run", "experiment")]
+    assert folder.name.endswith("_UTC_fake_500")
+    assert (folder / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("kill:mysql", "Write kill:SERVICE@10s"),
+        ("pause:registry@1s+1s", "Fake runs without registry"),
+        ("kill:mysql@1s", "in containers, mysql would lose its data"),
+    ],
+)
+def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
+    tmp_path: Path, fault: str, why: str
+) -> None:
+    stack = FakeStack(runtime="compose")
+    with pytest.raises(UsageError, match=why):
+        run_once(stack, tmp_path / "logs", fault)
+    assert (stack.prepared, stack.did) == ([], [])
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_run_that_can_not_begin_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(*_: object) -> None:
+        raise BusyError("a stack is up")
+
+    monkeypatch.setattr(FakeStack, "prepare", prepare)
+    with pytest.raises(BusyError):
+        run_once(FakeStack(), tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "runs"),
+    [
+        (["ok"], 1),
+        ([VOID, "ok"], 2),
+        ([VOID, VOID, "The broker ended"], 3),
+        ([VOID] * 4, 4),
+        ([VOID, TOO_SMALL], 2),
+    ],
+)
+def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
+    tmp_path: Path, outcomes: list[str], runs: int
+) -> None:
+    done: list[Path] = []
+
+    def once() -> Path:
+        folder = RunFolder.create(tmp_path, "steady", str(len(done)))
+        with folder.recording() as run:
+            run.outcome = outcomes[len(done)]
+        done.append(folder.path)
+        return folder.path
+
+    screen = Screen(Console(quiet=True))
+    with screen.copied_to((tmp_path / "said").open("w")):
+        last = lifecycle.run_until_not_void(once, screen, Guard(print))
+    assert (last, len(done)) == (done[-1], runs)
+    said = (tmp_path / "said").read_text().splitlines()
+    assert len(said) == runs - 1
+    assert all(line.startswith(f"{VOID} Again, repeat ") for line in said)

@@ -14,6 +14,7 @@ from racetrack.config import Settings, load
 from racetrack.engines.contract import DemoError, Engine
 from racetrack.engines.group import EngineGroup
 from racetrack.errors import EngineFailed, RacetrackError
+from racetrack.probes import refused_input
 from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.run import faults, session
@@ -21,7 +22,7 @@ from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
-from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
+from tests.run.fakes import FakeControl, FakeEngine, FakeOffsets, FakeStack, SecondEngine
 
 
 class Idle(Probe):
@@ -38,87 +39,39 @@ class Idle(Probe):
         self.stopping.wait()
 
 
-class Generator:
-    """The load generator's control port: records commands, and reports a few events."""
-
-    commands: list[str]
-
-    def __init__(self, *_: object) -> None: ...
-
-    def __enter__(self) -> "Generator":
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def ask(self, command: str, *, quietly: bool = False) -> str:
-        self.commands.append(command)
-        return "done"
-
-    def pause(self) -> None:
-        self.commands.append("pause")
-
-    def settled_counts(self) -> dict[str, list[int]]:
-        return {"handed": [4, 3], "refused": [0, 1]}
-
-
-class Broker:
-    """A fake broker that has all seven events."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def end_offsets(self) -> list[int]:
-        return [4, 3]
-
-    def end_offsets_reaching(self, _handed_over: list[int], _within_s: float) -> list[int]:
-        return [4, 3]
-
-
 class Drive:
-    """A session with a fake engine on a fake stack."""
+    """A session with a fake engine on a fake stack. `commands` are those to the generator."""
 
-    def __init__(
-        self,
-        logs: Path,
-        counted: int | None = 7,
-        engine: Engine | None = None,
-        **limits: Any,
-    ) -> None:
-        self.stack, self.engine = FakeStack(), engine or FakeEngine(counted)
-        self.folder = RunFolder.create(logs, self.engine.name, "5")
-        screen = Screen(Console(quiet=True))
-        self.session = Session(
-            self.engine,
-            self.stack.as_stack(),
-            self.folder,
-            screen,
-            0.1,
-            **limits,
-        )
+    def __init__(self, logs: Path, commands: list[str], engine: Engine, **limits: Any) -> None:
+        self.stack, self.engine, self.commands = FakeStack(), engine, commands
+        self.folder = RunFolder.create(logs, engine.name, "5")
+        screen, stack = Screen(Console(quiet=True)), self.stack.as_stack()
+        self.session = Session(engine, stack, self.folder, screen, 0.1, **limits)
 
     def start(self) -> None:
         self.session.start_stack()
         self.session.run_demo()
 
 
+MakeDrive = Callable[..., Drive]
+
+
 @pytest.fixture
-def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Drive]]:
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeDrive]:
     """Return a function that makes sessions; stop each at the end, even if it was stopped."""
     made: list[Drive] = []
-    Generator.commands = []
-    for name, fake in {
-        "ArrivalsProbe": Idle,
-        "EndOffsetsProbe": Idle,
-        "TopicsProbe": Idle,
-        "TopicOffsets": Broker,
-        "Control": Generator,
-    }.items():
-        monkeypatch.setattr(session, name, fake)
-    monkeypatch.setattr(
-        session, "check_writes", lambda *_: Generator.commands.append("check writes")
-    )
+    control = FakeControl()
+    for name in ("ArrivalsProbe", "EndOffsetsProbe", "TopicsProbe"):
+        monkeypatch.setattr(session, name, Idle)
+    for name in ("LOOK_EVERY_S", "ASK_EVERY_S"):
+        monkeypatch.setattr(session, name, 0.01)
+    monkeypatch.setattr(session, "TopicOffsets", lambda *_: FakeOffsets())
+    monkeypatch.setattr(session, "Control", lambda *_: control)
+    monkeypatch.setattr(refused_input, "explain", lambda *_: "")  # there is no broker to ask
+    monkeypatch.setattr(session, "check_writes", lambda *_: control.did.append("check writes"))
 
-    def make(**wanted: Any) -> Drive:
-        made.append(Drive(tmp_path, **wanted))
+    def make(engine: Engine | None = None, **limits: Any) -> Drive:
+        made.append(Drive(tmp_path, control.did, engine or FakeEngine(), **limits))
         return made[-1]
 
     yield make
@@ -126,16 +79,13 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         each.session.stop()
 
 
-def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
-    drive: Callable[..., Drive],
-) -> None:
+def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(drive: MakeDrive) -> None:
     at = drive()
     at.stack.unprepared = ("broker", "registry")
     at.session.start_stack()
     assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
     at.session.set_rate(5_000)
-    commands = ["check writes", "set events_per_second 5000", "check writes"]
-    assert Generator.commands == commands
+    assert at.commands == ["check writes", "ask set events_per_second 5000", "check writes"]
     run = read_run(at.folder.path)
     assert run.versions == {"mysql": "9"}
     assert "broker, registry" in run.caveats[0]  # a first run
@@ -143,6 +93,8 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
 
 class Waiting(FakeEngine):
     """An engine whose script itself waits for Debezium."""
+
+    refuses = False
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
         return ("debezium",)
@@ -154,13 +106,15 @@ class Waiting(FakeEngine):
     def load_demo(self, stack: Stack) -> None:
         self.began.set()
         super().load_demo(stack)
+        if self.refuses:
+            raise DemoError("no such table")
 
 
 def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
-    drive: Callable[..., Drive],
+    drive: MakeDrive,
 ) -> None:
     engine = Waiting()
-    at = drive(engine=engine)
+    at = drive(engine)
     at.stack.ready_after = {"debezium": engine.began}
     at.start()
     assert at.stack.did.count(("load", "demo")) == 1
@@ -168,31 +122,21 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     assert read_run(at.folder.path).versions["fake"] == "1"
 
 
-class Refused(Waiting):
-    """An engine that refuses the demo at once."""
-
-    def load_demo(self, stack: Stack) -> None:
-        super().load_demo(stack)
-        raise DemoError("no such table")
-
-
-@pytest.mark.slow
-def test_a_demo_that_is_refused_early_ends_the_run(drive: Callable[..., Drive]) -> None:
-    at = drive(engine=Refused())
+def test_a_demo_that_is_refused_early_ends_the_run(drive: MakeDrive) -> None:
+    engine = Waiting()
+    engine.refuses = True
+    at = drive(engine)
     at.session.start_stack()
     with pytest.raises(DemoError, match="no such table"):
         at.session.run_demo()
 
 
-@pytest.mark.slow
-def test_an_engine_that_tells_no_progress_ends_the_run(
-    drive: Callable[..., Drive],
-) -> None:
+def test_an_engine_that_tells_no_progress_ends_the_run(drive: MakeDrive) -> None:
     with pytest.raises(RacetrackError, match="Fake reported no progress within"):
-        drive(counted=None, first_update_within_s=0.2).start()
+        drive(FakeEngine(counted=None), first_update_within_s=0.2).start()
 
 
-def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[..., Drive]) -> None:
+def test_a_service_that_ends_while_time_passes_ends_the_run(drive: MakeDrive) -> None:
     at = drive()
     at.start()
     at.session.watch(0.01, "settling")
@@ -201,24 +145,19 @@ def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[...,
         at.session.watch(60, "settling")
 
 
-def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive(counted=7)
+def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(drive: MakeDrive) -> None:
+    at = drive()
     at.start()
     at.session.offer(123)
-    assert Generator.commands[-1] == "set events_per_second 123"
+    assert at.commands[-1] == "ask set events_per_second 123"
     first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s
     assert 0 < first.cpu_s <= second.cpu_s  # both fake services are this process
 
 
-def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
-    drive: Callable[..., Drive],
-) -> None:
+def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(drive: MakeDrive) -> None:
     at = drive()
-    at.start()
     said: list[str] = []
 
     def progress() -> str:
@@ -230,10 +169,8 @@ def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
     assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
 
 
-def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive(engine=FakeEngine(needs=()), faults=[faults.parse("kill:engine@7 events")])
+def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(drive: MakeDrive) -> None:
+    at = drive(FakeEngine(needs=()), faults=[faults.parse("kill:engine@7 events")])
     at.start()
     at.session.begin_faults()
     measured = at.session.sample(2, 17)
@@ -249,26 +186,20 @@ def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(
     assert ("kill", "worker") in at.stack.did and ("restart", "worker") in at.stack.did
 
 
-@pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])
-def test_the_account_says_who_counted_what_once_the_load_is_paused(
-    drive: Callable[..., Drive], counted: int, drained: bool
-) -> None:
-    at = drive(counted=counted, drain_within_s=20.0 if drained else 0.2)
+def test_the_account_says_who_counted_what_once_the_load_is_paused(drive: MakeDrive) -> None:
+    at = drive()
     at.start()
     began_ms = 1000 * time.time() - 1
     counts = at.session.account()[at.engine.name]
     assert counts.paused_ms and began_ms <= counts.paused_ms
-    assert Generator.commands[-1] == "pause"
+    assert at.commands[-1] == "pause"
     assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
     assert counts.end_offsets == (4, 3)
-    assert (counts.engine_total, counts.engine_drained) == (counted, drained)
+    assert (counts.engine_total, counts.engine_drained) == (7, True)
 
 
-@pytest.mark.slow
-def test_each_engine_of_a_group_is_followed_into_its_own_folder(
-    drive: Callable[..., Drive],
-) -> None:
-    at = drive(engine=EngineGroup([FakeEngine(7), SecondEngine(6)]), drain_within_s=0.2)
+def test_each_engine_of_a_group_is_followed_into_its_own_folder(drive: MakeDrive) -> None:
+    at = drive(EngineGroup([FakeEngine(7), SecondEngine(6)]), drain_within_s=0.2)
     at.start()
     assert at.stack.did.count(("load", "demo")) == 2
     for name, count in (("fake", 7), ("second", 6)):
