@@ -7,11 +7,7 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from racetrack import cli, engines
-from racetrack.cli.engines import (
-    MASKED,
-    EngineSetting,
-    engine_settings,
-)
+from racetrack.cli.engines import MASKED, EngineSetting, engine_settings
 from racetrack.config import every_setting
 from racetrack.install.versions import in_env_files
 
@@ -27,15 +23,6 @@ def every_setting_of_engines() -> list[tuple[str, EngineSetting]]:
     return [(name, setting) for name in engines.engine_names() for setting in engine_settings(name)]
 
 
-def a_port() -> tuple[str, EngineSetting]:
-    """Some engine's port, which takes any number that is one."""
-    return next(
-        (name, setting)
-        for name, setting in every_setting_of_engines()
-        if setting.name.endswith("_PORT")
-    )
-
-
 @pytest.mark.parametrize("name", engines.engine_names())
 def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
     output = shown(name)
@@ -48,7 +35,8 @@ def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
 
 
 def test_what_the_environment_changes_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    name, port = a_port()
+    ports = [each for each in every_setting_of_engines() if each[1].name.endswith("_PORT")]
+    name, port = ports[0]
     monkeypatch.setenv(port.name, "12345")
     assert f"*  {port.name}" in shown(name)
     assert re.search(rf"^\*  {port.name} +12345 +{port.default}\b", shown(), re.M)
@@ -67,10 +55,3 @@ def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{MASKED} (another)" in output
     files = in_env_files()
     assert not [setting for setting in secrets if files[setting.name] and setting.default != MASKED]
-
-
-def test_an_unknown_name_ends_with_the_list() -> None:
-    result = CliRunner().invoke(cli.race, ["engines", "nosuch"])
-    assert result.exit_code == 2
-    assert "nosuch" in result.output
-    assert all(name in result.output for name in engines.engine_names())

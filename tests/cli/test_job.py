@@ -2,7 +2,6 @@
 
 import signal
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -12,10 +11,9 @@ from racetrack.cli import job
 from racetrack.cli.run import run_experiment
 from racetrack.stack.kubernetes.job import JobLost
 from racetrack.terminal import Guard, Interrupted, Screen
-from tests.cli.conftest import invoke
+from tests.cli.conftest import invoke, invoke_command
+from tests.run.fakes import Calls
 from tests.some_engines import EXAMPLE
-
-MEASURING = ("compare", "run", "limit")
 
 
 def parsed(typed: str) -> click.Context:
@@ -23,12 +21,6 @@ def parsed(typed: str) -> click.Context:
     command = cli.race.get_command(click.Context(cli.race), name)
     assert command
     return command.make_context(name, words, parent=click.Context(cli.race))
-
-
-def test_every_command_that_measures_can_be_a_job() -> None:
-    context = click.Context(cli.race)
-    commands = [run_experiment, *(cli.race.get_command(context, name) for name in MEASURING)]
-    assert all(isinstance(command, job.MeasuringCommand) for command in commands)
 
 
 def test_output_files_are_written_among_the_logs(tmp_path: Path) -> None:
@@ -51,12 +43,7 @@ def test_output_files_are_delivered(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     "typed",
-    [
-        f"run {EXAMPLE} --against FOLDER",
-        "compare --resume FOLDER",
-        "limit --resume FOLDER",
-        "compare FOLDER FOLDER",
-    ],
+    [f"run {EXAMPLE} --against FOLDER", "compare --resume FOLDER", "compare FOLDER FOLDER"],
 )
 def test_files_of_this_machine_are_refused(typed: str, tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match=r"can't read files .*KUBERNETES_JOB=false"):
@@ -70,29 +57,28 @@ def test_engines_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_job_gets_settings_only() -> None:
-    given = {"ENGINE_REPLICAS": "2", "DECIDE_WITHIN": "0", "HOME": "/root"}
-    assert sorted(job.given_settings({**given, "MACHINE_LOCK": "/x"})) == [
-        "DECIDE_WITHIN",
-        "ENGINE_REPLICAS",
-    ]
+    settings = {"ENGINE_REPLICAS": "2", "DECIDE_WITHIN": "0"}
+    others = {"HOME": "/root", "MACHINE_LOCK": "/x"}
+    assert job.given_settings({**settings, **others}).keys() == settings.keys()
 
 
-def test_a_job_needs_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_that_measures_can_be_a_job_on_kubernetes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("KUBERNETES_JOB", "true")
-    result = invoke(f"run {EXAMPLE}")
-    assert result.exit_code == 2
-    assert "KUBERNETES_JOB=true needs RUNTIME=kubernetes" in result.output
+    results = [invoke(f"{name} {EXAMPLE}") for name in ("compare", "run", "limit")]
+    results.append(invoke_command(run_experiment, [EXAMPLE, "5000", "20", "10", "1.0"]))
+    for result in results:
+        assert result.exit_code == 2
+        assert "KUBERNETES_JOB=true needs RUNTIME=kubernetes" in result.output
 
 
-class FakeJob:
+class FakeJob(Calls):
     """Records what is done; `follow` raises or returns these one after the other."""
 
     def __init__(self, *ends: BaseException | int) -> None:
-        self.done: list[str] = []
+        super().__init__()
         self._ends = list(ends)
-
-    def start(self, words: list[str], _environment: object) -> None:
-        self.done.append(" ".join(["start", *words]))
 
     def follow(self, _within_s: float | None = None) -> int:
         end = self._ends.pop(0)
@@ -100,29 +86,30 @@ class FakeJob:
             raise end
         return end
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self.done.append(" ".join([name, *arguments]))
-
 
 def carried_out(fake: FakeJob) -> int:
     screen = Screen()
-    return job.carried_out(fake, ["run", "pg"], {}, screen, Guard(screen.say))  # type: ignore[arg-type]
+    return job.carried_out(fake, ["pg"], {}, screen, Guard(screen.say))  # type: ignore[arg-type]
 
 
-def test_a_job_is_copied_and_removed() -> None:
-    fake = FakeJob(6)
-    assert carried_out(fake) == 6
-    assert fake.done == ["start run pg", "copy_rest", "remove"]
-
-
-def test_after_a_signal_the_harness_cleans_up_first() -> None:
-    fake = FakeJob(Interrupted(signal.SIGINT), 130)
-    assert carried_out(fake) == 130
-    assert fake.done == ["start run pg", "interrupt INT", "copy_rest", "remove"]
+@pytest.mark.parametrize(
+    ("ends", "did"),
+    [
+        ([6], ["copy_rest", "remove"]),
+        # After a signal, the harness cleans up first.
+        ([Interrupted(signal.SIGINT), 130], ["interrupt INT", "copy_rest", "remove"]),
+    ],
+)
+def test_the_results_of_a_job_are_copied_and_it_is_removed(
+    ends: list[BaseException | int], did: list[str]
+) -> None:
+    fake = FakeJob(*ends)
+    assert carried_out(fake) == ends[-1]
+    assert fake.did == ["start ['pg'] {}", *did]
 
 
 def test_of_a_lost_job_what_can_be_copied_is() -> None:
     fake = FakeJob(JobLost("gone"))
     with pytest.raises(JobLost):
         carried_out(fake)
-    assert fake.done == ["start run pg", "copy", "remove"]
+    assert fake.did == ["start ['pg'] {}", "copy", "remove"]

@@ -44,33 +44,6 @@ def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        (["nosuch"], "nosuch"),
-        (["quick"], "variants"),
-        (["quick", ONE, "--load", "0%"], "0%"),
-    ],
-)
-def test_an_impossible_plan_is_reported_by_both_commands(typed: list[str], says: str) -> None:
-    name, *rest = typed
-    for result in (race("plan", *typed), race("compare", "--plan", name, *rest)):
-        assert result.exit_code == 2, result.output
-        assert says in result.output
-    assert not load().logs_folder.exists()
-
-
-def test_an_error_in_a_file_names_it_and_the_key_path(mine: Path) -> None:
-    mine.write_text(MINE.replace('"2k"', '"x"'))
-    result = race("compare", "--plan", mine)
-    assert result.exit_code == 2
-    assert str(mine) in result.output and "phase[1].loads[2]" in result.output
-
-
-def test_one_plan_is_named(mine: Path) -> None:
-    assert race("compare", "--plan", mine, "--quick").exit_code == 2
-
-
-@pytest.mark.parametrize(
     ("typed", "plan", "variants"),
     [
         (ONE, "full", [ONE]),
@@ -95,13 +68,6 @@ def test_loads_with_commas_are_rates_and_profiles_are_whole(makes_runs: MakesRun
     assert invoke(typed, make_runs=makes_runs).exit_code == 0
     (plan,) = makes_runs.plans
     assert {cell.loads for cell in plan.cells} == {("1k",), ("2k",), (profile,)}
-
-
-@pytest.mark.parametrize("command", ["sweep", "vary", "scale"])
-def test_commands_that_plans_replace_name_the_plan(command: str) -> None:
-    result = race(command, ONE, "--quick")
-    assert result.exit_code == 2
-    assert f"--plan {command}" in result.output
 
 
 def test_a_job_gets_the_text_of_the_plan(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,24 +29,21 @@ def a_run(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_writes_the_result_and_the_pages(tmp_path: Path, a_run: Path) -> None:
+def test_it_writes_the_result_and_the_pages_and_without_folders_the_pages_only(
+    tmp_path: Path, a_run: Path
+) -> None:
     result = publish(tmp_path, a_run.parent)
     assert result.exit_code == 0, result.output
     (file,) = (tmp_path / "results").rglob("*.json")
     assert file.name == f"{EXAMPLE}@1.2.json"
-    pages = [str(tmp_path / page) for page in PAGES]
-    assert result.output.splitlines() == [str(file), *pages]
     assert f'"title": "{OF_EXAMPLE.title}"' in file.read_text()
-    assert all(OF_EXAMPLE.title in Path(page).read_text() for page in pages)
-
-
-def test_without_folders_it_makes_the_pages_only(tmp_path: Path, a_run: Path) -> None:
-    assert publish(tmp_path, a_run).exit_code == 0
-    before = (tmp_path / "index.html").read_text()
-    (tmp_path / "index.html").unlink()
-    result = publish(tmp_path)
-    assert result.output.splitlines() == [str(tmp_path / page) for page in PAGES]
-    assert (tmp_path / "index.html").read_text() == before
+    pages = [tmp_path / page for page in PAGES]
+    assert result.output.splitlines() == [str(file), *map(str, pages)]
+    before = [page.read_text() for page in pages]
+    assert all(OF_EXAMPLE.title in text for text in before)
+    pages[0].unlink()
+    assert publish(tmp_path).output.splitlines() == [*map(str, pages)]
+    assert [page.read_text() for page in pages] == before
 
 
 def test_a_run_that_failed_is_nothing_to_publish(tmp_path: Path, a_run: Path) -> None:

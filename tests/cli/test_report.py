@@ -2,28 +2,24 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Ended, invoke
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_files_go_into_the_only_folder_or_beside_the_first(ended: Ended, count: int) -> None:
+def test_files_go_into_the_only_folder_beside_the_first_or_where_out_says(
+    ended: Ended, tmp_path: Path
+) -> None:
+    def page(typed: str) -> Path:
+        result = invoke(f"report {typed}")
+        assert result.exit_code == 0, result.output
+        return Path(result.output.splitlines()[-1])
+
     folder = ended("ok")
-    result = invoke(f"report {' '.join([str(folder)] * count)}")
-    assert result.exit_code == 0, result.output
-    page = Path(result.output.splitlines()[-1])
-    assert page.is_file()
-    if count == 1:
-        assert page == folder / "report" / "report.html"
-    else:
-        assert page.parent.parent == folder.parent
-        assert page.parent.name.endswith("_UTC_report")
-
-
-def test_files_go_where_out_says(ended: Ended, tmp_path: Path) -> None:
-    assert invoke(f"report {ended('ok')} --out {tmp_path / 'there'}").exit_code == 0
-    assert {path.name for path in (tmp_path / "there").iterdir()} >= {"report.html", "report.csv"}
+    assert page(str(folder)) == folder / "report" / "report.html"
+    beside = page(f"{folder} {folder}")
+    assert beside.is_file() and beside.parent.parent == folder.parent
+    assert beside.parent.name.endswith("_UTC_report")
+    assert page(f"{folder} --out {tmp_path / 'there'}").parent == tmp_path / "there"
+    assert (tmp_path / "there" / "report.csv").is_file()
 
 
 def test_a_missing_folder_and_one_that_can_not_be_written_are_refused_before_the_work(

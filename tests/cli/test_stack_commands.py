@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import cast
 from uuid import uuid4
 
@@ -17,20 +18,16 @@ from tests.run.fakes import FakeEngine, FakeStack
 from tests.some_engines import EXAMPLE
 
 SINCE = "2026-11-22T08:00:00Z"
-Say = Callable[[str], None]
 
 
-def up(stack: FakeStack, check_writes: Callable[..., None]) -> list[str]:
-    """Bring up this stack for a fake engine, as `./race up` does; return the printed lines."""
+def up(stack: FakeStack, check_writes: Callable[..., None]) -> str:
+    """Bring up this stack for a fake engine, as `./race up` does; return what it prints."""
     output = io.StringIO()
     screen, engine = Screen(Console(file=output, width=200)), FakeEngine()
-    try:
-        with guarded(screen.say) as guard:
-            bring_up(engine, stack.as_stack(), screen, guard, check_writes)
-        describe_use(engine, stack.as_stack(), screen)
-    finally:
-        printed = output.getvalue().splitlines()
-    return printed
+    with guarded(screen.say) as guard:
+        bring_up(engine, stack.as_stack(), screen, guard, check_writes)
+    describe_use(engine, stack.as_stack(), screen)
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])
@@ -40,9 +37,9 @@ def test_up_leaves_the_stack_running_and_reports_what_can_not_be_measured(
     checked: list[object] = []
     stack = FakeStack(runtime="compose")
     stack.unmeasurable = unmeasurable
-    printed = "\n".join(up(stack, lambda of, *_: checked.append(of)))
+    printed = up(stack, lambda of, *_: checked.append(of))
     assert checked == [stack]
-    assert [did for did, _ in stack.did] == ["start", "leave running"]
+    assert [did for did, _ in stack.did] == ["start", "leave_running"]
     assert ("CPU and memory can't be measured" in printed) == bool(unmeasurable)
     assert "./race down" in printed
 
@@ -55,20 +52,16 @@ def test_up_ends_when_a_service_dies_while_writes_are_checked() -> None:
     assert stack.did[-1] == ("stop", "all")
 
 
-@pytest.mark.parametrize(
-    ("services", "is_complete", "text"),
-    [
-        ({"mysql": [70, 71], "broker": []}, True, "70, 71"),
-        ({"mysql": [70]}, False, "since: broker"),
-    ],
-)
-def test_status_names_what_runs_and_what_has_ended(
-    services: dict[str, list[int]], is_complete: bool, text: str
-) -> None:
-    stack = RunningStack("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], services)
-    lines: list[str] = []
-    assert describe_running(stack, lines.append) == is_complete
-    assert text in "\n".join(lines)
+def test_status_names_what_runs_and_what_has_ended() -> None:
+    def status(**running: list[int]) -> tuple[bool, str]:
+        stack = RunningStack("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], running)
+        lines: list[str] = []
+        return describe_running(stack, lines.append), "\n".join(lines)
+
+    is_complete, text = status(mysql=[70, 71], broker=[])
+    assert is_complete and "70, 71" in text
+    is_complete, text = status(mysql=[70])
+    assert not is_complete and "since: broker" in text
 
 
 @pytest.mark.parametrize(("command", "code"), [("status", 1), ("verify --json -", 2), ("down", 0)])
@@ -80,17 +73,9 @@ def test_without_a_stack_the_commands_say_so(
     assert result.exit_code == code and "No stack is up." in result.output, result.output
 
 
-class Stops:
-    """A stack that prints these lines while it stops."""
-
-    def __init__(self, *lines: str) -> None:
-        self._lines = lines
-
-    def stop(self, say: Say) -> None:
-        for line in self._lines:
-            say(line)
-
-
 def test_down_stops_every_stack_that_may_run() -> None:
-    stacks = [Stops("  mysql ended"), Stops(), Stops("  broker ended")]
+    def stack(*lines: str) -> SimpleNamespace:
+        return SimpleNamespace(stop=lambda say: [say(line) for line in lines])
+
+    stacks = [stack("  mysql ended"), stack(), stack("  broker ended")]
     assert stop_all(cast("list[Stack]", stacks)) == ["mysql ended", "broker ended"]

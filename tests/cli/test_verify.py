@@ -55,10 +55,12 @@ def test_the_findings_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_wrong_view_is_named_and_each_view_is_a_flat_record(tmp_path: Path) -> None:
-    files = {name: str(tmp_path / f"views.{name}") for name in ("json", "csv", "markdown")}
-    wrong, printed = verify(tmp_path, Output(files), users=RIGHT, items=WRONG, hvu_test=ABSENT)
+    file = tmp_path / "views.json"
+    wrong, printed = verify(
+        tmp_path, Output({"json": str(file)}), users=RIGHT, items=WRONG, hvu_test=ABSENT
+    )
     assert wrong and "items" in wrong and "items" in printed
-    exported = json.loads(Path(files["json"]).read_text())
+    exported = json.loads(file.read_text())
     assert exported["kind"] == "verification"
     records = {record["view"]: record for record in exported["records"]}
     statuses = {name: of["status"] for name, of in records.items()}
@@ -66,8 +68,6 @@ def test_a_wrong_view_is_named_and_each_view_is_a_flat_record(tmp_path: Path) ->
     items = records["items"]
     assert (items["engine"], items["tag"]) == ("fake", tmp_path.name)
     assert (items["compared"], items["missing"], items["extra"], items["different"]) == (7, 0, 0, 1)
-    assert len(Path(files["csv"]).read_text().splitlines()) == 1 + 3
-    assert "| items | wrong | 7 | 0 | 0 | 1 |" in Path(files["markdown"]).read_text()
 
 
 @pytest.mark.parametrize(

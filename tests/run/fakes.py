@@ -14,6 +14,7 @@ from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
 from racetrack.stack.contract import (
+    Accounting,
     Cluster,
     DataFolder,
     Endpoints,
@@ -55,6 +56,26 @@ class FakeControl(Calls):
         return {"handed": [4, 3], "refused": [0, 1]}
 
 
+class FakeLoad(Calls):
+    """A session that records its load."""
+
+    def __init__(self, **rates: int) -> None:
+        super().__init__()
+        self.rates = {"events": 0, **rates}
+
+    @property
+    def arrivals(self) -> "FakeLoad":
+        return self
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {"now_ms": now_ms(), **{kind: {"rate": of} for kind, of in self.rates.items()}}
+
+    def offer(self, per_s: int, of: str = "events") -> None:
+        self.rates[of] = per_s
+        self.did.append(f"{of} {per_s}")
+
+
 class FakeOffsets:
     """End offsets of a broker that has all seven events."""
 
@@ -81,6 +102,9 @@ class FakeStack:
     clocks: Mapping[str, ServiceClock] = {}
     agents: Sequence[NodeAgent] = ()
     unprepared: tuple[str, ...] = ()
+    data_in_memory = True
+    cluster: Cluster | None = None
+    component_folders = helpers = list
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:
         self.settings, self.runtime = settings or load(), runtime
@@ -110,20 +134,12 @@ class FakeStack:
     def stop(self, say: Say) -> None:
         self.did.append(("stop", "all"))
 
-    def component_folders(self) -> list[Path]:
-        return []
-
     def speed_up_next_start(self, say: Say) -> None:
         self.did.append(("speed up", "next start"))
 
-    def leave_running(self, engine: str) -> None:
-        self.did.append(("leave running", engine))
-
-    def pause(self, service: str) -> None:
-        self.did.append(("pause", service))
-
-    def resume(self, service: str) -> None:
-        self.did.append(("resume", service))
+    def __getattr__(self, name: str) -> Callable[[str], None]:
+        """Record another action on a service or an engine, such as `pause`."""
+        return lambda target: self.did.append((name, target))
 
     def kill(self, services: Sequence[str]) -> None:
         self.did += [("kill", service) for service in services]
@@ -143,17 +159,11 @@ class FakeStack:
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
         return {service: [os.getpid()] for service in services}
 
-    def helpers(self) -> list[int]:
-        return []
-
-    def accounting(self, service: str) -> None:
+    def accounting(self, service: str) -> Accounting | None:
         return None
 
     def folders_in_memory(self, service: str) -> list[Path]:
         return []
-
-    data_in_memory = True
-    cluster: Cluster | None = None
 
     def data_folders(self) -> list[DataFolder]:
         return self.folders
@@ -205,4 +215,3 @@ class SecondEngine(FakeEngine):
 
 def _noted(stack: Stack) -> list[tuple[str, str]]:
     return cast(FakeStack, stack).did
-

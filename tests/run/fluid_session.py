@@ -24,45 +24,17 @@ CPU_S_EACH = 1e-5
 class FakeClock(Clock):
     """The harness's two clocks, monotonic and epoch. Only a session advances them."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    def __init__(self, began_ms: int = START_MS) -> None:
+        self.now_s, self._began_ms = 0.0, began_ms
 
     def monotonic(self) -> float:
         return self.now_s
 
     def now_ms(self) -> int:
-        return START_MS + round(1000 * self.now_s)
+        return self._began_ms + round(1000 * self.now_s)
 
 
-class OnClock:
-    """A session on a fake clock."""
-
-    def __init__(self, clock: FakeClock) -> None:
-        self.clock = self._clock = clock
-
-    def watch(self, seconds: float, what: str) -> None:
-        self._let_pass(seconds)
-
-    def wait_until(
-        self,
-        reached: Callable[[], bool],
-        within_s: float,
-        what: str,
-        progress: Callable[[], str] = str,
-    ) -> bool:
-        until_s = self._clock.now_s + within_s
-        while self._clock.now_s < until_s:
-            progress()
-            if reached():
-                return True
-            self._let_pass(1.0)
-        return False
-
-    def _let_pass(self, seconds: float) -> None:
-        raise NotImplementedError
-
-
-class FluidSession(OnClock):
+class FluidSession:
     """The part of a session that the search uses. It writes `curves.csv` and `usage.csv` as a real
     session does.
 
@@ -91,7 +63,7 @@ class FluidSession(OnClock):
         folder: RunFolder,
         name: str = "fake",
     ) -> None:
-        super().__init__(clock)
+        self.clock = clock
         self.service, self.number = name, 0
         self._queue = Queue(engine, rng)
         self._closing = ExitStack()
@@ -111,12 +83,28 @@ class FluidSession(OnClock):
         self.set_to: list[int] = []
         self.stopped = False
 
+    def watch(self, seconds: float, what: str) -> None:
+        self._let_pass(seconds)
+
+    def wait_until(
+        self,
+        reached: Callable[[], bool],
+        within_s: float,
+        what: str,
+        progress: Callable[[], str] = str,
+    ) -> bool:
+        until_s = self.clock.now_s + within_s
+        while self.clock.now_s < until_s:
+            progress()
+            if reached():
+                return True
+            self._let_pass(1.0)
+        return False
+
     def start_stack(self) -> None:
-        """Let some time pass."""
-        self._clock.now_s += 10
+        self.clock.now_s += 10
 
     def run_demo(self) -> None:
-        """Record that nothing is due yet."""
         self._write("processed", 0)
 
     def offer(self, per_s: int) -> None:
@@ -125,14 +113,13 @@ class FluidSession(OnClock):
     def set_rate(self, per_s: int) -> int:
         self.set_to.append(per_s)
         self.offer(per_s)
-        return self._clock.now_ms()
+        return self.clock.now_ms()
 
     def load_sample(self) -> LoadSample:
         queue = self._queue
         return LoadSample(queue.now_s, int(queue.due), int(queue.reported), self._cpu_s)
 
-    def sample_memory(self) -> None:
-        """Do nothing."""
+    def sample_memory(self) -> None: ...
 
     def engine_heap(self, *, is_last: bool) -> float | None:
         """Return the live objects on the heap; None if the engine has none. No other call may
@@ -144,7 +131,7 @@ class FluidSession(OnClock):
     def stop(self) -> None:
         self._closing.close()
         self.stopped = True
-        self._clock.now_s += 5
+        self.clock.now_s += 5
 
     def _let_pass(self, seconds: float) -> None:
         queue = self._queue
@@ -152,38 +139,35 @@ class FluidSession(OnClock):
             done, found = queue.done, queue.reported
             queue.most_handed_over_per_s = self.hands_over_per_s
             queue.step()
-            self._clock.now_s += STEP_S
+            self.clock.now_s += STEP_S
             cold = queue.now_s < self.cold_s
             self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
-            self._usage.write(
-                f"{self._clock.now_ms()},{self.service},{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
-            )
-            broker_s = self.broker_cores * queue.now_s + queue.handed_over * self.broker_s_each
-            self._usage.write(f"{self._clock.now_ms()},broker,{broker_s},{broker_s},0.1\n")
             self._foreign_s += (queue.now_s < self.disturbed_until_s) * STEP_S / 3
-            busy_s = self._cpu_s + self._foreign_s
-            self._noise.write(
-                f"{self._clock.now_ms()},{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},"
-                f"{self._cpu_s:.2f},0,0.5,,,,,,\n"
-            )
-            self._write("due", queue.due)
-            self._write("handed_over", queue.handed_over)
-            self._write("published", queue.handed_over)
-            due, handed_over = int(queue.due), int(queue.handed_over)
-            self._arrivals.write(f"{self._clock.now_ms()},{due},{handed_over}\n")
-            if queue.reported != found:
-                self._write("processed", queue.reported)
-                at_ms, total = self._clock.now_ms(), int(queue.reported)
-                self._delays.write(
-                    f"timestamp={at_ms}, total={total}, max_received_at={at_ms - 50}, dt_ms=50.0\n"
-                )
+            self._write_step(is_reported=queue.reported != found)
             if queue.now_s > self.interrupted_at_s:
                 raise terminal.Interrupted(signal.SIGINT)
             if queue.now_s >= self.dies_at_s:
                 raise RacetrackError("the engine ended: out of memory")
 
+    def _write_step(self, *, is_reported: bool) -> None:
+        queue, at_ms, used_s = self._queue, self.clock.now_ms(), self._cpu_s
+        broker_s = self.broker_cores * queue.now_s + queue.handed_over * self.broker_s_each
+        busy_s = used_s + self._foreign_s
+        noise = f"{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},{used_s:.2f},0,0.5,,,,,,"
+        self._usage.write(f"{at_ms},{self.service},{used_s:.3f},{used_s:.3f},0.1\n")
+        self._usage.write(f"{at_ms},broker,{broker_s},{broker_s},0.1\n")
+        self._noise.write(f"{at_ms},{noise}\n")
+        self._write("due", queue.due)
+        self._write("handed_over", queue.handed_over)
+        self._write("published", queue.handed_over)
+        self._arrivals.write(f"{at_ms},{int(queue.due)},{int(queue.handed_over)}\n")
+        if is_reported:
+            self._write("processed", queue.reported)
+            lag = f"max_received_at={at_ms - 50}, dt_ms=50.0"
+            self._delays.write(f"timestamp={at_ms}, total={int(queue.reported)}, {lag}\n")
+
     def _write(self, name: str, count: float) -> None:
-        self._file.write(f"{self._clock.now_ms()},{name},0,{int(count)}\n")
+        self._file.write(f"{self.clock.now_ms()},{name},0,{int(count)}\n")
 
 
 class FluidRuns:

@@ -14,6 +14,7 @@ from simulations import synthetic
 from tests.analysis import view_files
 from tests.report import folders
 from tests.report.folders import RunSpec
+from tests.run.fluid_session import FakeClock
 
 START_MS = int(synthetic.START_MS)
 
@@ -68,27 +69,26 @@ def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
     assert record.measured.watched_until_ms is None
 
 
+def watched_until(folder: Path, **given: Any) -> int:
+    """Return when a run is decided whose rate was set 5 s before its window of 10 s."""
+    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
+    return experiment.watch_until_decided(
+        [folder], START_MS - 5_000, window, requested_per_s=4_000, within_s=120, **given
+    )
+
+
 def test_it_waits_for_the_rows_of_each_look(tmp_path: Path) -> None:
     """Use a fake clock that begins at the window's end, because the recorded run lies in the
     past."""
     race = synthetic.SyntheticRun(window_s=10, recorded_after_ms=121_000)
     synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
-    now_ms = START_MS + 10_000
+    clock = FakeClock(START_MS + 10_000)
 
     def watch(seconds: float, _what: str) -> None:
-        nonlocal now_ms
-        now_ms += round(1000 * seconds)
+        clock.now_s += seconds
 
-    until_ms = experiment.watch_until_decided(
-        [tmp_path],
-        START_MS - 5_000,
-        Window(start_ms=START_MS, end_ms=START_MS + 10_000),
-        requested_per_s=4_000,
-        within_s=120,
-        watch=watch,
-        now_ms=lambda: now_ms,
-    )
-    assert START_MS + 10_000 < until_ms == now_ms - experiment.ROWS_WITHIN_MS
+    until_ms = watched_until(tmp_path, watch=watch, now_ms=clock.now_ms)
+    assert START_MS + 10_000 < until_ms == clock.now_ms() - experiment.ROWS_WITHIN_MS
 
 
 def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
@@ -99,19 +99,10 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
     )
     marked = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
     folders.edit(folder, traced_views=[marked.model_dump()])
-    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
-    rate_set_ms = START_MS - 5_000
 
     def looked_until(growing: float, delay_ms: float) -> int:
         view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
-        return experiment.watch_until_decided(
-            [folder],
-            rate_set_ms,
-            window,
-            requested_per_s=4_000.0,
-            within_s=120.0,
-            watch=lambda *_: None,
-        )
+        return watched_until(folder, watch=lambda *_: None) - START_MS
 
-    assert looked_until(0, 20) == window.end_ms
-    assert looked_until(0.05, 20) > window.end_ms + 30_000
+    assert looked_until(0, 20) == 10_000
+    assert looked_until(0.05, 20) > 10_000 + 30_000

@@ -16,15 +16,8 @@ class Engine:
     """A fake engine. Its lag is 1 s up to a share of its capacity, 3 s up to a second share, and 8
     s above."""
 
-    def __init__(
-        self,
-        up_to: float,
-        a_little_late_up_to: float,
-        *,
-        offers: float = math.inf,
-    ) -> None:
-        self._up_to, self._late_up_to = up_to, a_little_late_up_to
-        self._offers = offers
+    def __init__(self, up_to: float, late_up_to: float, *, offers: float = math.inf) -> None:
+        self._up_to, self._late_up_to, self._offers = up_to, late_up_to, offers
         self.descent, self.tried = Descent(BOUNDS_MS), list[tuple[float, float]]()
 
     def search(self, most: int = 99) -> Found:
@@ -81,16 +74,6 @@ def test_without_time_the_rate_is_a_lower_bound() -> None:
     engine = Engine(0.80, 0.90)
     assert engine.search(most=3) == [(0.80, 0.90), (0.90, 0.95)]
     assert [engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS] == [False, True]
-
-
-@pytest.mark.parametrize("after", range(5))
-def test_a_search_that_is_resumed_finds_the_same(after: int) -> None:
-    whole, begun, resumed = (Engine(0.70, 0.85) for _ in range(3))
-    begun.search(most=after)
-    for share, bound_ms in begun.tried:
-        resumed.descent.take(share, begun.attempt(share, bound_ms))
-    assert resumed.search() == whole.search()
-    assert begun.tried + resumed.tried == whole.tried
 
 
 @pytest.mark.slow

@@ -198,7 +198,6 @@ def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        ("kill:mysql", "Write kill:SERVICE@10s"),
         ("pause:registry@1s+1s", "Fake runs without registry"),
         ("kill:mysql@1s", "in containers, mysql would lose its data"),
     ],

@@ -5,20 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from racetrack import terminal
 from racetrack.analysis.table import Row, read
 from racetrack.plan.model import PLANS
 from racetrack.results.run import SATURATION, SEARCH
-from tests.run.fluid_session import FluidSession
-from tests.run.test_runner import CAPACITY, SWIFT, Fakes, fakes, one_at
+from tests.run.test_runner import CAPACITY, SATURATE, SATURATED, SWIFT, Fakes, fakes, phases, window
 
 LIMIT = (PLANS / "limit.toml").read_text()
 WARM_UP_ENDS_S = 170  # at the latest
 __all__ = ["fakes"]  # a fixture
-
-
-def begin(fakes: Fakes) -> Path:
-    return fakes.begin(LIMIT, (SWIFT,))
 
 
 def found(folder: Path, window: str) -> list[Row]:
@@ -26,8 +20,7 @@ def found(folder: Path, window: str) -> list[Row]:
 
 
 def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> None:
-    folder = begin(fakes)
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run(LIMIT, (SWIFT,))
     assert [run.outcome for run in record.runs] == ["ok", "ok"]
     capacities = [row.values["capacity_per_s"] for row in found(folder, SATURATION)]
     assert len(capacities) == len(fakes.sessions) == 2
@@ -47,34 +40,23 @@ def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> N
 
 
 def test_a_generator_that_gives_out_first_is_named_and_nothing_is_searched(fakes: Fakes) -> None:
-    def gives_out(session: FluidSession) -> None:
-        session.hands_over_per_s = 15_000.0
-
-    fakes.change = gives_out
-    folder = begin(fakes)
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run(LIMIT, (SWIFT,), hands_over_per_s=15_000.0)
     (row,) = found(folder, SATURATION)
     assert "capacity_per_s" in row.at_least and "only 15,0" in row.remark
     assert "its capacity is unknown" in (record.runs[1].outcome or "")
     assert len(fakes.sessions) == 1
 
 
-@pytest.mark.parametrize("first_fails", [True, False])
-def test_a_stack_that_fails_ends_the_search_but_leaves_a_capacity(
-    fakes: Fakes, first_fails: bool
-) -> None:
-    def dies(session: FluidSession) -> None:
-        if first_fails or fakes.sessions:
-            session.dies_at_s = 20 if first_fails else WARM_UP_ENDS_S
+def test_a_first_stack_that_fails_leaves_no_capacity(fakes: Fakes) -> None:
+    _, record = fakes.run(LIMIT, (SWIFT,), of=0, dies_at_s=20)
+    first, second = (run.outcome or "" for run in record.runs)
+    assert first == "the engine ended: out of memory"
+    assert "its capacity is unknown" in second
 
-    fakes.change = dies
-    folder = begin(fakes)
-    first, second = (run.outcome or "" for run in fakes.carry_out(folder).runs)
-    if first_fails:
-        assert first == "the engine ended: out of memory"
-        assert "its capacity is unknown" in second
-        return
-    assert (first, second) == ("ok", "the engine ended: out of memory")
+
+def test_a_second_stack_that_fails_ends_the_search_but_leaves_a_capacity(fakes: Fakes) -> None:
+    folder, record = fakes.run(LIMIT, (SWIFT,), of=1, dies_at_s=WARM_UP_ENDS_S)
+    assert [run.outcome for run in record.runs] == ["ok", "the engine ended: out of memory"]
     known, failed = found(folder, SATURATION)
     assert known.values["capacity_per_s"] == pytest.approx(CAPACITY[SWIFT], rel=0.03)
     assert "out of memory" in failed.outcome and not failed.values
@@ -82,15 +64,11 @@ def test_a_stack_that_fails_ends_the_search_but_leaves_a_capacity(
 
 @pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 60), (2, 200), (2, 300)])
 def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s: float) -> None:
-    whole = begin(fakes)
-    fakes.carry_out(whole)
+    whole, _ = fakes.run(LIMIT, (SWIFT,))
     fakes.sessions.clear()
-    folder = begin(fakes)
-    fakes.change = one_at(stack - 1, interrupted_at_s=at_s)
-    with pytest.raises(terminal.Interrupted):
-        fakes.carry_out(folder)
-    fakes.change = lambda _: None
-    record = fakes.carry_out(folder)
+    folder = fakes.begin(LIMIT, (SWIFT,))
+    fakes.interrupt(folder, stack - 1, at_s)
+    record = fakes.resume(folder)
     assert record.runs[-1].outcome == "ok" and len(fakes.sessions) == 3
     before, after = (found(of, SEARCH)[0] for of in (whole, folder))
     assert after.values == pytest.approx(before.values, rel=0.06)
@@ -99,28 +77,16 @@ def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s:
 
 
 def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
-    folder = fakes.begin(LIMIT.replace('within = "15m"', 'within = "9m"'), (SWIFT,))
-    fakes.carry_out(folder)
+    folder, _ = fakes.run(LIMIT.replace('within = "15m"', 'within = "9m"'), (SWIFT,))
     (search,) = found(folder, SEARCH)
     assert search.outcome == "ok" and search.at_least
     assert "no time for more trials within 9 min" in search.remark
 
 
-STACKS = """
-phase = [
-    { warm_up = "20s", at = "saturation" },
-    { saturate = "20s", hold = "20s", batch = "10s" },
-    { window = "10s", settle = "3s", loads = ["50%"] },
-    { warm_up = "20s", at = "saturation", fresh = true },
-    { saturate = "20s", hold = "20s", batch = "10s" },
-]
-"""
-
-
 def test_stacks_of_one_run_are_one_variant_and_other_durations_another(fakes: Fakes) -> None:
-    folder = fakes.begin(STACKS, (SWIFT,))
-    fakes.carry_out(folder)
+    fresh = SATURATED.replace(" }", ", fresh = true }")
+    stacks = phases(SATURATED, SATURATE, window("50%"), fresh, SATURATE)
+    folder, _ = fakes.run(stacks, (SWIFT,))
     assert {row.variant for row in read([folder]).rows} == {SWIFT}
-    longer = fakes.begin(STACKS.replace('"10s"', '"20s"'), (SWIFT,))
-    fakes.carry_out(longer)
+    longer, _ = fakes.run(stacks.replace('"10s"', '"20s"'), (SWIFT,))
     assert len({row.variant for row in read([folder, longer]).rows}) == 2

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,115 +19,59 @@ from racetrack.engines.group import EngineGroup
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.live.contract import Action, Refused, parse_action
 from racetrack.results.folder import RunFolder, read_run
-from racetrack.run.live import record
+from racetrack.run.live import record, session
 from racetrack.run.live.record import LiveArguments, Scheduled
 from racetrack.run.live.session import Live
 from racetrack.terminal import Guard, Screen
 from racetrack.workloads import load_profile
-from tests.run.fakes import FakeEngine, FakeStack, SecondEngine
+from tests.run.fakes import Calls, FakeEngine, FakeLoad, FakeStack, SecondEngine
 from tests.waiting import wait_until
 
 WITHIN_S = 20.0
 
 
-class Run:
-    """One engine of the fake session."""
-
-    def __init__(self, engine: FakeEngine) -> None:
-        self.engine, self.services = engine, engine.services
-        self.probes: list[object] = []
-        self.readers: list[object] = []
-
-    def forget_views(self) -> None:
-        pass
-
-
-class Control:
+class Control(Calls):
     """A fake control of services: it records kills, pauses and restarts, which take no time."""
-
-    def __init__(self, did: list[str]) -> None:
-        self._did = did
-
-    def pause(self, services: tuple[str, ...]) -> None:
-        self._did.append(f"pause {' '.join(services)}")
-
-    def resume(self, services: tuple[str, ...]) -> None:
-        self._did.append(f"resume {' '.join(services)}")
-
-    def kill(self, services: tuple[str, ...], engine: str | None) -> None:
-        self._did.append(f"kill {' '.join(services)} of {engine}")
 
     def restart(
         self, services: tuple[str, ...], engine: str | None, _stopping: object
     ) -> tuple[float, float | None]:
-        self._did.append(f"restart {' '.join(services)}")
+        self.did.append(f"restart {services}")
         return 0.1, 0.2 if engine else None
 
 
-class Session:
+class Session(FakeLoad):
     """A fake session, with the stack, load and probes that a live session uses."""
 
     def __init__(self, engine: EngineGroup) -> None:
-        self.did: list[str] = []
-        self.runs = tuple(Run(cast(FakeEngine, each)) for each in engine.members)
+        super().__init__(purchases=10)
+        self.runs = [
+            SimpleNamespace(engine=each, services=each.services, probes=[], readers=[])
+            for each in engine.members
+        ]
         self.control = Control(self.did)
-        self.rates = {"events": 0, "purchases": 10}
         self.failed: dict[str, str] = {}
         self.broken = ""
         self.reads_per_s = 0.0
         self.services = ["manager", "worker", "other", "broker"]
         self.hears: list[Callable[..., None]] = []
 
-    @property
-    def arrivals(self) -> "Session":
-        return self
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        return {"now_ms": now_ms(), **{kind: {"rate": of} for kind, of in self.rates.items()}}
-
     def hear_curves(self, listener: Callable[..., None]) -> None:
         self.hears.append(listener)
 
-    def probe(self, _kind: type) -> None:
-        return None
-
-    def begin(self, probe: object) -> None:
-        pass
-
-    def start_stack(self) -> None:
-        self.did.append("start")
-
-    def run_demo(self) -> None:
-        self.did.append("demo")
-
-    def offer(self, per_s: int, of: str = "events") -> None:
-        self.rates[of] = per_s
-        self.did.append(f"{of} {per_s}")
-
     def set_reads(self, per_s: float) -> None:
         self.reads_per_s = per_s
-        self.did.append(f"reads {per_s}")
-
-    def begin_load(self, profile: object, file: str) -> None:
-        self.did.append(f"load {profile} into {file}")
-
-    def end_load(self) -> None:
-        pass
 
     def pause(self) -> None:
         self.rates = dict.fromkeys(self.rates, 0)
 
-    def check_engine(self, run: Run) -> None:
+    def check_engine(self, run: SimpleNamespace) -> None:
         if why := self.failed.get(run.engine.name):
             raise EngineFailed(why)
 
     def check(self, but: object) -> None:
         if self.broken:
             raise RacetrackError(self.broken)
-
-    def stop(self) -> None:
-        self.did.append("stop")
 
 
 class Drive:
@@ -136,15 +81,9 @@ class Drive:
         engine = EngineGroup([FakeEngine(), SecondEngine()])
         self.session = Session(engine)
         self.folder = RunFolder.create(logs, engine.name, "live")
-        stack = FakeStack(load())
-        self.live = Live(
-            arguments,
-            engine,
-            stack.as_stack(),
-            self.folder,
-            Screen(Console(quiet=True)),
-            cast(Any, lambda *_: self.session),
-        )
+        stack, screen = FakeStack().as_stack(), Screen(Console(quiet=True))
+        opens = cast(Any, lambda *_: self.session)
+        self.live = Live(arguments, engine, stack, self.folder, screen, opens)
         self.outcome = ""
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -176,9 +115,13 @@ class Drive:
             return list(csv.DictReader(rows))
 
 
+MakeDrive = Callable[..., Drive]
+
+
 @pytest.fixture
-def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeDrive]:
     """Return a function that starts sessions at 1,000/s; end each of them."""
+    monkeypatch.setattr(session, "TICK_S", 0.05)
     made: list[Drive] = []
 
     def make(arguments: LiveArguments | None = None) -> Drive:
@@ -192,9 +135,10 @@ def drive(tmp_path: Path) -> Iterator[Callable[..., Drive]]:
             each.end()
 
 
-def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: Callable[..., Drive]) -> None:
+def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: MakeDrive) -> None:
     at = drive()
-    assert at.session.did[:3] == ["start", "demo", "events 1000"]
+    begins = ["start_stack", "run_demo", "events 1000"]
+    assert [did for did in at.session.did if did in begins] == begins
     at.end()
     assert at.outcome == "ok"
     assert at.session.did[-1] == "stop"
@@ -208,15 +152,18 @@ def test_a_session_starts_at_its_rate_and_leaves_a_folder(drive: Callable[..., D
         own = read_run(at.folder.of(name).path)
         assert own.outcome == "ok"
         assert own.measured and own.measured.window.start_ms == run.live.from_ms
+    found = table.read([at.folder.path])
+    assert [path.name for path in found.folders] == ["fake", "second"]
+    assert found.rows == ()  # a session is in no table
 
 
-def test_actions_are_carried_out_recorded_and_begin_segments(drive: Callable[..., Drive]) -> None:
+def test_actions_are_carried_out_recorded_and_begin_segments(drive: MakeDrive) -> None:
     at = drive()
     at.act("rate", per_s="7k")
     at.act("events", kind="purchases", per_s=20)
     at.act("note", text='look, "here"')
     state = at.live.state()
-    assert at.session.did[-2:] == ["events 7000", "purchases 20"]
+    assert at.session.rates == {"events": 7_000, "purchases": 20}
     assert (state["segment"]["number"], state["segment"]["why"]) == (3, "purchases 10/s → 20/s")
     assert state["engines"][0]["verdict"]["kind"] == "undecided"
     at.end()
@@ -232,10 +179,10 @@ def test_actions_are_carried_out_recorded_and_begin_segments(drive: Callable[...
     assert [done.text for done in raw.actions(at.folder.of("second").path)][1] == "rate 7000"
 
 
-def test_a_load_profile_drives_the_rate_until_the_next_rate(drive: Callable[..., Drive]) -> None:
+def test_a_load_profile_drives_the_rate_until_the_next_rate(drive: MakeDrive) -> None:
     at = drive()
     at.act("load", profile="sine 1k 3k 60s")
-    assert at.session.did[-1] == "load sine 1k 3k 60s into load_2.csv"
+    assert at.session.did[-1] == "begin_load sine 1k 3k 60s load_2.csv"
     state = at.live.state()
     assert state["load"] == "sine 1k 3k 60s"
     assert state["engines"][0]["verdict"]["kind"] == "none"
@@ -243,7 +190,7 @@ def test_a_load_profile_drives_the_rate_until_the_next_rate(drive: Callable[...,
     assert at.live.state()["load"] is None
 
 
-def test_an_engine_is_killed_and_restarted(drive: Callable[..., Drive]) -> None:
+def test_an_engine_is_killed_and_restarted(drive: MakeDrive) -> None:
     at = drive()
     at.act("kill", target="second")
     at.wait(lambda: at.live.state()["engines"][1]["status"] == "killed")
@@ -252,7 +199,7 @@ def test_an_engine_is_killed_and_restarted(drive: Callable[..., Drive]) -> None:
         at.act("pause", target="second")
     at.act("restart", target="second")
     at.wait(lambda: at.live.state()["engines"][1]["status"] == "running")
-    assert at.session.did[-2:] == ["kill other of second", "restart other"]
+    assert at.session.did[-2:] == ["kill ('other',) second", "restart ('other',)"]
     assert "restart 0.1 s, demo 0.2 s" in at.live.events_after(0)[-1]["text"]
     at.wait(lambda: read_run(at.folder.path).faults)
     at.end()
@@ -262,19 +209,19 @@ def test_an_engine_is_killed_and_restarted(drive: Callable[..., Drive]) -> None:
     assert fault.until_ms is not None
 
 
-def test_what_is_paused_continues_before_the_end(drive: Callable[..., Drive]) -> None:
+def test_what_is_paused_continues_before_the_end(drive: MakeDrive) -> None:
     at = drive()
     at.act("pause", target="broker")
     at.wait(lambda: at.live.state()["controls"]["resume/broker"] == "")
     at.end()
-    assert at.session.did[-2:] == ["resume broker", "stop"]
+    assert at.session.did[-2:] == ["resume ('broker',)", "stop"]
 
 
-def test_views_are_read_at_a_rate_while_all_engines_run(drive: Callable[..., Drive]) -> None:
+def test_views_are_read_at_a_rate_while_all_engines_run(drive: MakeDrive) -> None:
     at = drive()
     at.act("events", kind="reads", per_s=2)
     state = at.live.state()
-    assert at.session.did[-1] == "reads 2"
+    assert at.session.reads_per_s == 2
     assert (state["rates"]["reads"], state["segment"]["why"]) == (2, "reads 0/s → 2/s")
     at.act("pause", target="second")
     at.wait(lambda: at.live.state()["engines"][1]["status"] == "paused")
@@ -283,7 +230,7 @@ def test_views_are_read_at_a_rate_while_all_engines_run(drive: Callable[..., Dri
         at.act("events", kind="reads", per_s=3)
 
 
-def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
+def test_what_can_not_be_done_is_refused(drive: MakeDrive) -> None:
     at = drive()
     for name, given, why in (
         ("kill", {"target": "nobody"}, "'nobody'"),
@@ -296,7 +243,7 @@ def test_what_can_not_be_done_is_refused(drive: Callable[..., Drive]) -> None:
     assert len(at.recorded()) == 1
 
 
-def test_an_engine_that_fails_does_not_end_the_session(drive: Callable[..., Drive]) -> None:
+def test_an_engine_that_fails_does_not_end_the_session(drive: MakeDrive) -> None:
     at = drive()
     at.session.failed["fake"] = "manager ended during the run: exit code 3"
     event = at.wait_for_event("failed")
@@ -308,7 +255,7 @@ def test_an_engine_that_fails_does_not_end_the_session(drive: Callable[..., Driv
     assert read_run(at.folder.of("second").path).outcome == "ok"
 
 
-def test_a_broken_stack_ends_the_session(drive: Callable[..., Drive]) -> None:
+def test_a_broken_stack_ends_the_session(drive: MakeDrive) -> None:
     at = drive()
     at.session.broken = "broker ended during the run: exit code 1"
     at.join()
@@ -320,7 +267,7 @@ def test_a_broken_stack_ends_the_session(drive: Callable[..., Drive]) -> None:
     assert refused.value.status == 503
 
 
-def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
+def test_figures_follow_the_counts(drive: MakeDrive) -> None:
     at = drive()
     (hear,) = at.session.hears
     began_ms = now_ms() - 4_000
@@ -339,14 +286,7 @@ def test_figures_follow_the_counts(drive: Callable[..., Drive]) -> None:
     assert [each["name"] for each in hello["kinds"]] == ["purchases"]
 
 
-def test_a_session_is_in_no_table(drive: Callable[..., Drive], tmp_path: Path) -> None:
-    drive().end()
-    runs = table.read([tmp_path]).folders
-    assert [path.name for path in runs] == ["fake", "second"]
-    assert table.read([tmp_path]).rows == ()
-
-
-def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> None:
+def test_a_session_is_replayed(drive: MakeDrive, tmp_path: Path) -> None:
     at = drive()
     at.act("rate", per_s=2_000)
     at.act("pause", target="broker")
@@ -365,7 +305,7 @@ def test_a_session_is_replayed(drive: Callable[..., Drive], tmp_path: Path) -> N
     assert {row["by"] for row in rows[1:]} == {"replay"}
 
 
-def test_a_profile_at_the_beginning_is_replayed(drive: Callable[..., Drive]) -> None:
+def test_a_profile_at_the_beginning_is_replayed(drive: MakeDrive) -> None:
     profile = load_profile.parse("spike 5k 50k 10s")
     at = drive(LiveArguments(5_000, profile, (Scheduled(0.0, Action("end", {}, "replay")),)))
     at.join()

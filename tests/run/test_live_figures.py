@@ -99,7 +99,6 @@ KEPT_UP, FELL_BEHIND, BROKER_BOUND = "kept up", "fell behind", "broker-bound"
 @pytest.mark.parametrize(
     ("kinds", "busy_pct", "what"),
     [
-        ((KEPT_UP, KEPT_UP), 50.0, "nothing"),
         ((KEPT_UP, KEPT_UP), None, "nothing"),
         ((KEPT_UP, KEPT_UP), 99.5, "cores"),
         ((KEPT_UP, FELL_BEHIND), 99.0, "cores"),

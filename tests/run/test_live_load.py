@@ -1,9 +1,8 @@
 """Tests of the time until memory is used up, and that a session's load stops before,
 with a message."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -14,27 +13,7 @@ from racetrack.run.live.load import Forecast, LiveLoad, MemoryWatch, Now, Outloo
 from racetrack.run.live.record import SessionLog
 from racetrack.run.session import Session
 from racetrack.units import BYTES_PER_GIB as GIB
-
-
-class Generator:
-    """A session that only records its load."""
-
-    def __init__(self) -> None:
-        self.rates = {"events": 5_000, "purchases": 10, "tracer_events": 24}
-
-    @property
-    def arrivals(self) -> "Generator":
-        return self
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        return {kind: {"rate": rate} for kind, rate in self.rates.items()}
-
-    def offer(self, per_s: int, of: str = "events") -> None:
-        self.rates[of] = per_s
-
-    def end_load(self) -> None:
-        pass
+from tests.run.fakes import FakeLoad
 
 
 class Memory:
@@ -51,7 +30,8 @@ class Memory:
 
 class Bench:
     def __init__(self, folder: RunFolder) -> None:
-        self.generator, self.memory, self.now = Generator(), Memory(), Now()
+        self.memory, self.now = Memory(), Now()
+        self.generator = FakeLoad(events=5_000, purchases=10, tracer_events=24)
         self.log = SessionLog(folder)
         self.load = LiveLoad(
             self.now,
@@ -87,54 +67,44 @@ def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
     assert bench.generator.rates == {"events": 0, "purchases": 0, "tracer_events": 24}
     assert "the session set the rate to 0" in bench.now.load_stopped
     assert bench.texts_of("load_stopped") == [bench.now.load_stopped]
-
-    def change(per_s: int) -> None:
-        bench.load.set_rate(Action("rate"), per_s)
-
     with pytest.raises(Refused, match="set the rate to 0"):
-        change(1)
-    change(0)
+        bench.load.set_rate(Action("rate"), 1)
+    bench.load.set_rate(Action("rate"), 0)
     bench.memory.left_s = None
     bench.load.watch_memory()
-    change(1_000)
+    bench.load.set_rate(Action("rate"), 1_000)
     assert bench.generator.rates["events"] == 1_000
     assert bench.log.segment.why == "rate 0/s → 1,000/s"
 
 
-def outlook_of(used: Callable[[float], float]) -> Outlook:
-    """Return the outlook after five minutes for memory of 10 GiB, of which `used(seconds)` GiB are
-    used."""
-    now_s = 0.0
-    forecast = Forecast("heap", lambda: (int(used(now_s) * GIB), 10 * GIB))
+@pytest.mark.parametrize(
+    ("used", "per_s", "left_s", "warns", "is_ending"),
+    [
+        (5, 0, None, False, False),
+        (2, 1 / 100, 500, False, False),
+        (5, 1 / 100, 200, True, False),
+        (6.9, 1 / 100, 10, True, True),
+        (9.3, 1 / 100_000, 69_700, True, True),  # slow growth, but nearly full
+    ],
+)
+def test_memory_lasts_so_long_as_it_grows_and_warns_in_time(
+    used: float, per_s: float, left_s: float | None, warns: bool, is_ending: bool
+) -> None:
+    """Memory of 10 GiB, of which `used` GiB are used at first, has grown for five minutes."""
+    forecast = Forecast("heap", lambda: (int((used + per_s * now_s) * GIB), 10 * GIB))
     found = None
-    while now_s <= 300:
+    for now_s in range(301):
         found = forecast.at(now_s)
-        now_s += 1
     assert found
-    return found
-
-
-def test_memory_lasts_so_long_as_it_grows_and_warns_in_time() -> None:
-    found = outlook_of(lambda _: 5)
-    assert (found.left_s, found.warns, found.is_ending) == (None, False, False)
-    found = outlook_of(lambda s: 2 + s / 100)
-    assert found.left_s == pytest.approx(500, rel=0.01)
-    assert not found.warns
-    found = outlook_of(lambda s: 5 + s / 100)
-    assert found.left_s == pytest.approx(200, rel=0.01)
-    assert (found.warns, found.is_ending) == (True, False)
-    assert outlook_of(lambda s: 6.9 + s / 100).is_ending
-    assert outlook_of(lambda s: 9.3 + s / 100_000).is_ending  # slow growth, but nearly full
+    assert found.left_s == (left_s and pytest.approx(left_s, rel=0.01))
+    assert (found.warns, found.is_ending) == (warns, is_ending)
 
 
 def test_there_is_no_forecast_while_memory_settles() -> None:
     forecast = Forecast("machine", lambda: (int(now_s * GIB), 100 * GIB), settles_s=30)
-    left_s = []
-    for now_s in (0.0, 10.0, 30.0, 31.0):
+    for now_s, left_s in ((0.0, None), (10.0, None), (30.0, None), (31.0, 69)):
         outlook = forecast.at(now_s)
-        assert outlook
-        left_s.append(outlook.left_s)
-    assert left_s == [None, None, None, pytest.approx(69)]
+        assert outlook and outlook.left_s == (left_s and pytest.approx(left_s))
 
 
 def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from racetrack import config, terminal
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
-from racetrack.errors import SetupError, UsageError
+from racetrack.errors import UsageError
 from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, ResolvedPlan, recorded, resolve
 from racetrack.report.sheet import sheet
@@ -44,6 +44,7 @@ from tests.service_facts import OUTSIDE
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
+HEAP = next(iter(config.heaps_of_engine(SLOW))).upper()
 CAPACITY = {SWIFT: 30_000.0, SLOW: 12_000.0}
 WARM_UP_S, SETTLE_S, WINDOW_S = 15, 3, 10
 QUICK = """
@@ -56,9 +57,32 @@ phase = [
     { saturate = "20s", hold = "35s", batch = "10s" },
 ]
 """
-
-
 ONCE = QUICK.replace("repeats = 2", "repeats = 1")
+WARM_UP = '{ warm_up = "5s", at = "lowest" }'
+SATURATED = '{ warm_up = "20s", at = "saturation" }'
+SATURATE = '{ saturate = "20s", hold = "20s", batch = "10s" }'
+
+
+def window(*loads: str) -> str:
+    return f'{{ window = "10s", settle = "3s", loads = {list(loads)} }}'
+
+
+def phases(*each: str) -> str:
+    return f"phase = [{', '.join(each)}]"
+
+
+def planned(*variants: str, text: str = QUICK) -> ResolvedPlan:
+    return resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment={})
+
+
+def changed(of: int | str | None = None, **values: Any) -> Callable[[FluidSession], None]:
+    """Return a change of the sessions of an engine, or of one, by its number, or of all."""
+
+    def change(session: FluidSession) -> None:
+        if of in (None, session.number, session.service):
+            vars(session).update(values)
+
+    return change
 
 
 class Named(FakeEngine):
@@ -81,8 +105,7 @@ class Fakes(FluidRuns):
         return self.open(fluid, folder, engine.name)
 
     def begin(self, text: str = QUICK, variants: tuple[str, ...] = TWO) -> Path:
-        plan = resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment={})
-        return begin(plan, ("./race", "compare"))
+        return begin(planned(*variants, text=text), ("./race", "compare"))
 
     def carry_out(self, folder: Path, run_once: RunOnce = run_once) -> ExperimentRecord:
         return Runner(
@@ -96,31 +119,42 @@ class Fakes(FluidRuns):
             clock=self.clock,
         ).run()
 
+    def run(
+        self, text: str = QUICK, variants: tuple[str, ...] = TWO, **changes: Any
+    ) -> tuple[Path, ExperimentRecord]:
+        """Carry out a plan; return its folder and record. `changes` are those of `changed`."""
+        if changes:
+            self.change = changed(**changes)
+        folder = self.begin(text, variants)
+        return folder, self.carry_out(folder)
+
+    def interrupt(self, folder: Path, number: int, at_s: float) -> None:
+        """Carry out a plan until a session, given by its number, is interrupted."""
+        self.change = changed(number, interrupted_at_s=at_s)
+        with pytest.raises(terminal.Interrupted):
+            self.carry_out(folder)
+        self.change = changed()
+
+    def resume(self, folder: Path) -> ExperimentRecord:
+        """Carry out the rest of a plan, undisturbed."""
+        self.change = changed()
+        return self.carry_out(folder)
+
+
+def measured(folder: Path, engine: str = "") -> list[tuple[str, str]]:
+    """Return window and outcome of each row, sorted."""
+    rows = read([folder]).rows
+    return sorted((row.window, row.outcome) for row in rows if engine in ("", row.engine))
+
+
+def saturated(folder: Path) -> Row:
+    (row,) = [row for row in read([folder]).rows if row.load is None]
+    return row
+
 
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fakes:
     return Fakes(tmp_path, monkeypatch)
-
-
-def fails_of(name: str, at_s: float = 5) -> Callable[[FluidSession], None]:
-    """Return a change that ends the sessions of an engine at this time."""
-
-    def dies(session: FluidSession) -> None:
-        if session.service == name:
-            session.dies_at_s = at_s
-
-    return dies
-
-
-def one_at(number: int, **changed: float) -> Callable[[FluidSession], None]:
-    """Return a change of one session only, by its number."""
-
-    def change(session: FluidSession) -> None:
-        if session.number == number:
-            for name, value in changed.items():
-                setattr(session, name, value)
-
-    return change
 
 
 @pytest.fixture
@@ -149,18 +183,10 @@ def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
     variants: tuple[str, ...], expected: str
 ) -> None:
     lines: list[str] = []
-    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=variants), environment={})
-    chosen = with_runtime(plan, lines.append)
+    chosen = with_runtime(planned(*variants), lines.append)
     assert runtimes(chosen) == [expected] * 4
     assert len(lines) == 1 and "RUNTIME=" in lines[0]
     assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
-
-
-@pytest.mark.usefixtures("debian")
-def test_a_plan_is_refused_with_the_engine_that_needs_containers() -> None:
-    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=("dh", "mz")), environment={})
-    with pytest.raises(SetupError, match="materialized"):  # there is no Docker
-        require_possible(with_runtime(plan, print))
 
 
 @pytest.mark.parametrize(
@@ -180,14 +206,12 @@ def test_a_setting_of_a_variant_that_no_started_service_reads_is_refused(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=(variant,)), environment={})
     with nullcontext() if is_read else pytest.raises(UsageError, match="has no effect"):
-        assert require_possible(plan)[0] == "native"
+        assert require_possible(planned(variant))[0] == "native"
 
 
 def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:
-    folder = fakes.begin()
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run()
     (debian / "apt-get").unlink()  # now auto would stand for containers
     assert runtimes(with_runtime(recorded(record), print)) == ["compose"] * 4
     keep_runtime(folder)
@@ -195,8 +219,7 @@ def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path
 
 
 def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) -> None:
-    folder = fakes.begin()
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run()
     assert [run.outcome for run in record.runs] == ["ok"] * 4
     table = read([folder])
     assert not table.missing and not table.left_out
@@ -225,8 +248,7 @@ def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input
         session.broker_s_each = {"cal": 1e-6, SWIFT: 4e-6, SLOW: 1e-6}[session.service]
 
     fakes.change = costs
-    folder = fakes.begin(f"input_alone = '10s'\n{QUICK}")
-    fakes.carry_out(folder)
+    folder, _ = fakes.run(f"input_alone = '10s'\n{QUICK}")
     at_rates = ("broker_for_engine_cpu_s_per_million", 4)
     at_saturation = ("saturated_broker_for_engine_cpu_s_per_million", 2)
     for name, more_s in ((SWIFT, 3.0), (SLOW, 0.0)):
@@ -238,9 +260,7 @@ def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input
 
 
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
-    fakes.change = fails_of(SWIFT, WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30)
-    folder = fakes.begin()
-    fakes.carry_out(folder)
+    folder, _ = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30)
     bounds = [row for row in read([folder]).rows if row.at_least]
     assert {(row.engine, row.window) for row in bounds} == {(SWIFT, "saturation")}
     assert all("out of memory" in row.remark for row in bounds)
@@ -259,48 +279,31 @@ def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> N
 def test_a_capacity_is_a_lower_bound_if_other_cores_were_busy(
     fakes: Fakes, cores: str, broker_cores: float, why: str
 ) -> None:
-    def busy(session: FluidSession) -> None:
-        session.broker_cores = broker_cores
-
-    fakes.change = busy
-    folder = fakes.begin(ONCE, (f"{SLOW}[{cores}]",))
-    fakes.carry_out(folder)
-    (saturated,) = [row for row in read([folder]).rows if row.load is None]
-    assert saturated.at_least == ({"capacity_per_s"} if why else set())
-    assert why in saturated.remark and bool(saturated.remark) == bool(why)
+    folder, _ = fakes.run(ONCE, (f"{SLOW}[{cores}]",), broker_cores=broker_cores)
+    row = saturated(folder)
+    assert row.at_least == ({"capacity_per_s"} if why else set())
+    assert why in row.remark and bool(row.remark) == bool(why)
 
 
-@pytest.mark.parametrize(
-    ("handed_over_per_s", "published_per_s", "named"),
-    [(80, 80, "the generator"), (100, 80, "the broker"), (100, 100, "generator and broker")],
-)
-def test_a_lower_bound_names_who_was_too_slow(
-    fakes: Fakes, handed_over_per_s: float, published_per_s: float, named: str
-) -> None:
-    rates = Throughput(
-        offered_per_s=100,
-        handed_over_per_s=handed_over_per_s,
-        published_per_s=published_per_s,
-        processed_per_s=80,
-    )
-    assert too_slow(rates).startswith(named)
-    if named != "the generator":
-        return
+def test_a_lower_bound_names_who_was_too_slow(fakes: Fakes) -> None:
+    def named(handed_over_per_s: float, published_per_s: float) -> str:
+        rates = Throughput(
+            offered_per_s=100,
+            handed_over_per_s=handed_over_per_s,
+            published_per_s=published_per_s,
+            processed_per_s=80,
+        )
+        return too_slow(rates)
 
-    def slow(session: FluidSession) -> None:
-        session.hands_over_per_s = 8_000
-
-    fakes.change = slow
-    folder = fakes.begin(ONCE, (SLOW,))
-    fakes.carry_out(folder)
-    (saturated,) = [row for row in read([folder]).rows if row.load is None]
-    assert saturated.at_least == {"capacity_per_s"} and named in saturated.remark
+    assert named(100, 80).startswith("the broker")
+    assert named(100, 100).startswith("generator and broker")
+    folder, _ = fakes.run(ONCE, (SLOW,), hands_over_per_s=8_000)
+    row = saturated(folder)
+    assert row.at_least == {"capacity_per_s"} and "the generator" in row.remark
 
 
 def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
-    fakes.change = fails_of(SWIFT, WARM_UP_S + 1)
-    folder = fakes.begin()
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 1)
     failure = "the engine ended: out of memory"
     assert {(run.variant, run.outcome) for run in record.runs} == {(SWIFT, failure), (SLOW, "ok")}
     assert all((row.outcome == "ok") == (row.engine == SLOW) for row in fakes.rows)
@@ -313,46 +316,34 @@ def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
 @pytest.mark.parametrize("at_s", [2, WARM_UP_S + 5, WARM_UP_S + 20, WARM_UP_S + 50])
 def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -> None:
     folder = fakes.begin()
-
-    fakes.change = one_at(1, interrupted_at_s=at_s)
-    with pytest.raises(terminal.Interrupted):
-        fakes.carry_out(folder)
+    fakes.interrupt(folder, 1, at_s)
     before = list(fakes.rows)
-    fakes.change = lambda _: None
-    record = fakes.carry_out(folder)
+    record = fakes.resume(folder)
     assert len(fakes.sessions) == 5
     assert fakes.rows[: len(before)] == before
     assert len({(row.variant, row.repeat, row.window) for row in fakes.rows}) == 12
-    assert len(fakes.rows) == 12
     second = [run for run in record.runs if run.cell == 1]
     assert len(second) == 2 and len({run.tag for run in second}) == 2
-    measured = [row for row in read([folder]).rows if row.outcome == "ok"]
-    assert len(measured) == 12
+    assert [outcome for _, outcome in measured(folder)].count("ok") == 12
 
 
 def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
-    fakes.change = one_at(1, disturbed_until_s=WARM_UP_S + SETTLE_S + WINDOW_S)
-    folder = fakes.begin()
-    fakes.carry_out(folder)
-    assert [row.outcome for row in read([folder]).rows] == ["ok"] * 12
+    folder, _ = fakes.run(of=1, disturbed_until_s=WARM_UP_S + SETTLE_S + WINDOW_S)
+    assert [outcome for _, outcome in measured(folder)] == ["ok"] * 12
     assert any("Void" in row.outcome for row in fakes.rows)
 
 
 @pytest.mark.slow
 def test_windows_that_were_never_quiet_are_measured_on_resumption(fakes: Fakes) -> None:
-    fakes.change = one_at(3, disturbed_until_s=float("inf"))
-    folder = fakes.begin()
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run(of=3, disturbed_until_s=float("inf"))
     assert [run.is_done for run in record.runs] == [True, True, True, False]
-    fakes.change = lambda _: None
-    assert all(run.is_done for run in fakes.carry_out(folder).runs[-1:])
+    assert fakes.resume(folder).runs[-1].is_done
     assert len(fakes.sessions) == 5
 
 
 def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -> None:
     text = f"scout = '60s'\n{ONCE}".replace('"2k", "5k"', '"10% of slowest", "50% of slowest"')
-    folder = fakes.begin(text)
-    record = fakes.carry_out(folder)
+    _, record = fakes.run(text)
     slowest = record.scouted_per_s[SLOW]
     assert slowest == pytest.approx(12_000, rel=0.1)
     rates = {row.load.per_s for row in fakes.rows if row.load}
@@ -361,15 +352,7 @@ def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -
 
 
 def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fakes) -> None:
-    text = """
-    phase = [
-        { warm_up = "20s", at = "saturation" },
-        { saturate = "20s", hold = "20s", batch = "10s" },
-        { window = "10s", settle = "3s", loads = ["50%", "20k"] },
-    ]
-    """
-    folder = fakes.begin(text)
-    fakes.carry_out(folder)
+    fakes.run(phases(SATURATED, SATURATE, window("50%", "20k")))
     shares = {row.engine: row.load for row in fakes.rows if row.load and row.load.share}
     for name, capacity in CAPACITY.items():
         load = shares[name]
@@ -382,63 +365,39 @@ def test_a_run_is_divided_once_the_scout_shows_that_its_events_do_not_fit(fakes:
     text = f"scout = '60s'\n{ONCE}".replace('"2k", "5k"', '"25%", "80%"')
     variant = f"{SWIFT}[DEEPHAVEN_HEAP=300m]"
     folder = fakes.begin(text, (variant, SLOW))
-
-    fakes.change = one_at(3, interrupted_at_s=2)
-    with pytest.raises(terminal.Interrupted):
-        fakes.carry_out(folder)
-    fakes.change = lambda _: None
-    record = fakes.carry_out(folder)
+    fakes.interrupt(folder, 3, 2)
+    record = fakes.resume(folder)
     stacks = [run.cell for run in record.runs if run.variant == variant and run.outcome == "ok"]
     assert len(stacks) == len(set(stacks)) == 2
     assert any("divided" in remark for remark in record.plan["remarks"])
-    table = read([folder])
-    windows = [row.window for row in table.rows if row.label == variant and row.outcome == "ok"]
-    assert sorted(windows) == ["25 % of capacity", "80 % of capacity", "saturation"]
-    assert len([row for row in table.rows if row.label == SLOW and row.outcome == "ok"]) == 3
+    windows = [(f"{share} % of capacity", "ok") for share in (25, 80)] + [("saturation", "ok")]
+    assert {*measured(folder, SWIFT)} >= {*windows}
+    assert measured(folder, SLOW) == windows
 
 
 def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -> None:
-    text = 'phase = [{ window = "10s", settle = "3s", loads = ["2k", "20k"] }]'
-    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=32m]",))
-    fakes.carry_out(folder)
-    outcomes = {row.window: row.outcome for row in read([folder]).rows}
+    folder, _ = fakes.run(phases(window("2k", "20k")), (f"{SWIFT}[DEEPHAVEN_HEAP=32m]",))
+    outcomes = dict(measured(folder))
     assert outcomes["2,000/s"] == "ok" and "not offered" in outcomes["20,000/s"]
     assert all(session.set_to != [20_000] for session in fakes.sessions)
 
 
 def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes: Fakes) -> None:
-    text = """
-    phase = [
-        { warm_up = "5s", at = "lowest" },
-        { window = "10s", settle = "3s", loads = ["1k"] },
-        { saturate = "20s", hold = "20s", batch = "10s" },
-        { window = "10s", settle = "3s", loads = ["50%", "60%", "80%"] },
-    ]
-    """
+    text = phases(WARM_UP, window("1k"), SATURATE, window("50%", "60%", "80%"))
     # Room for 521,000 events of 163 bytes: fewer than at saturation. The shares have 195,000,
     # 234,000 and 312,000.
-    folder = fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=180m]",))
-    record = fakes.carry_out(folder)
-    windows = [(row.window, row.outcome) for row in read([folder]).rows]
+    folder, record = fakes.run(text, (f"{SWIFT}[DEEPHAVEN_HEAP=180m]",))
     shares = [(f"{share} % of capacity", "ok") for share in (50, 60, 80)]
-    assert sorted(windows) == [("1,000/s", "ok"), *shares, ("saturation", "ok")]
+    assert measured(folder) == [("1,000/s", "ok"), *shares, ("saturation", "ok")]
     assert len(fakes.sessions) == len(record.runs) == 3
 
 
 @pytest.mark.parametrize(("disturbed_s", "stacks"), [(0, 2), (1e9, 1)])
 def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: int) -> None:
-    def disturb(session: FluidSession) -> None:
-        session.disturbed_until_s = disturbed_s
-
-    fakes.change = disturb
-    text = """
-    phase = [
-        { warm_up = "5s", at = "lowest" },
-        { window = "10s", settle = "3s", loads = ["4k", "5k"] },
-    ]
-    """
     # 137,000 events fit, but not below the share of the heap at which G1 begins to mark.
-    record = fakes.carry_out(fakes.begin(text, (f"{SWIFT}[DEEPHAVEN_HEAP=30m]",)))
+    variant = f"{SWIFT}[DEEPHAVEN_HEAP=30m]"
+    text = phases(WARM_UP, window("4k", "5k"))
+    _, record = fakes.run(text, (variant,), disturbed_until_s=disturbed_s)
     assert len(fakes.sessions) == stacks
     assert (record.runs[-1].outcome == "ok") == (disturbed_s == 0)
 
@@ -447,50 +406,28 @@ def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: i
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
 ) -> None:
-    def grow(session: FluidSession) -> None:
-        session.heap_gib_each = each
-        # Saturation is measured twice, since the first time is void.
-        session.disturbed_until_s = 170
-
-    fakes.change = grow
+    # Saturation is measured twice, since the first time is void.
+    disturbed = {"heap_gib_each": each, "disturbed_until_s": 170}
     text = ONCE.replace('"2k", "5k"', '"2k"')
-    heap = next(iter(config.heaps_of_engine(SLOW))).upper()
-    folder = fakes.begin(text, (f"{SLOW}[{heap}=1126400k]",))  # 1.07 GiB
-    fakes.carry_out(folder)
-    (saturated,) = [row for row in read([folder]).rows if row.load is None]
+    folder, _ = fakes.run(text, (f"{SLOW}[{HEAP}=1126400k]",), **disturbed)  # 1.07 GiB
     assert len([row for row in fakes.rows if row.load is None]) > 1
     expected = minutes and pytest.approx(minutes, rel=0.1)
-    assert saturated.values.get("memory_full_after_min") == expected
+    assert saturated(folder).values.get("memory_full_after_min") == expected
 
 
 @pytest.mark.parametrize(("each", "stacks"), [(1e-6, 2), (1e-8, 1), (None, 1)])
 def test_loads_follow_on_a_fresh_stack_if_saturation_has_filled_the_heap(
     fakes: Fakes, each: float | None, stacks: int
 ) -> None:
-    def grow(session: FluidSession) -> None:
-        session.heap_gib_each = each
-
-    fakes.change = grow
-    text = """
-    phase = [
-        { warm_up = "10s", at = "saturation", start = "2k" },
-        { saturate = "20s", hold = "35s", batch = "10s" },
-        { window = "10s", settle = "3s", loads = ["50%"] },
-    ]
-    """
-    heap = next(iter(config.heaps_of_engine(SLOW))).upper()
-    folder = fakes.begin(text, (f"{SLOW}[{heap}=1g]",))
-    fakes.carry_out(folder)
+    text = phases(SATURATED, SATURATE, window("50%"))
+    folder, _ = fakes.run(text, (f"{SLOW}[{HEAP}=1g]",), heap_gib_each=each)
     assert len(fakes.sessions) == stacks
-    windows = [(row.window, row.outcome) for row in read([folder]).rows]
-    assert sorted(windows) == [("50 % of capacity", "ok"), ("saturation", "ok")]
+    assert measured(folder) == [("50 % of capacity", "ok"), ("saturation", "ok")]
 
 
 def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fakes) -> None:
-    fakes.change = fails_of(SWIFT)
     text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "80%"')
-    folder = fakes.begin(text)
-    record = fakes.carry_out(folder)
+    folder, record = fakes.run(text, of=SWIFT, dies_at_s=5)
     assert list(record.scouted_per_s) == [SLOW]
     table = read([folder])
     assert {(row.engine, row.outcome) for row in table.rows} == {(SLOW, "ok")}
@@ -498,8 +435,7 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
     assert len(table.missing) == 2
     assert all(SWIFT in line and "out of memory" in line for line in table.missing)
     assert outcome_code(record) == 1
-    fakes.change = lambda _: None
-    assert outcome_code(fakes.carry_out(folder)) == 0  # resumed, it is scouted again
+    assert outcome_code(fakes.resume(folder)) == 0  # resumed, it is scouted again
     assert len(read([folder]).rows) == 12
 
 
@@ -522,21 +458,14 @@ def test_an_engine_that_dies_at_a_share_of_its_capacity_ends_its_run_only(fakes:
             session.dies_at_s = 20  # in the second window
 
     fakes.change = dies
-    text = """
-    scout = "60s"
-    phase = [
-        { window = "10s", settle = "3s", loads = ["50%", "95%"] },
-        { saturate = "20s", hold = "20s", batch = "10s" },
-    ]
-    """
-    folder = fakes.begin(text)
-    record = fakes.carry_out(folder)
+    text = phases(window("50%", "95%"), SATURATE)
+    folder, record = fakes.run(f"scout = '60s'\n{text}")
     assert {run.variant: run.outcome == "ok" for run in record.runs} == {SWIFT: False, SLOW: True}
-    outcomes = {row.window: row.outcome for row in read([folder]).rows if row.engine == SWIFT}
+    outcomes = dict(measured(folder, SWIFT))
     assert outcomes["50 % of capacity"] == "ok"
     assert outcomes["95 % of capacity"] == "the engine ended: out of memory"
-    assert "95 % of capacity" in outcomes["saturation"]
-    assert outcomes["95 % of capacity"] in outcomes["saturation"]
+    for named in ("95 % of capacity", outcomes["95 % of capacity"]):
+        assert named in outcomes["saturation"]
 
 
 SWEEP = """
@@ -605,9 +534,7 @@ def test_engines_are_killed_at_a_share_of_the_capacity_that_their_scouts_found(
 
 
 def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes: Fakes) -> None:
-    text = '[[phase]]\nwindow = "10s"\nsettle = "5s"\nloads = ["500k", "500"]'
-    folder = fakes.begin(text, (f"{SLOW}[FLINK_HEAP=16g]",))
-    fakes.carry_out(folder)
+    folder, _ = fakes.run(phases(window("500k", "500")), (f"{SLOW}[FLINK_HEAP=16g]",))
     _, second = read([folder]).rows
     assert "did not drain" in second.outcome and second.verdict == "none" and not second.values
 
@@ -618,12 +545,9 @@ def test_a_resumed_experiment_has_the_settings_that_it_began_with(
     monkeypatch.setenv("ENGINE_REPLICAS", "2")
     plan = resolve(parse_plan(QUICK, "my"), "my", Options(variants=(SWIFT,), repeats=2))
     folder = begin(plan)
-    fakes.change = one_at(1, interrupted_at_s=1)
-    with pytest.raises(terminal.Interrupted):
-        fakes.carry_out(folder)
+    fakes.interrupt(folder, 1, 1)
     monkeypatch.setenv("ENGINE_REPLICAS", "4")
-    fakes.change = lambda _: None
-    record = fakes.carry_out(folder)
+    record = fakes.resume(folder)
     made = [read_run(folder.parent / str(run.tag)) for run in record.runs if run.tag]
     assert {run.settings["engine_replicas"] for run in made} == {2}
 
@@ -632,11 +556,10 @@ def test_a_resumed_experiment_has_the_settings_that_it_began_with(
     "change",
     [
         lambda record: record["plan"].update(more=1),
-        lambda record: record["plan"]["cells"].pop(),
         lambda record: record["runs"].clear(),
         lambda record: record["plan"]["cells"][0]["phases"][2].update(loads=["zzz"]),
     ],
-    ids=["plan", "cells", "runs", "loads"],
+    ids=["plan", "runs", "loads"],
 )
 def test_a_foreign_plan_is_not_carried_on(fakes: Fakes, change: Callable[[Any], object]) -> None:
     folder = fakes.begin()

@@ -20,12 +20,6 @@ from racetrack.stack.contract import Accounting, Stack
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.waiting import wait_until
 
-WITH_REGISTRY = FakeEngine(needs=("registry", "debezium"))
-
-
-class Account:
-    """A fake account of a service that is never read."""
-
 
 class Contained(FakeStack):
     """A fake stack of containers. Its broker is also the registry, and all its containers but one
@@ -34,43 +28,43 @@ class Contained(FakeStack):
     def apart(self, services: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(shown(called(service)) for service in services))
 
-    def accounting(self, service: str) -> Accounting | None:  # type: ignore[override]
-        return None if service == "mysql" else cast(Accounting, Account())
+    def accounting(self, service: str) -> Accounting | None:
+        return None if service == "mysql" else cast(Accounting, object())
 
 
 class Elsewhere(FakeEngine):
     """An engine that starts nothing, and names a process of this machine as its own."""
 
     services = ()
+    named: Mapping[str, list[int]] = {"far": [7]}
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
-        return {"far": [7]}
+        return self.named
 
 
-def test_every_service_is_sampled_the_engines_first() -> None:
-    names = list(engine_run.processes(WITH_REGISTRY, FakeStack().as_stack()))
-    assert names == ["manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium"]
+WITH_REGISTRY = FakeEngine(needs=("registry", "debezium"))
+OWN, INPUT = ["manager", "worker"], ["broker", "loadgen", "mysql"]
 
 
-def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
-    names = list(engine_run.processes(WITH_REGISTRY, Contained(runtime="compose").as_stack()))
-    assert names == ["manager", "worker", "broker", "loadgen", "mysql", "debezium"]
-
-
-def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None:
-    found = engine_run.processes(Elsewhere(), FakeStack().as_stack())
-    assert found["far"] == [7]
-    assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
+@pytest.mark.parametrize(
+    ("engine", "stack", "sampled"),
+    [
+        (WITH_REGISTRY, FakeStack(), [*OWN, *INPUT, "registry", "debezium"]),
+        (WITH_REGISTRY, Contained(runtime="compose"), [*OWN, *INPUT, "debezium"]),
+        (Elsewhere(), FakeStack(), ["far", *INPUT, "debezium"]),
+    ],
+)
+def test_every_service_is_sampled_once_the_engines_first(
+    engine: FakeEngine, stack: FakeStack, sampled: list[str]
+) -> None:
+    assert list(engine_run.processes(engine, stack.as_stack())) == sampled
 
 
 def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
     tmp_path: Path,
 ) -> None:
-    class Unknown(Elsewhere):
-        """An engine that names no process."""
-
-        def processes(self, stack: Stack) -> Mapping[str, list[int]]:
-            return {}
+    unknown = Elsewhere()
+    unknown.named = {}
 
     def row(engine: FakeEngine) -> raw.NoiseRow:
         stack = FakeStack().as_stack()
@@ -84,29 +78,11 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
         return raw.noise(folder.path)[0]
 
     assert row(FakeEngine()).services_s is not None
-    assert row(Unknown()).services_s is None
+    assert row(unknown).services_s is None
 
 
-WITH_CDC, NO_CDC = FakeEngine(), FakeEngine(needs=())
-
-
-def names(
-    folder: Path,
-    engine: Engine = WITH_CDC,
-    settings: Mapping[str, str] | None = None,
-    *,
-    has_faults: bool = False,
-) -> list[str]:
-    """Return the names of the classes of a run's probes."""
-    stack, run = (
-        FakeStack(load(settings)).as_stack(),
-        RunFolder.create(folder, engine.name, "100"),
-    )
-    changes = engine_run.changes_probe(
-        engine, stack, run, cast(ArrivalsProbe, None), no_outage, has_faults=has_faults
-    )
-    found = [*engine_run.engine_probes(engine, stack, run, no_outage, {}), changes]
-    return [type(probe).__name__ for probe in found if probe]
+WITH_CDC, NO_CDC, KEEPS_FIRST = FakeEngine(), FakeEngine(needs=()), FakeEngine()
+KEEPS_FIRST.keeps_first_schemas = True
 
 
 @pytest.mark.parametrize(
@@ -115,6 +91,7 @@ def names(
         ({}, WITH_CDC, False, []),
         ({"TRACER_EVENTS_PER_SECOND": "12"}, WITH_CDC, False, ["ViewsProbe", "PurchasesProbe"]),
         ({"READS_PER_SECOND": "2"}, WITH_CDC, False, ["ReadsProbe"]),
+        ({}, KEEPS_FIRST, False, ["SchemasProbe"]),
         ({}, NO_CDC, True, []),
         ({}, WITH_CDC, True, ["PurchasesProbe"]),  # faults have CDC followed, if there is any
     ],
@@ -122,10 +99,10 @@ def names(
 def test_only_what_is_asked_for_is_followed(
     tmp_path: Path, settings: dict[str, str], engine: Engine, has_faults: bool, expected: list[str]
 ) -> None:
-    assert names(tmp_path, engine, settings, has_faults=has_faults) == expected
-
-
-def test_schemas_are_watched_for_an_engine_that_keeps_the_first(tmp_path: Path) -> None:
-    engine = FakeEngine()
-    engine.keeps_first_schemas = True
-    assert names(tmp_path, engine) == ["SchemasProbe"]
+    stack, folder = FakeStack(load(settings)).as_stack(), RunFolder.create(tmp_path, "fake", "100")
+    arrivals = cast(ArrivalsProbe, None)
+    followed = (
+        *engine_run.engine_probes(engine, stack, folder, no_outage, {}),
+        engine_run.changes_probe(engine, stack, folder, arrivals, no_outage, has_faults=has_faults),
+    )
+    assert [type(probe).__name__ for probe in followed if probe] == expected

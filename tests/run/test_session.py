@@ -122,16 +122,13 @@ def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
     assert read_run(at.folder.path).versions["fake"] == "1"
 
 
-def test_a_demo_that_is_refused_early_ends_the_run(drive: MakeDrive) -> None:
+def test_a_demo_that_is_refused_early_and_an_engine_without_progress_end_the_run(
+    drive: MakeDrive,
+) -> None:
     engine = Waiting()
     engine.refuses = True
-    at = drive(engine)
-    at.session.start_stack()
     with pytest.raises(DemoError, match="no such table"):
-        at.session.run_demo()
-
-
-def test_an_engine_that_tells_no_progress_ends_the_run(drive: MakeDrive) -> None:
+        drive(engine).start()
     with pytest.raises(RacetrackError, match="Fake reported no progress within"):
         drive(FakeEngine(counted=None), first_update_within_s=0.2).start()
 
