@@ -73,18 +73,12 @@ def test_the_rate_within_a_bound_of_the_user_is_recorded() -> None:
     assert [record.get("sustained_0.5s_per_s") for record in records] == [None, 18_000, None]
 
 
-def test_engines_alternate() -> None:
+def test_engines_alternate_and_their_searches_are_resumed() -> None:
     made = found()
     one, other = TWO
     assert invoke(f"limit {one} {other} --repeats 2", make_runs=made).exit_code == 0
-    (plan,) = made.plans
+    ((plan,), (folder,)) = made.plans, made.folders
     assert [cell.engine for cell in plan.cells] == [one, one, other, other] * 2
-
-
-def test_a_search_is_resumed() -> None:
-    made = found()
-    assert invoke(f"limit {EXAMPLE}", make_runs=made).exit_code == 0
-    (folder,) = made.folders
     result = invoke(f"limit --resume {folder}", make_runs=made)
     assert result.exit_code == 0, result.output
     assert len(made.plans) == 1

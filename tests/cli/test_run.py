@@ -33,17 +33,17 @@ def run(typed: str, make_run: MakeRun) -> Result:
     return invoke(f"run {typed}", make_run=make_run)
 
 
-class Made(list[tuple[str, RunArguments, str]]):
-    """Makes runs that end `ok` at once; has engine, arguments and workload of each."""
+class Made:
+    """Makes runs that end `ok` at once; `runs` has engine, arguments and workload of each."""
 
     def __init__(self, ended: Ended) -> None:
-        super().__init__()
         self._ended = ended
+        self.runs: list[tuple[str, RunArguments, str]] = []
 
     def __call__(
         self, engine: str, arguments: RunArguments, settings: Settings, *_: object
     ) -> Path:
-        self.append((engine, arguments, settings.workload))
+        self.runs.append((engine, arguments, settings.workload))
         return self._ended("ok")
 
 
@@ -67,9 +67,9 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     typed = [EXAMPLE, "5k", "20", "10", "0.5", *options.split()]
     assert by_position(typed, made).exit_code == 0
     assert run(f"{EXAMPLE} --every 500ms {options}", made).exit_code == 0
-    assert made == [(EXAMPLE, arguments, workload)] * 2
+    assert made.runs == [(EXAMPLE, arguments, workload)] * 2
     assert run("dh,pg", made).exit_code == 0
-    assert made[-1][0] == "dh+pg"  # a group
+    assert made.runs[-1][0] == "dh+pg"  # a group
 
 
 def test_a_load_profile_takes_the_place_of_the_rate_and_at_rate_0_nothing_is_decided(
@@ -79,7 +79,7 @@ def test_a_load_profile_takes_the_place_of_the_rate_and_at_rate_0_nothing_is_dec
     for load in ("'spike 5k 50k 10s'", f"'sine 1k 3k 60s' {sampled}", "'constant 7k'"):
         assert run(f"{EXAMPLE} --load {load}", made).exit_code == 0
     assert run(f"{EXAMPLE} --rate 0 --settle 2m --decide-within 2m", made).exit_code == 0
-    spike, sine, constant, idle = (given for _, given, _ in made)
+    spike, sine, constant, idle = (given for _, given, _ in made.runs)
     assert (spike.load, spike.events_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
     assert (sine.samples, sine.decide_within_s) == (600, 0)
     assert (constant.load, constant.events_per_s, constant.samples) == (None, 7_000, 10)

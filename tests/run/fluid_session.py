@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TextIO, cast
+from typing import TextIO
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,7 @@ from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.folder import RunFolder
-from racetrack.run.session import LoadSample, Session
+from racetrack.run.session import LoadSample
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000
@@ -168,19 +168,3 @@ class FluidSession:
 
     def _write(self, name: str, count: float) -> None:
         self._file.write(f"{self.clock.now_ms()},{name},0,{int(count)}\n")
-
-
-class FluidRuns:
-    """Opens sessions on one fake clock. A test sets `change`, which is called with each session."""
-
-    def __init__(self) -> None:
-        self.clock, self.sessions = FakeClock(), list[FluidSession]()
-        self.change: Callable[[FluidSession], None] = lambda _: None
-
-    def open(self, engine: SimulatedEngine, folder: RunFolder, name: str = "fake") -> Session:
-        rng = np.random.default_rng(len(self.sessions))
-        made = FluidSession(self.clock, engine, rng, folder, name)
-        made.number = len(self.sessions)
-        self.change(made)
-        self.sessions.append(made)
-        return cast(Session, made)

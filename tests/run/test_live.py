@@ -209,15 +209,9 @@ def test_an_engine_is_killed_and_restarted(drive: MakeDrive) -> None:
     assert fault.until_ms is not None
 
 
-def test_what_is_paused_continues_before_the_end(drive: MakeDrive) -> None:
-    at = drive()
-    at.act("pause", target="broker")
-    at.wait(lambda: at.live.state()["controls"]["resume/broker"] == "")
-    at.end()
-    assert at.session.did[-2:] == ["resume ('broker',)", "stop"]
-
-
-def test_views_are_read_at_a_rate_while_all_engines_run(drive: MakeDrive) -> None:
+def test_views_are_read_while_all_engines_run_and_who_is_paused_continues_before_the_end(
+    drive: MakeDrive,
+) -> None:
     at = drive()
     at.act("events", kind="reads", per_s=2)
     state = at.live.state()
@@ -228,6 +222,8 @@ def test_views_are_read_at_a_rate_while_all_engines_run(drive: MakeDrive) -> Non
     assert at.live.state()["controls"]["reads"] == "second is paused."
     with pytest.raises(Refused, match="second is paused"):
         at.act("events", kind="reads", per_s=3)
+    at.end()
+    assert at.session.did[-2:] == ["resume ('other',)", "stop"]
 
 
 def test_what_can_not_be_done_is_refused(drive: MakeDrive) -> None:

@@ -5,8 +5,9 @@ import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -39,7 +40,7 @@ from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
-from tests.run.fluid_session import FluidRuns, FluidSession
+from tests.run.fluid_session import FakeClock, FluidSession
 from tests.service_facts import OUTSIDE
 from tests.some_engines import TWO
 
@@ -91,18 +92,24 @@ class Named(FakeEngine):
         self.name, self.services = name, (name,)
 
 
-class Fakes(FluidRuns):
-    """Fake sessions and engines, with which plans are carried out."""
+class Fakes:
+    """Carries out plans with fake sessions on one clock; calls `change` with each session."""
 
     def __init__(self, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__()
+        self.clock, self.sessions = FakeClock(), list[FluidSession]()
+        self.change = changed()
         monkeypatch.setenv("LOGS_FOLDER", str(logs))
         monkeypatch.setenv("NOISE_GATE", "true")
         self.rows: list[Row] = []
 
     def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
         fluid = SimulatedEngine(per_s=CAPACITY.get(engine.name, 1e6), noise=0.02)
-        return self.open(fluid, folder, engine.name)
+        rng = np.random.default_rng(len(self.sessions))
+        made = FluidSession(self.clock, fluid, rng, folder, engine.name)
+        made.number = len(self.sessions)
+        self.change(made)
+        self.sessions.append(made)
+        return cast(Session, made)
 
     def begin(self, text: str = QUICK, variants: tuple[str, ...] = TWO) -> Path:
         return begin(planned(*variants, text=text), ("./race", "compare"))
