@@ -68,7 +68,7 @@ def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) ->
     assert by_position(typed, made).exit_code == 0
     assert run(f"{EXAMPLE} --every 500ms {options}", made).exit_code == 0
     assert made.runs == [(EXAMPLE, arguments, workload)] * 2
-    assert run("dh,pg", made).exit_code == 0
+    assert run(f"dh,pg --workload {workload}", made).exit_code == 0
     assert made.runs[-1][0] == "dh+pg"  # a group
 
 

@@ -3,8 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,25 +20,20 @@ from tests.report.folders import ABSENT, RIGHT, WRONG
 from tests.run.fakes import FakeControl, FakeEngine, FakeOffsets, FakeStack
 
 
-class Verification:
-    """Finds these views, or fails if there are none."""
-
-    def __init__(self, views: Mapping[str, dict[str, Any]]) -> None:
-        self._views = views
-
-    def run(self) -> Verified:
-        if not self._views:
-            raise RacetrackError("a source can't be read")
-        return Verified.model_validate(verified(**self._views))
-
-
 def verify(folder: Path, output: Output, **views: dict[str, Any]) -> tuple[str | None, str]:
-    """Verify a fake stack, and check that the load is as it was before. Return the names of wrong
-    views, and the printed lines."""
+    """Verify a fake stack with these views, none of which is a failure, and check that the load is
+    as it was before. Return the names of wrong views, and the printed lines."""
     printed = io.StringIO()
     screen, engine, stack = Screen(Console(file=printed)), FakeEngine(), FakeStack().as_stack()
     control: Any = FakeControl()
-    offsets, made = cast(Any, FakeOffsets()), cast(Any, Verification(views))
+    offsets = cast(Any, FakeOffsets())
+
+    def run() -> Verified:
+        if not views:
+            raise RacetrackError("a source can't be read")
+        return Verified.model_validate(verified(**views))
+
+    made = cast(Any, SimpleNamespace(run=run))
     try:
         found = verify_views(engine, stack, control, offsets, lambda *_: made, folder, screen)
     finally:
@@ -55,10 +50,9 @@ def test_the_findings_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_wrong_view_is_named_and_each_view_is_a_flat_record(tmp_path: Path) -> None:
-    file = tmp_path / "views.json"
-    wrong, printed = verify(
-        tmp_path, Output({"json": str(file)}), users=RIGHT, items=WRONG, hvu_test=ABSENT
-    )
+    file, table = tmp_path / "views.json", tmp_path / "views.md"
+    output = Output({"json": str(file), "markdown": str(table)})
+    wrong, printed = verify(tmp_path, output, users=RIGHT, items=WRONG, hvu_test=ABSENT)
     assert wrong and "items" in wrong and "items" in printed
     exported = json.loads(file.read_text())
     assert exported["kind"] == "verification"
@@ -68,6 +62,7 @@ def test_a_wrong_view_is_named_and_each_view_is_a_flat_record(tmp_path: Path) ->
     items = records["items"]
     assert (items["engine"], items["tag"]) == ("fake", tmp_path.name)
     assert (items["compared"], items["missing"], items["extra"], items["different"]) == (7, 0, 0, 1)
+    assert "| items | wrong | 7 | 0 | 0 | 1 |" in table.read_text()
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_rate_of_what_the_workload_does_not_have_is_refused(rate: str, lacks: 
     whole = replace(find_workload(plugins.default_workload()), rates=OPTIONAL_RATES)
     engine, settings = find_engine(EXAMPLE), load({rate: "2"})
     checks.require_raced_on(engine, settings, lambda _: whole)
-    lacking = replace(whole, **{lacks: ()})
+    lacking = replace(whole, rates=()) if lacks == "rates" else replace(whole, queries=())
     checks.require_raced_on(engine, load(), lambda _: lacking)
     with pytest.raises(UsageError, match=rate):
         checks.require_raced_on(engine, settings, lambda _: lacking)

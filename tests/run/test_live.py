@@ -45,8 +45,9 @@ class Session(FakeLoad):
 
     def __init__(self, engine: EngineGroup) -> None:
         super().__init__(purchases=10)
+        common: dict[str, Any] = {"probes": [], "readers": [], "forget_views": lambda: None}
         self.runs = [
-            SimpleNamespace(engine=each, services=each.services, probes=[], readers=[])
+            SimpleNamespace(engine=each, services=each.services, **common)
             for each in engine.members
         ]
         self.control = Control(self.did)

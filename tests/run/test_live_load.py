@@ -84,7 +84,7 @@ def test_before_memory_runs_out_all_rates_are_set_to_0(bench: Bench) -> None:
         (2, 1 / 100, 500, False, False),
         (5, 1 / 100, 200, True, False),
         (6.9, 1 / 100, 10, True, True),
-        (9.3, 1 / 100_000, 69_700, True, True),  # slow growth, but nearly full
+        (9.3, 1 / 100_000, 69_700, False, True),  # slow growth, but nearly full
     ],
 )
 def test_memory_lasts_so_long_as_it_grows_and_warns_in_time(

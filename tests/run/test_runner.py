@@ -15,7 +15,7 @@ from racetrack import config, terminal
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
-from racetrack.errors import UsageError
+from racetrack.errors import SetupError, UsageError
 from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, ResolvedPlan, recorded, resolve
 from racetrack.report.sheet import sheet
@@ -194,6 +194,12 @@ def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
     assert runtimes(chosen) == [expected] * 4
     assert len(lines) == 1 and "RUNTIME=" in lines[0]
     assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
+
+
+@pytest.mark.usefixtures("debian")
+def test_a_plan_is_refused_with_the_engine_that_needs_containers() -> None:
+    with pytest.raises(SetupError, match="materialized"):  # there is no Docker
+        require_possible(with_runtime(planned("dh", "mz"), print))
 
 
 @pytest.mark.parametrize(
