@@ -14,7 +14,12 @@ from racetrack.live.series import COUNT, definition, layout, series_id
 
 ENGINES = ("dh", "pg")
 OWNERS = {"deephaven": "dh", "postgres": "pg"}
+NEEDS = {"pause": "running", "resume": "paused", "kill": "running", "restart": "killed"}
 SERVICES = ("deephaven", "postgres", "broker", "loadgen", "mysql")
+VERDICTS: dict[str, dict[str, Any]] = {
+    name: {"kind": kind, "text": f"judged: {kind}", "judged_s": 12.0}
+    for name, kind in (("dh", "kept up"), ("pg", "undecided"))
+}
 
 
 class FakeSession:
@@ -25,7 +30,6 @@ class FakeSession:
         self.samples = 0
         self.rates: dict[str, int] = {"events": 5_000, "purchases": 10, "reads": 0}
         self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
-        self.verdicts = {"dh": "kept up", "pg": "undecided"}
         self.refuses = ""
         self._load: str | None = None
         self._events: list[dict[str, Any]] = []
@@ -36,7 +40,6 @@ class FakeSession:
         self.tell("ready", "all views are there")
 
     def clock_ms(self) -> int:
-        """Return the current time of the session, epoch milliseconds."""
         return now_ms()
 
     def tell(self, kind: str, text: str, target: str = "", by: str = "session") -> None:
@@ -46,12 +49,7 @@ class FakeSession:
         event = {"number": number, "at_ms": self.clock_ms(), "kind": kind, "target": target}
         self._events.append({**event, "text": text, "segment": segment, "by": by})
 
-    def finish(self, text: str = "Ended by the user.") -> None:
-        """End the session."""
-        self._ended = {"text": text, "folder": "logs/fake"}
-
     def hello(self) -> dict[str, Any]:
-        """See `LiveSession`."""
         with self._lock:
             history = self._history.as_columns()
         return {
@@ -87,7 +85,6 @@ class FakeSession:
         }
 
     def sample(self) -> dict[str, Any]:
-        """See `LiveSession`."""
         self.samples += 1
         at_ms = self.clock_ms()
         values = self._values(at_ms)
@@ -96,7 +93,6 @@ class FakeSession:
         return {"at_ms": at_ms, "values": values}
 
     def latest(self) -> Mapping[str, float | None]:
-        """See `LiveSession`."""
         return self._values(self.clock_ms())
 
     def _values(self, at_ms: int) -> dict[str, float | None]:
@@ -124,17 +120,14 @@ class FakeSession:
         return {**values, **noise}
 
     def state(self) -> dict[str, Any]:
-        """See `LiveSession`."""
         controls = {
             **dict.fromkeys(("rate", "load", "purchases", "reads", "note", "end"), ""),
             "updates": "The workload shop has no updates.",
         }
         for target, status in self.status.items():
-            for how, needs in (("pause", "running"), ("resume", "paused"), ("kill", "running")):
+            for how, needs in NEEDS.items():
                 why = "" if status == needs else f"{target} is {status}."
                 controls[f"{how}/{target}"] = why
-            runs_not = "" if status == "killed" else f"{target} is {status}."
-            controls[f"restart/{target}"] = runs_not
         return {
             "now_ms": self.clock_ms(),
             "elapsed_s": 61.2,
@@ -145,13 +138,8 @@ class FakeSession:
             "segment": dict(self._segment),
             "in_the_way": {"what": "nothing", "text": ""},
             "engines": [
-                {
-                    "name": name,
-                    "status": self.status[name],
-                    "text": "",
-                    "verdict": {"kind": kind, "text": f"judged: {kind}", "judged_s": 12.0},
-                }
-                for name, kind in self.verdicts.items()
+                {"name": name, "status": self.status[name], "text": "", "verdict": verdict}
+                for name, verdict in VERDICTS.items()
             ],
             "services": [
                 {"name": name, "status": status}
@@ -173,15 +161,12 @@ class FakeSession:
         }
 
     def events_after(self, number: int) -> Sequence[dict[str, Any]]:
-        """See `LiveSession`."""
         return self._events[number:]
 
     def end(self) -> dict[str, Any] | None:
-        """See `LiveSession`."""
         return self._ended
 
     def act(self, action: Action) -> Future[None]:
-        """See `LiveSession`."""
         if self.refuses:
             raise Refused(409, self.refuses)
         self.acted.append(action)
@@ -202,6 +187,6 @@ class FakeSession:
             self._segment = {"number": number, "from_ms": self.clock_ms(), "why": text}
         self.tell(action.name, text, target, "user")
         if action.name == "end":
-            self.finish()
+            self._ended = {"text": "Ended by the user.", "folder": "logs/fake"}
         done.set_result(None)
         return done

@@ -14,7 +14,7 @@ from tests.live_fakes import FakeSession
 PER_S, HOUR_S = 10, 3600
 SAMPLES = PER_S * HOUR_S
 # High lags, each in a single update, at these seconds of the session.
-PEAKED, PEAKS_MS = "lag_ms/dh/count", {601.3: 91_000.0, 1_802.7: 92_000.0, 3_003.1: 93_000.0}
+PEAKS_MS = {601.3: 91_000.0, 1_802.7: 92_000.0, 3_003.1: 93_000.0}
 EVENT_EVERY_S = 10
 SEND_EVERY_S = 0.001
 
@@ -23,25 +23,22 @@ class HourSession(FakeSession):
     """A session whose clock advances by a tenth of a second with each sample, up to an hour."""
 
     def __init__(self) -> None:
-        self._from_ms, self._sampled = now_ms() - 1000 * HOUR_S, 0
+        self._from_ms = now_ms() - 1000 * HOUR_S
         super().__init__()
 
     def clock_ms(self) -> int:
-        """Return the time of the session."""
-        return self._from_ms + 1000 * self._sampled // PER_S
+        return self._from_ms + 1000 * self.samples // PER_S
 
     def sample(self) -> dict[str, Any]:
-        """See `LiveSession`."""
-        if self._sampled == SAMPLES:
+        if self.samples == SAMPLES:
             return {"at_ms": self.clock_ms(), "values": self.latest()}
-        self._sampled += 1
-        if self._sampled % (PER_S * EVENT_EVERY_S) == 0:
-            self.tell("note", f"a note at {self._sampled // PER_S} s")
+        if self.samples % (PER_S * EVENT_EVERY_S) == 0:
+            self.tell("note", f"a note at {self.samples // PER_S} s")
         return super().sample()
 
     def _values(self, at_ms: int) -> dict[str, float | None]:
-        at_s = self._sampled / PER_S
-        peak = {PEAKED: PEAKS_MS[at_s]} if at_s in PEAKS_MS else {}
+        at_s = self.samples / PER_S
+        peak = {"lag_ms/dh/count": PEAKS_MS[at_s]} if at_s in PEAKS_MS else {}
         return {**super()._values(at_ms), **peak}
 
 

@@ -40,15 +40,12 @@ class PageSession(FakeSession):
 
     @property
     def actions(self) -> list[tuple[str, Any]]:
-        """Actions that pages requested."""
         return [(action.name, action.arguments) for action in self.acted]
 
     def state(self) -> dict[str, Any]:
-        """See `LiveSession`."""
         state = super().state()
         return {**state, "controls": {**state["controls"], **self.forbidden}, **self.changes}
 
     def sample(self) -> dict[str, Any]:
-        """See `LiveSession`."""
         sample = super().sample()
         return {**sample, "values": {**sample["values"], **self.odd}}

@@ -31,18 +31,25 @@ def session() -> Iterator[PageSession]:
     session.stop()
 
 
+@pytest.fixture
+def tab(browser: Browser, session: PageSession) -> Iterator[Tab]:
+    """The page of the session."""
+    opened = Tab(browser).open(session.url)
+    yield opened
+    opened.page.close()
+
+
 def legend(tab: Tab, chart: str) -> list[str]:
     return tab.page.locator(f".chart.{chart} .legend .value").all_text_contents()
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
 def test_all_figures_are_text_and_nothing_moves(
     browser: Browser, session: PageSession, size: tuple[int, int], scheme: str
 ) -> None:
     tab = Tab(browser, size, scheme).open(session.url)
     session.tell("rate", "rate 5000")
-    tab.page.wait_for_timeout(2500)
+    tab.page.wait_for_timeout(1500)  # the slow charts are drawn each second
     for chart in CHARTS:
         values = legend(tab, chart)
         assert values and all(re.search(r"\d", value) for value in values), (chart, values)
@@ -63,13 +70,10 @@ def test_all_figures_are_text_and_nothing_moves(
     tab.page.close()
 
 
-def test_one_cursor_reads_all_charts(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_one_cursor_reads_all_charts(tab: Tab) -> None:
     tab.page.click("#freeze")
     latest = {chart: legend(tab, chart) for chart in CHARTS}
-    box = tab.page.locator(".chart.lag .u-over").bounding_box()
-    assert box
-    tab.page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 60)
+    tab.point_at("lag", 0.3)
     tab.wait("#reading", "at 0:")
     there = {chart: legend(tab, chart) for chart in CHARTS}
     assert all(there[chart] != latest[chart] for chart in CHARTS)
@@ -79,15 +83,18 @@ def test_one_cursor_reads_all_charts(browser: Browser, session: PageSession) -> 
         " - one.parentElement.getBoundingClientRect().x)"
     )
     assert len(crosses) == 6 and min(crosses) > 10
-    tab.page.close()
 
 
-def test_the_rate_is_set_by_slider_and_by_typing(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
-    tab.page.fill("#rate", "12k")
-    tab.page.press("#rate", "Enter")
-    tab.wait("#target", "12,000")
-    tab.wait("#events", "rate 12000")
+def test_the_rate_is_set_by_slider_and_by_typing_and_shown_on_all_pages(
+    browser: Browser, tab: Tab, session: PageSession
+) -> None:
+    other = Tab(browser, PHONE).open(session.url)
+    tab.enter("#rate", "12k")
+    for each in (tab, other):
+        each.wait("#target", "12,000")
+        each.wait("#events", "rate 12000")
+        assert each.errors == []
+    other.page.close()
     slider = tab.page.locator("#slider")
     slider.focus()
     for _ in range(3):  # in quick succession: one action
@@ -96,29 +103,24 @@ def test_the_rate_is_set_by_slider_and_by_typing(browser: Browser, session: Page
     tab.wait("#target", "25,000")
     assert session.actions == [("rate", {"per_s": 12_000}), ("rate", {"per_s": 25_000})]
     assert slider.get_attribute("aria-valuetext") == "25,000 per second"
-    tab.page.close()
 
 
-def test_a_refused_action_says_why(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
-    tab.page.fill("#profile", f"x {ODD}")
-    tab.page.press("#profile", "Enter")
+def test_a_refused_action_says_why(tab: Tab, session: PageSession) -> None:
+    tab.enter("#profile", f"x {ODD}")
     tab.wait("#answer", "x <img src=x")
     assert tab.page.input_value("#profile").startswith("x <img")  # kept for correction
     session.refuses = "The session is ending."
     tab.page.press("#slider", "ArrowRight")
     tab.wait("#answer", "The session is ending.")
     assert tab.text("#target") == "5,000"
-    tab.page.close()
 
 
-def test_what_is_impossible_is_grey_and_says_why(browser: Browser, session: PageSession) -> None:
+def test_what_is_impossible_is_grey_and_says_why(tab: Tab, session: PageSession) -> None:
     session.forbidden = {"kill/mysql": "mysql keeps its data in memory only"}
-    tab = Tab(browser).open(session.url)
+    tab.wait("#services", "mysql keeps its data in memory only")
     assert tab.disabled("updates") and not tab.disabled("purchases")
     assert "The workload shop has no updates" in tab.text("#kinds")
     assert tab.disabled("kill/mysql") and not tab.disabled("kill/broker")
-    assert "mysql keeps its data in memory only" in tab.text("#services")
     tab.page.click('[data-control="kill/mysql"]', force=True)
     tab.wait("#answer", "mysql keeps its data in memory only")
     assert session.actions == []
@@ -127,7 +129,6 @@ def test_what_is_impossible_is_grey_and_says_why(browser: Browser, session: Page
     tab.page.click('[data-control="resume/broker"]')
     tab.wait("#events", "resume broker")
     assert session.actions[-1] == ("resume", {"target": "broker"})
-    tab.page.close()
 
 
 def test_without_the_token_the_page_only_shows(browser: Browser, session: PageSession) -> None:
@@ -139,8 +140,7 @@ def test_without_the_token_the_page_only_shows(browser: Browser, session: PageSe
     tab.page.close()
 
 
-def test_a_lost_server_is_said_and_regained(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_a_lost_server_is_said_and_regained(tab: Tab, session: PageSession) -> None:
     shifts = tab.page.evaluate("shifts")
     session.stop()
     tab.wait("#connection", "Connection lost")
@@ -156,38 +156,21 @@ def test_a_lost_server_is_said_and_regained(browser: Browser, session: PageSessi
     assert not tab.disabled("rate") and tab.text("#why-not") == ""
     assert tab.page.locator(".chart").count() == 6
     assert tab.page.evaluate("shifts") - shifts < 0.01
-    tab.page.close()
 
 
-def test_a_reload_keeps_history_and_token(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_a_reload_keeps_history_and_token(tab: Tab, session: PageSession) -> None:
     session.tell("note", "before the reload")
     tab.wait("#events", "before the reload")
     tab.page.reload()
     tab.wait("#connection", "Live")
     tab.wait("#events", "before the reload")
-    box = tab.page.locator(".chart.rate .u-over").bounding_box()
-    assert box
-    tab.page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + 60)
+    tab.point_at("rate", 0.1)
     tab.wait("#reading", "at 0:1")
     assert legend(tab, "rate")[0] == "5,000 /s"
     assert not tab.disabled("rate")
-    tab.page.close()
 
 
-def test_two_pages_show_the_same(browser: Browser, session: PageSession) -> None:
-    one, other = Tab(browser).open(session.url), Tab(browser, PHONE).open(session.url)
-    one.page.fill("#rate", "20k")
-    one.page.press("#rate", "Enter")
-    for tab in (one, other):
-        tab.wait("#target", "20,000")
-        tab.wait("#events", "rate 20000")
-        assert tab.errors == []
-        tab.page.close()
-
-
-def test_texts_are_never_markup(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_texts_are_never_markup(tab: Tab, session: PageSession) -> None:
     session.tell("note", ODD)
     verdict = {"kind": "none", "text": ODD, "judged_s": 0.0}
     engines = [engine | {"verdict": verdict} for engine in session.state()["engines"]]
@@ -200,11 +183,9 @@ def test_texts_are_never_markup(browser: Browser, session: PageSession) -> None:
     assert tab.page.locator("img").count() == 0
     assert tab.page.title() == "Deephaven + PostgreSQL · Racetrack live"
     assert tab.errors == []
-    tab.page.close()
 
 
-def test_everything_works_by_keyboard(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_everything_works_by_keyboard(tab: Tab, session: PageSession) -> None:
     press = tab.page.keyboard.press
     press("+")
     tab.wait("#target", "6,000")
@@ -244,18 +225,15 @@ def test_everything_works_by_keyboard(browser: Browser, session: PageSession) ->
     tab.wait("#why-not", "The run folder is logs/fake.")
     assert session.actions[-1] == ("end", {})
     assert tab.errors == []
-    tab.page.close()
 
 
-def test_single_keys_can_be_turned_off(browser: Browser, session: PageSession) -> None:
-    tab = Tab(browser).open(session.url)
+def test_single_keys_can_be_turned_off(tab: Tab, session: PageSession) -> None:
     tab.page.click("#show-keys")
     tab.page.uncheck("#use-keys")
     tab.page.keyboard.press("Escape")
     tab.page.keyboard.press("+")
-    tab.page.wait_for_timeout(500)
+    tab.page.wait_for_timeout(300)
     assert session.actions == []
-    tab.page.close()
 
 
 # Ten hours at ten rows a second, with a peak and a dip of a single row each hour.
@@ -280,14 +258,10 @@ LONG = """async () => {
 }"""
 
 
-def test_a_long_session_is_thinned_without_losing_a_peak(
-    browser: Browser, session: PageSession
-) -> None:
-    tab = Tab(browser).open(session.url)
+def test_a_long_session_is_thinned_without_losing_a_peak(tab: Tab) -> None:
     found = tab.page.evaluate(LONG)
     assert found["rows"] <= 4000 and found["same"] and found["rises"]
     assert found["high"] == 10 and found["low"] == 10
     assert found["away_s"] < 65
     assert found["last"] == 35999.9 and not found["repeated"]
     assert found["known"] > 500
-    tab.page.close()
