@@ -5,14 +5,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
 
-from racetrack.config import load
-from racetrack.engines.contract import Engine
+from racetrack.config import Settings, load
 from racetrack.plan.model import Phase, Saturate, Search, Top
 from racetrack.plan.model import Window as WindowPhase
 from racetrack.plan.resolve import Cell, ResolvedPlan
@@ -41,11 +39,10 @@ from racetrack.terminal import Guard, Screen
 from racetrack.workloads.load_profile import LoadProfile
 from simulations import synthetic
 from tests.analysis import view_files
+from tests.run.fakes import FakeEngine, FakeStack
 from tests.run_json import read_run
 
 SERVICE = {"steady": "steadyd", "swift": "swiftd"}
-
-
 READS_PER_S = 2
 SERVED = Classes(
     results="served",
@@ -82,7 +79,6 @@ class RunSpec:
     view_leak: float = 0.0
     read_ms: float | None = None  # duration of answers; None: no reads
     caveats: tuple[str, ...] = ()
-    classes: Classes = SERVED
     absent: tuple[str, ...] = ()  # the views that the engine can't express
     verified: dict[str, Any] | None = None  # a verification's result, if any
     settings: dict[str, str] = field(default_factory=dict)
@@ -150,14 +146,10 @@ class PlayedBack:
         if done:
             with self._recording() as run:
                 run.faults = FaultLog(from_ms=from_ms, done=done)
-
-            def captured(tick: int) -> int:
-                """Return the captured purchases: none while Debezium is down."""
-                return 150 if 150 < tick < 200 else tick
-
-            # One purchase every three ticks of 100 ms.
+            # One purchase every three ticks of 100 ms; none is captured while Debezium is down.
+            captured = [150 if 150 < n < 200 else n for n in range(350)]
             rows = [
-                f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured(n) // 3},0"
+                f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured[n] // 3},0"
                 for n in range(350)
             ]
             text = "\n".join(["at_ms,due,refused,done,captured,sent_ms", *rows]) + "\n"
@@ -182,14 +174,14 @@ class PlayedBack:
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
         half = [self._spec.rate // 2] if self._spec.arguments.get("warm_up_s") else []
         assert self._rates_set == [*half, self._spec.rate]
-        start_ms, end_ms = self._race.window
+        start_ms, end_ms = map(int, self._race.window)
         seconds = range(-6, int(self._spec.window_s + self._spec.recorded_after_s) + 1)
         rate, engine = self._spec.rate, self._spec.engine
         cpu = self._spec.cpu_pct + self._rng.normal(0, 2, len(seconds))
         used = np.cumsum(cpu) / 100
         rows, arrivals, delays, top = [], [], [], []
         for n, s in enumerate(seconds):
-            at = int(start_ms + 1000 * s)
+            at = start_ms + 1000 * s
             due = rate * (s + 6)
             arrivals.append(f"{at},{due},{due}")
             if not self._spec.silent or not 0 <= s <= self._spec.window_s:
@@ -212,20 +204,18 @@ class PlayedBack:
             noise = [
                 f"{at},{2 * s},{100 + used_s * s},0,{90 + used_s * s},"
                 f"{80 + self._spec.busy_cores * s},0,0.5,,,,,,"
-                for at, s in ((int(start_ms + 1000 * s), s) for s in seconds)
+                for at, s in ((start_ms + 1000 * s, s) for s in seconds)
             ]
             files["noise.csv"] = [",".join(COLUMNS), *noise]
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")
         total_s = self._spec.cpu_pct / 100 * self._spec.window_s
-        return Measured(
-            window=Window(start_ms=int(start_ms), end_ms=int(end_ms)),
-            cpu_s={
-                name: CpuTime(user=0.8 * total_s * share, system=0.2 * total_s * share)
-                for name, share in self._shares.items()
-            },
-            rate_set_ms=rate_set_ms,
-        )
+        cpu_s = {
+            name: CpuTime(user=0.8 * total_s * share, system=0.2 * total_s * share)
+            for name, share in self._shares.items()
+        }
+        window = Window(start_ms=start_ms, end_ms=end_ms)
+        return Measured(window=window, cpu_s=cpu_s, rate_set_ms=rate_set_ms)
 
     def account(self) -> dict[str, Counts]:
         counts = (self._spec.rate * 9,) * 4
@@ -243,66 +233,41 @@ class PlayedBack:
         return dict.fromkeys(self._spec.engine.split("+"), found)
 
 
+class PlayedEngine(FakeEngine):
+    """An engine whose runs are played back."""
+
+    script_ending = ".sql"
+
+    def __init__(self, spec: RunSpec) -> None:
+        super().__init__(needs=())
+        self.name, self.title, self._spec = spec.engine, spec.engine, spec
+        self.services = (SERVICE.get(spec.engine, spec.engine),)
+
+    def caveats(self, settings: Settings) -> list[str]:
+        return list(self._spec.caveats)
+
+    def classes(self, settings: Settings) -> Classes:
+        return SERVED
+
+    def absent_views(self, settings: Settings) -> Sequence[str]:
+        return self._spec.absent
+
+
 def stack_of(spec: RunSpec) -> Stack:
-    """Return the part of a stack that an Experiment uses when it plays back a run."""
+    """Return the stack of a run that is played back."""
     marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
     reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
-    stack = SimpleNamespace(
-        runtime=spec.runtime,
-        settings=load({**marks, **reads, **spec.settings}),
-        data_in_memory=True,
-        unprepared=(),
-        clocks={},
-        data_folders=list,
-        speed_up_next_start=lambda _: None,
-    )
-    return cast(Stack, stack)
+    return FakeStack(load({**marks, **reads, **spec.settings}), spec.runtime).as_stack()
 
 
-def engine_of(spec: RunSpec) -> Engine:
-    """Return the part of an engine that an Experiment uses when it plays back a run."""
-    services = (SERVICE.get(spec.engine, spec.engine),)
-    engine = SimpleNamespace(
-        name=spec.engine,
-        title=spec.engine,
-        absent=spec.absent,
-        summary_after_ms=0,
-        stamped_by="",
-        script_ending=".sql",
-        caveats=lambda _: list(spec.caveats),
-        classes=lambda _: spec.classes,
-        absent_views=lambda _: spec.absent,
-        needs_in=lambda _: (),
-        services_in=lambda _: services,
-        measured_services=lambda _: services,
-        runs_elsewhere=lambda _: False,
-    )
-    engine.members, engine.observer_in = (engine,), lambda _: engine
-    return cast(Engine, engine)
-
-
-RIGHT = {
-    "status": "right",
-    "compared": 7,
-    "missing": 0,
-    "extra": 0,
-    "different": 0,
-    "first": [],
-    "from_ms": synthetic.START_MS,
-    "until_ms": synthetic.START_MS + 5,
+OF_A_VIEW = {"from_ms": synthetic.START_MS, "until_ms": synthetic.START_MS + 5}
+RIGHT = {"status": "right", "compared": 7, **OF_A_VIEW}
+ROW = {
+    "finding": "different",
+    "source": {"item_id": 7, "revenue": "12.5"},
+    "engine": {"item_id": 7, "revenue": "<b>13</b>"},
 }
-WRONG = {
-    **RIGHT,
-    "status": "wrong",
-    "different": 1,
-    "first": [
-        {
-            "finding": "different",
-            "source": {"item_id": 7, "revenue": "12.5"},
-            "engine": {"item_id": 7, "revenue": "<b>13</b>"},
-        }
-    ],
-}
+WRONG = {"status": "wrong", "compared": 7, "different": 1, "first": [ROW], **OF_A_VIEW}
 ABSENT = {"status": "absent"}
 UNREADABLE = {"status": "unreadable", "reason": "it is gone"}
 
@@ -325,13 +290,22 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     )
     Experiment(
         arguments,
-        engine_of(spec),
+        PlayedEngine(spec),
         stack_of(spec),
         folder,
         Screen(Console(quiet=True)),
         open_session=lambda *_: cast(Session, PlayedBack(spec, folder)),
     ).run(Guard(lambda _: None))
     return path
+
+
+def session(logs: Path, spec: RunSpec, tag: str, replay_of: str | None = None) -> None:
+    """Write the folder of a session, in whose third second the rate is set, or of a replay."""
+    path = run(logs, spec, tag)
+    from_ms = read_run(path)["measured"]["window"]["start_ms"]
+    edit(path, live={"from_ms": from_ms, "replay_of": replay_of})
+    row = f'{from_ms + 2000},1,rate,"{{""per_s"": 5000}}",user'
+    (path / "actions.csv").write_text(f"at_ms,segment,action,arguments,by\n{row}\n")
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -373,16 +347,12 @@ def experiment(
     made = len(list(logs.glob("*_UTC_*"))) if logs.is_dir() else 0
     folder = logs / f"2026.03.22.{4 + made // 60:02}.{made % 60:02}.00_UTC_{plan}"
     folder.mkdir(parents=True)
-    cells = [_cell(run) for run in runs]
+    cells = tuple(_cell(run) for run in runs)
+    variants, repeats = dict.fromkeys(run.label for run in runs), max(run.repeat for run in runs)
     resolved = ResolvedPlan(
-        name=plan,
-        variants=tuple(dict.fromkeys(run.label for run in runs)),
-        cells=tuple(cells),
-        repeats=max(run.repeat for run in runs),
-        seed=1,
-        note=note,
+        name=plan, variants=tuple(variants), cells=cells, repeats=repeats, seed=1, note=note
     )
-    entries = [
+    entries = tuple(
         ExperimentRun(
             variant=cell.variant,
             repeat=cell.repeat,
@@ -392,13 +362,13 @@ def experiment(
             outcome=planned.outcome,
         )
         for number, (planned, cell) in enumerate(zip(runs, cells, strict=True))
-    ]
+    )
     record = ExperimentRecord(
         name=plan,
         command=command,
         seed=1,
         plan=resolved.model_dump(mode="json", by_alias=True),
-        runs=tuple(entries),
+        runs=entries,
         minutes=12.5,
     )
     write_experiment(folder, record)
@@ -434,12 +404,11 @@ def _run_of(logs: Path, experiment: str, planned: PlannedRun) -> Path:
     """Write the folder of a run of an experiment."""
     path = run(logs, planned.spec)
     part = PartOf(experiment=experiment, variant=planned.label, repeat=planned.repeat)
-    record: dict[str, Any] = {**read_run(path), "part_of": part.model_dump()}
+    edit(path, part_of=part.model_dump())
     if planned.windows:
-        del record["results"], record["measured"]
         windows = [window.model_dump(mode="json") for window in planned.windows]
-        record |= {"windows": windows, "outcome": planned.outcome or "unfinished"}
-    (path / "run.json").write_text(json.dumps(record, indent=2))
+        whole = {"results": None, "measured": None}
+        edit(path, **whole, windows=windows, outcome=planned.outcome or "unfinished")
     return path
 
 
@@ -447,14 +416,11 @@ def window_at(
     per_s: int | None, *, share: float | None = None, name: str = "", **values: Any
 ) -> WindowRecord:
     """Return a window of a run, 5 s long; at saturation if there is no rate."""
-    start_ms = int(synthetic.START_MS)
     load = f"{100 * share:g} % of capacity" if share else f"{per_s:,}/s" if per_s else "saturation"
-    defaults: dict[str, Any] = {
-        "start_ms": start_ms,
-        "end_ms": start_ms + 5_000,
-        "verdict": "kept up" if per_s else "none",
-    }
-    return WindowRecord(name=name or load, per_s=per_s, share=share, **{**defaults, **values})
+    start_ms, verdict = int(synthetic.START_MS), "kept up" if per_s else "none"
+    times = {"start_ms": start_ms, "end_ms": start_ms + 5_000}
+    record = {"name": name or load, "per_s": per_s, "share": share, "verdict": verdict}
+    return WindowRecord(**{**record, **times, **values})
 
 
 def search(logs: Path, engine: str, per_s: float, why: str = "", **of_spec: Any) -> Path:

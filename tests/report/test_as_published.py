@@ -1,5 +1,4 @@
-"""Tests of the table that compares the published experiment with our runs of it, including rates
-that our generator could not offer."""
+"""Tests of the table that compares the published experiment with our runs of it."""
 
 import re
 from pathlib import Path
@@ -51,19 +50,16 @@ def row(lines: list[str], rate: str, engine: str) -> str:
 
 
 def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) -> None:
-    held, behind = row(lines, "1,000", "steady"), row(lines, "4,000", "steady")
-    assert "33.1" in held and re.search(r" (39|40)\.\d", held)  # computed from random samples
-    assert held.rstrip(" │").endswith("kept up") and behind.rstrip(" │").endswith("fell behind")
-    absent = row(lines, "1,000", "swift")
-    assert "179.6" in absent and absent.rstrip(" │").endswith("not run")
-
-
-def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
-    lines: list[str],
-) -> None:
-    line = row(lines, "90,000", "steady")
-    assert "240.0" in line and "not offered" in line
-    assert not re.search(r" (39|40)\.\d", line)
+    for rate, engine, published, here in (
+        ("1,000", "steady", "33.1", "kept up"),
+        ("4,000", "steady", "82.2", "fell behind"),
+        ("1,000", "swift", "179.6", "not run"),
+        ("90,000", "steady", "240.0", "not offered"),
+    ):
+        line = row(lines, rate, engine)
+        assert published in line and here in line
+        measured = re.search(r" (39|40|59|60)\.\d", line)  # computed from random samples
+        assert bool(measured) == (here in {"kept up", "fell behind"})
 
 
 def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
@@ -77,7 +73,8 @@ def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
 
 
 def test_a_reference_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "reference.json").write_text('{"title": "A race"}')
-    for name in ("reference.json", "none.json"):
-        with pytest.raises(UsageError, match=name):
-            read_reference(str(tmp_path / name))
+    file = tmp_path / "reference.json"
+    for text in ("none", '{"title": "A race"}'):
+        file.write_text(text)
+        with pytest.raises(UsageError):
+            read_reference(str(file))

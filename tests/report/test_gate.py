@@ -15,20 +15,17 @@ CPU = "cpu_s_per_million"
 
 
 @pytest.mark.parametrize(
-    ("text", "metric", "compares", "bound", "is_relative"),
+    ("text", "parts"),
     [
-        ("lag_p99_ms>2000", "lag_p99_ms", ">", 2_000, False),
-        (" lag_p99_ms >= 2.5 ", "lag_p99_ms", ">=", 2.5, False),
-        ("capacity_per_s<-10%", "capacity_per_s", "<", -10, True),
-        ("cpu_s_per_million>+10%", "cpu_s_per_million", ">", 10, True),
+        (" lag_p99_ms >= 2.5 ", ("lag_p99_ms", ">=", 2.5, False)),
+        ("capacity_per_s<-10%", ("capacity_per_s", "<", -10, True)),
+        ("cpu_s_per_million>+10%", ("cpu_s_per_million", ">", 10, True)),
     ],
 )
-def test_a_condition_is_a_bound_or_a_change(
-    text: str, metric: str, compares: str, bound: float, is_relative: bool
-) -> None:
+def test_a_condition_is_a_bound_or_a_change(text: str, parts: tuple[object, ...]) -> None:
     parsed = parse(text)
-    assert parsed.metric and parsed.metric.key == metric
-    assert (parsed.compares, parsed.bound, parsed.is_relative) == (compares, bound, is_relative)
+    assert parsed.metric
+    assert parts == (parsed.metric.key, parsed.compares, parsed.bound, parsed.is_relative)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +33,6 @@ def test_a_condition_is_a_bound_or_a_change(
     [
         ("lag_p99_ms=3", "is not a condition"),
         ("lag_p99>3", "Did you mean lag_p99_ms"),
-        ("lag_p99_ms>3%", "sign and percent"),
         ("lag_p99_ms>+3", "sign and percent"),
         ("lag_ms>3", "there is no figure"),  # a figure of live sessions
     ],
@@ -90,14 +86,12 @@ def test_a_change_has_to_be_larger_than_the_noise(
 
 @pytest.mark.parametrize("value", [math.inf, 3_000.0])
 def test_a_figure_that_is_infinite_or_above_the_bound_fails(value: float) -> None:
-    made = rows(value, key="lag_p99_ms")
-    assert failures([parse("lag_p99_ms>2000")], made)
+    assert failures([parse("lag_p99_ms>2000")], rows(value, key="lag_p99_ms"))
 
 
-def test_a_missing_figure_fails() -> None:
-    assert failures([parse("view_lag_p99_ms>2000")], rows(1))
-    assert failures([parse("capacity_per_s<5")], rows(1))
-    assert failures([parse(f"{CPU}>+10%")], rows(1), [])
+@pytest.mark.parametrize("condition", ["view_lag_p99_ms>2000", "capacity_per_s<5", f"{CPU}>+10%"])
+def test_a_missing_figure_fails(condition: str) -> None:
+    assert failures([parse(condition)], rows(1))
 
 
 def test_a_verdict_of_any_repeat_counts() -> None:
@@ -112,13 +106,10 @@ def test_a_single_variant_is_compared_with_the_only_one_of_its_engine() -> None:
 
 
 def test_other_workloads_runtimes_and_brokers_are_not_comparable() -> None:
-    require_comparable([("shop", "native", "Redpanda"), ("", "", "")], rows(1))
     made = [replace(row, place=replace(PLACE, broker="Redpanda")) for row in rows(1)]
-    require_comparable([("shop", "native", "Redpanda")], made)
-    for place in (
-        ("ads", "native", "Redpanda"),
-        ("shop", "compose", "Redpanda"),
-        ("shop", "native", "Apache Kafka"),
-    ):
+    for baseline in (rows(1), made):
+        require_comparable([("shop", "native", "Redpanda"), ("", "", "")], baseline)
+    others = ("ads", "native", ""), ("shop", "compose", ""), ("shop", "native", "Apache Kafka")
+    for place in others:
         with pytest.raises(UsageError):
             require_comparable([place], made)

@@ -17,9 +17,9 @@ from racetrack.config import REPO
 from racetrack.report.ranking import ranking_page
 from racetrack.report.standings import standings
 from racetrack.results.classes import Classes
-from tests.report.browser import chromium, contrast, look, needs_chromium
+from tests.report.browser import Seen, chromium, contrast, loaded_by, look, needs_chromium
 from tests.report.folders import PUBLISHED, SERVED, WHEN_READ
-from tests.report.made_up import SHARES, STEADY, SWIFT, UNVERIFIED, Engine, result
+from tests.report.made_up import SHARES, STEADY, SWIFT, UNVERIFIED, result
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -29,53 +29,33 @@ THROUGHPUT = "capacity_per_s"
 
 # Reads the matrix: the text of each cell, by its column, of each engine.
 MATRIX = """const read = () => {
-  const keys = [...page.querySelectorAll("#matrix thead th")].map((head) => head.dataset.key);
-  return [...page.querySelectorAll("#matrix tbody tr")].map((row) => Object.fromEntries(
+  const keys = [...document.querySelectorAll("#matrix thead th")].map((head) => head.dataset.key);
+  return [...document.querySelectorAll("#matrix tbody tr")].map((row) => Object.fromEntries(
     [...row.children].map((cell, at) => [keys[at], cell.textContent.trim()])));
 };
-const text = (of) => [...page.querySelectorAll(of)].map((one) => one.textContent.trim());
 const choose = (name, value) => {
-  const select = page.getElementById(name);
+  const select = document.getElementById(name);
   select.value = value;
-  select.dispatchEvent(new view.Event("change"));
+  select.dispatchEvent(new Event("change"));
 };"""
-READ = f"""async (page, view) => {{
+READ = f"""async () => {{
   {MATRIX}
-  return {{ rows: read(), answers: text("#answers li"), facts: text("#records .pairs").join(" ") }};
+  return {{ rows: read(), answers: text("#answers li"),
+    hasQueries: !document.getElementById("queries").hidden }};
 }}"""
-# Sorts by a column in both directions, opens everything, and moves over the charts.
-PROBE = f"""async (page, view) => {{
-  {MATRIX}
-  const names = () => read().map((row) => row.engine);
-  const heads = text("#matrix thead th"), first = read();
-  const button = () => page.querySelector("#matrix th[data-key=engine] button");
-  button().click();
-  const rising = names();
-  const isFocused = page.activeElement === button();
-  button().click();
-  const falling = names();
-  const sorted = page.querySelector("#matrix th[data-key=engine]").getAttribute("aria-sort");
-  page.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
-  const shown = [...page.querySelectorAll(".chart")].filter((chart) => !chart.hidden);
-  const isDrawn = (chart) => chart.querySelector(".u-over") && chart.querySelector(".behind td");
+# Opens everything, and moves over the charts.
+PROBE = """async () => {
+  document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  const shown = [...document.querySelectorAll(".chart")].filter((chart) => !chart.hidden);
   await until(() => shown.every(isDrawn));
-  const filled = (cell) => cell.textContent;
-  const charts = shown.map((chart) => {{
-    const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
-    const at = {{ clientX: box.left + box.width / 2, clientY: box.top + 20, bubbles: true }};
-    over.dispatchEvent(new view.MouseEvent("mousemove", at));
-    return {{ title: chart.querySelector("h3").textContent, width: chart.clientWidth,
-      label: chart.querySelector("canvas").getAttribute("aria-label"),
-      cells: [...chart.querySelectorAll(".behind tbody td")].filter(filled).length }};
-  }});
-  await until(() => text(".u-legend .u-value").some((value) => /\\d/.test(value)));
-  return {{ heads, first, rising, falling, isFocused, sorted, charts, answers: text("#answers li"),
-    legend: text(".u-legend .u-value"), commands: text("#records pre"),
-    links: [...page.querySelectorAll("#matrix a")].map((one) => one.getAttribute("href")),
-    width: page.documentElement.scrollWidth,
-    paper: view.getComputedStyle(page.body).backgroundColor,
-    ink: view.getComputedStyle(page.body).color }};
-}}"""
+  shown.forEach(pointAt);
+  const values = () => text(".u-legend .u-value").filter((value) => /\\d/.test(value));
+  await until(() => values().length);
+  const links = [...document.querySelectorAll("#matrix a")].map((one) => one.getAttribute("href"));
+  return { links, rows: text("#matrix tbody tr").length, commands: text("#records pre"),
+    values: values(), titles: shown.map((chart) => text("h3", chart)[0]),
+    cells: shown.map((chart) => text("details tbody td", chart).filter((one) => one).length) };
+}"""
 
 
 def page_of(changes: Mapping[str, Mapping[str, Any]] | None = None) -> str:
@@ -114,18 +94,15 @@ def site(request: pytest.FixtureRequest, root: Path) -> Site:
 
 
 @pytest.fixture(scope="module")
-def wide(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def wide(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """Look at the page in the light theme, at the width of a desktop screen."""
-    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200, "light").result
+    return look(site.page, PROBE, tmp_path_factory.mktemp("wide"), 1200)
 
 
-def test_it_fits_a_phone_and_sorts_there(site: Site, tmp_path: Path) -> None:
+def test_it_fits_a_phone(site: Site, tmp_path: Path) -> None:
     phone = look(site.page, PROBE, tmp_path, 390)
     assert phone.console == []
-    assert phone.result["width"] <= 390
-    assert phone.result["isFocused"] and phone.result["sorted"] == "descending"
-    rising = phone.result["rising"]
-    assert rising == sorted(rising) == phone.result["falling"][::-1]
+    assert phone.width <= 390
 
 
 KEY = "document.activeElement.closest('th')?.dataset.key"
@@ -154,6 +131,7 @@ def test_the_keyboard_alone_sorts(site: Site, tmp_path: Path) -> None:
 
 def test_each_cell_has_its_figure_and_how_sure_it_is(tmp_path: Path) -> None:
     found = seen(page_of(), tmp_path)
+    assert not found["hasQueries"]
     swift, steady = found["rows"]  # the freshest first
     assert swift["engine"].startswith("Swift <b>&") and steady["engine"].startswith("Steady")
     # Truths: a p99 of 90 / 0.5 and of 300 / 0.5 ms; costs of 40 and 80; capacities as given.
@@ -168,53 +146,44 @@ def test_each_cell_has_its_figure_and_how_sure_it_is(tmp_path: Path) -> None:
 
 
 def test_no_engine_is_marked_where_no_difference_is_claimed(tmp_path: Path) -> None:
-    twin = Engine("swift", STEADY.capacity_per_s, STEADY.lag_ms, STEADY.cost, [THROUGHPUT])
+    twin = replace(STEADY, name="swift", at_least=[THROUGHPUT])
     rows = seen(page_of({"swift": {"windows": twin.windows()}}), tmp_path)["rows"]
     assert not any("★" in text for row in rows for text in row.values())
     assert sum(row[THROUGHPUT].startswith("≥ ") for row in rows) == 1
 
 
-def test_a_figure_of_one_run_says_so(tmp_path: Path) -> None:
-    once = Engine("swift", 3_000, 90, 40, repeats=1)
-    swift, _ = seen(page_of({"swift": {"windows": once.windows()}}), tmp_path)["rows"]
+def test_a_figure_of_one_run_and_an_infinite_one_say_so(tmp_path: Path) -> None:
+    steady = STEADY.windows()
+    steady[0]["figures"]["memory_full_after_min"] = math.inf
+    once = replace(SWIFT, repeats=1).windows()
+    rows = seen(page_of({"steady": {"windows": steady}, "swift": {"windows": once}}), tmp_path)
+    swift, infinite = rows["rows"]
     assert swift[FRESHNESS] == "178 only one run"  # 1 % below 180
+    assert infinite["memory_full_after_min"] == "infinite in 1 of 3 runs"
 
 
-def test_an_infinite_figure_says_in_how_many_runs(tmp_path: Path) -> None:
-    windows = SWIFT.windows()
-    whole = [window for window in windows if "share" not in window]
-    whole[0]["figures"]["memory_full_after_min"] = math.inf
-    swift, _ = seen(page_of({"swift": {"windows": windows}}), tmp_path)["rows"]
-    assert swift["memory_full_after_min"] == "infinite in 1 of 3 runs"
-
-
-def test_each_row_leads_to_its_record_and_its_command(wide: dict[str, Any], site: Site) -> None:
-    assert len(wide["links"]) == len(wide["first"])
-    for address in wide["links"]:
+def test_each_row_leads_to_its_record_and_its_command(wide: Seen, site: Site) -> None:
+    assert len(wide.result["links"]) == wide.result["rows"]
+    for address in wide.result["links"]:
         path = site.root / unquote(address.removeprefix("../results/"))
         commands = json.loads(path.read_text(encoding="utf-8"))["commands"]
-        assert commands and set(commands) <= set(wide["commands"])
+        assert commands and set(commands) <= set(wide.result["commands"])
 
 
 def test_charts_have_tables_and_values_under_the_pointer(tmp_path: Path) -> None:
     found = seen(page_of(), tmp_path, PROBE)
-    assert [chart["title"] for chart in found["charts"]] == [
-        "View lag against load",
-        "Cost against load",
-    ]
-    for chart in found["charts"]:
-        assert "table" in chart["label"] and chart["width"] > 300
-        assert chart["cells"] == 2 * len(SHARES)
-    assert sum(bool(re.search(r"\d", value)) for value in found["legend"]) > 4
+    assert found["titles"] == ["View lag against load", "Cost against load"]
+    assert found["cells"] == [2 * len(SHARES)] * 2
+    assert len(found["values"]) > 4
 
 
 # Chooses each class in turn, and reads the rows and the answers.
-BY_CLASS = f"""async (page, view) => {{
+BY_CLASS = f"""async () => {{
   {MATRIX}
   const found = {{}};
-  for (const option of [...page.getElementById("class").options].map((one) => one.value)) {{
+  for (const option of [...document.getElementById("class").options].map((one) => one.value)) {{
     choose("class", option);
-    found[option] = {{ answers: text("#answers li"), hash: view.location.hash, rows: read() }};
+    found[option] = {{ answers: text("#answers li"), hash: location.hash, rows: read() }};
   }}
   return found;
 }}"""
@@ -251,39 +220,35 @@ def test_missing_views_are_a_class(tmp_path: Path) -> None:
     assert found[""]["rows"][0]["classes"].endswith("1 of 2 views")
 
 
-def test_every_caveat_is_shown(tmp_path: Path) -> None:
-    caveats = {"steady": ["The first.", "The second."], "swift": ["The second."]}
-    page = page_of({name: {"caveats": texts} for name, texts in caveats.items()})
-    answers = seen(page, tmp_path)["answers"]
+def test_caveats_and_disturbances_are_shown(tmp_path: Path) -> None:
+    noise = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
+    steady = {"caveats": ["The first.", "The second."], "noise": noise}
+    found = seen(page_of({"steady": steady, "swift": {"caveats": ["The second."]}}), tmp_path)
+    answers, (of_swift, of_steady) = found["answers"], found["rows"]
     assert "Steady Stream: The first." in answers
     assert "Steady Stream, Swift <b>&: The second." in answers
     assert any("Swift <b>& were not verified" in line for line in answers)
-
-
-def test_a_disturbed_result_is_marked(tmp_path: Path) -> None:
-    noise = {"foreign_cpu_max_pct": 80.7, "steal_max_pct": 0.2}
-    rows = seen(page_of({"steady": {"noise": noise}}), tmp_path)["rows"]
-    assert "disturbed: other programs used up to 80.7 % of a core" in rows[1]["engine"]
-    assert "disturbed" not in rows[0]["engine"]
+    assert "disturbed: other programs used up to 80.7 % of a core" in of_steady["engine"]
+    assert "disturbed" not in of_swift["engine"]
 
 
 def test_who_fell_behind_is_below_who_did_not(tmp_path: Path) -> None:
-    late = Engine("swift", 3_000, 9_000, 40)
+    late = replace(SWIFT, lag_ms=9_000)
     steady, swift = seen(page_of({"swift": {"windows": late.windows()}}), tmp_path)["rows"]
     assert steady["engine"].startswith("Steady")
     assert "did not hold this load" in swift[FRESHNESS]
 
 
 # Reads the table of all queries, chooses another figure and the second query.
-QUERIES = f"""async (page, view) => {{
+QUERIES = f"""async () => {{
   {MATRIX}
   const cells = (row) => [...row.children].map((cell) => cell.textContent.trim());
-  const rows = () => [...page.querySelectorAll("#queries tbody tr")].map(cells);
-  const found = {{ isHidden: page.getElementById("queries").hidden, freshness: rows() }};
+  const rows = () => [...document.querySelectorAll("#queries tbody tr")].map(cells);
+  const found = {{ isHidden: document.getElementById("queries").hidden, freshness: rows() }};
   choose("figure", "{THROUGHPUT}");
   found.throughput = rows();
-  page.querySelectorAll("#queries tbody button")[1].click();
-  found.chosen = page.getElementById("workload").value;
+  document.querySelectorAll("#queries tbody button")[1].click();
+  found.chosen = document.getElementById("workload").value;
   return found;
 }}"""
 
@@ -307,21 +272,14 @@ def test_all_queries_of_a_workload_stand_in_one_table_with_their_own_stars(tmp_p
     assert found["chosen"] == "nexmark q2"
 
 
-def test_a_workload_without_queries_has_no_table_of_them(tmp_path: Path) -> None:
-    probe = "async (page) => page.getElementById('queries').hidden"
-    assert seen(page_of(), tmp_path, probe)
-
-
-def test_light_and_dark_are_both_readable(site: Site, wide: dict[str, Any], tmp_path: Path) -> None:
-    dark = look(site.page, PROBE, tmp_path, 1200, "dark").result
-    assert wide["paper"] == "rgb(255, 255, 255)" != dark["paper"]
-    assert all(contrast(each["ink"], each["paper"]) >= 4.5 for each in (wide, dark))
+def test_light_and_dark_are_both_readable(site: Site, wide: Seen, tmp_path: Path) -> None:
+    dark = look(site.page, PROBE, tmp_path, 1200, "dark")
+    assert wide.paper == "rgb(255, 255, 255)" != dark.paper
+    assert all(contrast(each.ink, each.paper) >= 4.5 for each in (wide, dark))
 
 
 def test_it_needs_no_other_file_and_is_small(site: Site) -> None:
-    without_comments = re.sub(r"/\*!.*?\*/", "", site.page)
-    loads = r"https?://|@import|<link|<img|<iframe|\ssrc=|fetch\(|XMLHttpRequest"
-    assert re.findall(loads, without_comments) == []
+    assert loaded_by(site.page) == []
     without_data = re.sub(r'(?<=id="data">).*?(?=</script>)', "", site.page)
     assert len(without_data.encode()) < MOST_WITHOUT_DATA
     assert "Leon Sorokin" in site.page  # uPlot's licence

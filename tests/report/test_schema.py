@@ -1,15 +1,17 @@
-"""Tests of `docs/run.schema.json` against records that the code writes: every key is described."""
+"""Tests of the schemas in `docs/` against what the code writes: every key of a run is described."""
 
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from racetrack.config import REPO
+from racetrack.results import published
+from racetrack.results import run as run_record
 from racetrack.results.folder import RunFolder
-from racetrack.results.run import SCHEMA_VERSION, schema
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.run_json import read_run
@@ -18,26 +20,24 @@ SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_tex
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
-def test_it_is_the_schema_of_what_the_code_writes() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-    assert schema() == SCHEMA, "python -m racetrack.results.run > docs/run.schema.json"
-    assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
+@pytest.mark.parametrize(("module", "name"), [(run_record, "run"), (published, "result")])
+def test_it_is_the_schema_of_what_the_code_writes(module: ModuleType, name: str) -> None:
+    file = REPO / "docs" / f"{name}.schema.json"
+    recorded = json.loads(file.read_text())
+    Draft202012Validator.check_schema(recorded)
+    assert module.schema() == recorded, f"python -m {module.__name__} > {file}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [
-        RunSpec(),
-        RunSpec(leak=0.05),
-        RunSpec(window_s=5.0),
-        RunSpec(lost=7),
-        RunSpec(silent=True),
-        RunSpec(engine="swift", runtime="compose", caveats=("Only an image.",)),
-        RunSpec(engine="swift", elsewhere=True),
         RunSpec(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
+        RunSpec(lost=7, window_s=5.0),
+        RunSpec(silent=True),
+        RunSpec(engine="swift", runtime="compose", caveats=("Only an image.",), elsewhere=True),
         RunSpec(arguments={"faults": ("kill:debezium@15s",)}),
-        RunSpec(arguments={"load": "spike 4k 8k 5s"}),
+        RunSpec(arguments={"load": "spike 4k 8k 5s"}, leak=0.05),
     ],
 )
 def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
