@@ -16,7 +16,6 @@ from racetrack.analysis import table
 from racetrack.analysis.windows import values
 from racetrack.config import REPO
 from racetrack.errors import UsageError
-from racetrack.report.pages import results_page
 from racetrack.report.publish import EngineName, gather, publish
 from racetrack.report.standings import read_results, standings
 from racetrack.results import folder as runfolder
@@ -276,10 +275,3 @@ def test_a_file_that_is_not_where_it_belongs_is_refused(
     (tmp_path / "elsewhere.json").write_text(made[1].read_text())
     with pytest.raises(UsageError, match="move the file, or publish the result again"):
         read_results(tmp_path)
-
-
-def test_a_table_has_the_figures_with_their_intervals(made: tuple[Path, Path]) -> None:
-    root, file = made
-    page = results_page(standings(read_results(root)), "results")
-    assert f"](results/{file.relative_to(root).as_posix()})" in page
-    assert "2 cores, 24 GiB" in page and "| 51,498 ± " in page

@@ -53,6 +53,7 @@ PROBE = """async () => {
   await until(() => values().length);
   const links = [...document.querySelectorAll("#matrix a")].map((one) => one.getAttribute("href"));
   return { links, rows: text("#matrix tbody tr").length, commands: text("#records pre"),
+    labels: shown.map((chart) => chart.querySelector("canvas").getAttribute("aria-label")),
     values: values(), titles: shown.map((chart) => text("h3", chart)[0]),
     cells: shown.map((chart) => text("details tbody td", chart).filter((one) => one).length) };
 }"""
@@ -173,6 +174,7 @@ def test_each_row_leads_to_its_record_and_its_command(wide: Seen, site: Site) ->
 def test_charts_have_tables_and_values_under_the_pointer(tmp_path: Path) -> None:
     found = seen(page_of(), tmp_path, PROBE)
     assert found["titles"] == ["View lag against load", "Cost against load"]
+    assert all("table" in label for label in found["labels"])
     assert found["cells"] == [2 * len(SHARES)] * 2
     assert len(found["values"]) > 4
 
