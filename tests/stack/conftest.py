@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from racetrack import config as racetrack_settings
 from racetrack.config import Settings
-from racetrack.stack import net
+from racetrack.machine_lock import private_folder
+from racetrack.stack import net, processes
 from racetrack.stack.service import Context
 from tests.service_facts import FACTS
 
@@ -26,9 +28,18 @@ def settings() -> Settings:
 
 
 @pytest.fixture
+def stack_name() -> Iterator[str]:
+    """Return a name of a stack that nobody else has; end its processes at the end."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    yield name
+    processes.clear(name, 0.1)
+    (private_folder() / f"watchdog-{name}").unlink(missing_ok=True)
+
+
+@pytest.fixture
 def context(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    """Return a context in which all parts seem installed: they have the files that services look at
-    before they start."""
+    """Return a context in which all parts have the files that services look at before they
+    start."""
     for part, files in FILES.items():
         for file in files:
             path = tmp_path / "parts" / part / file

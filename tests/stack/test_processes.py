@@ -7,8 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -28,13 +26,6 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("up", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def stack_name() -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    yield name
-    processes.clear(name)
 
 
 def start(code: str, marks: dict[str, str]) -> subprocess.Popen[str]:
@@ -66,7 +57,6 @@ def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
     parent = start(WITH_CHILD, processes.mark(stack_name, "broker"))
     parent.kill()
     parent.wait()
-    assert len(processes.members(stack_name)) == 1
     assert "1 processes (broker)" in (processes.clear(stack_name) or "")
 
 

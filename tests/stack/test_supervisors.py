@@ -2,60 +2,39 @@
 
 import os
 import signal
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 import psutil
 import pytest
 
-from racetrack.config import Settings, load
+from racetrack.config import load
 from racetrack.errors import BusyError, RacetrackError
-from racetrack.machine_lock import private_folder
 from racetrack.stack import processes
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.containers import called
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.service import Context, Launch, NativeService, NotReady
+from racetrack.stack.service import Context, Launch, NativeService
 from racetrack.stack.stack import SupervisedStack
 from racetrack.stack.supervisor import ServiceError
 from tests.stack.compose.fake_containers import FakeContainers
+from tests.stack.fake_service import FakeService
 from tests.waiting import wait_until
 
 SERVICES = ("mysql", "broker", "registry", "loadgen")
 GONE, RUNS, PAUSED = "gone", "runs", "paused"
 
 
-@dataclass
-class Program:
-    """A native service that runs a shell script; it is ready once the file `up` exists."""
-
-    name: str
-    after: tuple[str, ...] = ()
-    script: str = 'echo "$0 has begun"; touch up; exec sleep 1000'
-    parts: tuple[str, ...] = ()
-    ready_within_s = 20.0
-
-    def ports(self, _settings: Settings) -> Mapping[str, int]:
-        return {}
+class AfterBroker(FakeService):
+    """A service that must be launched once the broker is ready."""
 
     def launch(self, context: Context) -> Launch:
-        if self.after:
-            assert (context.work.parent / self.after[0] / "up").exists()
-        (context.work / "up").unlink(missing_ok=True)
-        return Launch(["sh", "-c", self.script, self.name], cwd=context.work)
-
-    def check(self, context: Context) -> None:
-        if not (context.work / "up").exists():
-            raise NotReady("it is not up")
-
-    def versions(self, _context: Context) -> Mapping[str, str]:
-        return {self.name: "1"}
+        assert (context.work.parent / "broker" / "up").exists()
+        return super().launch(context)
 
 
 class Rig(Protocol):
@@ -79,15 +58,15 @@ class Processes:
 
     def __init__(self, name: str, _folder: Path) -> None:
         self._name = name
-        self._programs = {service: Program(service) for service in SERVICES}
-        self._programs["registry"].after = ("broker",)
+        self._programs = {service: FakeService(service) for service in SERVICES}
+        self._programs["registry"] = AfterBroker("registry", after=("broker",))
 
     @contextmanager
     def _fetch(self, *_: object) -> Iterator[Mapping[str, Future[Path]]]:
         yield {}
 
     def _find(self, service: str) -> NativeService:
-        return cast(NativeService, self._programs[service])
+        return self._programs[service]
 
     def open(self) -> SupervisedStack:
         return NativeStack(load({"STACK_NAME": self._name}), self._find, self._fetch)
@@ -136,15 +115,16 @@ Make = Callable[[str, Path], Rig]
 
 @pytest.fixture(params=[Processes, Containers], ids=["native", "compose"])
 def rig(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    stack_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Rig]:
     make: Make = request.param
-    name = f"test-{uuid.uuid4().hex[:8]}"
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    rig = make(name, tmp_path)
+    rig = make(stack_name, tmp_path)
     yield rig
     rig.open().stop(print)
-    (private_folder() / f"watchdog-{name}").unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -155,11 +135,17 @@ def logs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stack(rig: Rig, logs: Path) -> Iterator[SupervisedStack]:
+def reported() -> tuple[list[str], list[str]]:
+    """Return the lines that a start prints, and the services that it reports ready."""
+    return [], []
+
+
+@pytest.fixture
+def stack(rig: Rig, logs: Path, reported: tuple[list[str], list[str]]) -> Iterator[SupervisedStack]:
     """Return a started stack; stop it at the end."""
-    stack = rig.open()
+    stack, (lines, ready) = rig.open(), reported
     stack.prepare(SERVICES, print)
-    stack.start(SERVICES, logs, print)
+    stack.start(SERVICES, logs, lines.append, ready.append)
     yield stack
     stack.stop(print)
 
@@ -172,23 +158,19 @@ def states(rig: Rig, services: Sequence[str] = SERVICES) -> set[str]:
     return {rig.state(service) for service in services}
 
 
-def test_every_service_is_reported_ready_and_has_a_log(rig: Rig, logs: Path) -> None:
-    stack = rig.open()
-    lines: list[str] = []
-    ready: list[str] = []
-    stack.prepare(SERVICES, print)
-    try:
-        stack.start(SERVICES, logs, lines.append, ready.append)
-        assert sorted(ready) == sorted(SERVICES)
-        assert states(rig) == {RUNS}
-        for service in stack.apart(SERVICES):
-            assert any(f"{service} ready after" in line for line in lines), lines
-            assert stack.log_of(service).parent == logs
-            wait_until(partial(has_begun, stack.log_of(service)), "log", 10)
-        assert stack.versions()
-        assert stack.died() == {}
-    finally:
-        stack.stop(print)
+def test_every_service_is_reported_ready_and_has_a_log(
+    rig: Rig, stack: SupervisedStack, logs: Path, reported: tuple[list[str], list[str]]
+) -> None:
+    lines, ready = reported
+    assert sorted(ready) == sorted(SERVICES)
+    assert states(rig) == {RUNS}
+    for service in stack.apart(SERVICES):
+        assert any(f"{service} ready after" in line for line in lines), lines
+        assert stack.log_of(service).parent == logs
+        wait_until(partial(has_begun, stack.log_of(service)), "log", 10)
+    assert stack.versions()
+    assert stack.died() == {}
+    stack.stop(print)
     assert states(rig) == {GONE}
 
 
@@ -202,16 +184,7 @@ def test_one_that_does_not_start_is_named_with_the_end_of_its_log(rig: Rig, logs
     assert states(rig) == {GONE}
 
 
-def test_one_that_ends_by_itself_is_reported_with_the_end_of_its_log(
-    rig: Rig, stack: SupervisedStack
-) -> None:
-    rig.end("broker")
-    wait_until(lambda: "broker" in stack.died(), "report of its end", 10)
-    assert "has begun" in stack.died()["broker"]
-    assert stack.died().keys() == {"broker"}
-
-
-def test_one_that_was_killed_is_not_reported_and_starts_again(
+def test_only_one_that_ends_by_itself_is_reported_with_the_end_of_its_log(
     rig: Rig, stack: SupervisedStack
 ) -> None:
     stack.kill(["loadgen"])
@@ -219,8 +192,11 @@ def test_one_that_was_killed_is_not_reported_and_starts_again(
     assert stack.died() == {} and stack.pids(["loadgen"]) == {"loadgen": []}
     stack.restart("loadgen")
     assert rig.state("loadgen") == RUNS and stack.died() == {}
+    rig.end("broker")
+    wait_until(lambda: stack.died().keys() == {"broker"}, "report of its end", 10)
     rig.end("loadgen")
-    wait_until(lambda: "loadgen" in stack.died(), "report of its end", 10)
+    wait_until(lambda: stack.died().keys() == {"broker", "loadgen"}, "report of its end", 10)
+    assert all("has begun" in why for why in stack.died().values())
 
 
 def test_one_that_would_lose_its_data_is_not_killed(rig: Rig, stack: SupervisedStack) -> None:

@@ -8,8 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,13 +16,13 @@ import pytest
 
 from racetrack.config import REPO
 from racetrack.errors import BusyError, RacetrackError
-from racetrack.machine_lock import private_folder
 from racetrack.stack import processes, watchdog_process
 from racetrack.stack.lifetime import Watchdog
+from tests.waiting import wait_until
 
 # A small harness: a watchdog, a service, another child that survives it, and then the given code.
 HARNESS = """
-import subprocess, sys
+import os, subprocess, sys
 from pathlib import Path
 from racetrack.stack import processes
 from racetrack.stack.service import Launch, spawn
@@ -39,15 +37,8 @@ other = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_
 print(other.pid, flush=True)
 exec(then)
 sys.stdin.read()
+os._exit(0)
 """
-
-
-@pytest.fixture
-def stack_name() -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    yield name
-    processes.clear(name, 0.1)
-    (private_folder() / f"watchdog-{name}").unlink(missing_ok=True)
 
 
 class Harness:
@@ -97,36 +88,50 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
+def kill(small: Harness) -> None:
+    os.kill(small.process.pid, signal.SIGKILL)
+
+
+def kill_group(small: Harness) -> None:
+    os.killpg(small.process.pid, signal.SIGKILL)
+
+
+def end_without_a_word(small: Harness) -> None:
+    assert small.process.stdin
+    small.process.stdin.close()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("whole_group", [False, True])
-def test_what_a_killed_harness_leaves_is_ended_and_its_run_is_reported(
-    harness: Callable[..., Harness], stack_name: str, tmp_path: Path, whole_group: bool
+@pytest.mark.parametrize(
+    ("end", "outcome", "reported"),
+    [
+        (kill, "unfinished", "the harness was killed"),
+        (kill_group, "unfinished", "the harness was killed"),
+        (end_without_a_word, "unfinished", "the harness was killed"),
+        (kill, "ok", "ok"),  # an outcome that was reached stays
+    ],
+)
+def test_what_a_harness_leaves_is_ended_and_its_run_is_reported(
+    harness: Callable[..., Harness],
+    stack_name: str,
+    tmp_path: Path,
+    end: Callable[[Harness], None],
+    outcome: str,
+    reported: str,
 ) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished", "engine": "steady"}))
+    (tmp_path / "run.json").write_text(json.dumps({"outcome": outcome, "engine": "steady"}))
     small = harness()
     assert [member.service for member in processes.members(stack_name)] == ["broker"]
-    (os.killpg if whole_group else os.kill)(small.process.pid, signal.SIGKILL)
+    end(small)
     Watchdog("native", stack_name).wait_for_last(print)
     assert processes.members(stack_name) == []
     assert not processes.work_root(stack_name).exists()
-    assert json.loads((tmp_path / "run.json").read_text()) == {
-        "outcome": "the harness was killed",
-        "engine": "steady",
-    }
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record == {"outcome": reported, "engine": "steady"}
     found = (tmp_path / "start.log").read_text()
     assert found.startswith("The harness was killed; ended 1 processes (broker) and the data in ")
     # The other child is no service, and has inherited no open file that the watchdog waits for.
     assert small.bystander.is_running()
-
-
-@pytest.mark.slow
-def test_an_outcome_that_was_reached_stays(
-    harness: Callable[..., Harness], stack_name: str, tmp_path: Path
-) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"outcome": "ok"}))
-    harness().process.kill()
-    Watchdog("native", stack_name).wait_for_last(print)
-    assert json.loads((tmp_path / "run.json").read_text()) == {"outcome": "ok"}
 
 
 @pytest.mark.slow
@@ -141,16 +146,6 @@ def test_one_that_was_dismissed_leaves_all_alone(
     small.process.wait()
     assert [member.service for member in processes.members(stack_name)] == ["broker"]
     assert not (tmp_path / "start.log").exists()
-
-
-@pytest.mark.slow
-def test_an_end_without_a_word_is_no_good_end(
-    harness: Callable[..., Harness], stack_name: str
-) -> None:
-    small = harness("import os; os._exit(0)")
-    assert small.process.wait() == 0
-    Watchdog("native", stack_name).wait_for_last(print)
-    assert processes.members(stack_name) == []
 
 
 @pytest.mark.slow
@@ -170,17 +165,23 @@ def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
 AT_ONCE = {"look_every_s": 0.0, "quiet_s": 0.05}
 
 
+def cleaning(*looks: str | Exception | None) -> Callable[[str], str | None]:
+    """Return a clean-up that finds these one after the other, or fails; then nothing."""
+    left = iter(looks)
+
+    def clear(_name: str) -> str | None:
+        look = next(left, None)
+        if isinstance(look, Exception):
+            raise look
+        return look
+
+    return clear
+
+
 def test_what_shows_late_is_ended_too() -> None:
-    looks = iter([None, "1 processes (broker)", None, "1 processes (mysql)"])
-    calls: list[str] = []
-
-    def clear(name: str) -> str | None:
-        calls.append(name)
-        return next(looks, None)
-
+    clear = cleaning(None, "1 processes (broker)", None, "1 processes (mysql)")
     found = watchdog_process.clear_all(clear, "some", **AT_ONCE)
     assert found == ["1 processes (broker)", "1 processes (mysql)"]
-    assert set(calls) == {"some"}
 
 
 @pytest.mark.parametrize(
@@ -192,14 +193,7 @@ def test_what_shows_late_is_ended_too() -> None:
     ],
 )
 def test_a_failure_that_passes_does_not_end_the_clearing(failure: Exception) -> None:
-    looks: Iterator[Exception | str] = iter([failure, failure, "1 processes (broker)"])
-
-    def clear(_name: str) -> str | None:
-        look = next(looks, None)
-        if isinstance(look, Exception):
-            raise look
-        return look
-
+    clear = cleaning(failure, failure, "1 processes (broker)")
     assert watchdog_process.clear_all(clear, "some", **AT_ONCE) == [
         f"a first attempt failed ({failure})",
         "1 processes (broker)",
@@ -209,9 +203,7 @@ def test_a_failure_that_passes_does_not_end_the_clearing(failure: Exception) -> 
 def test_a_failure_that_stays_is_reported(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def clear(_name: str) -> str | None:
-        raise RacetrackError("Docker does not answer.")
-
+    clear = cleaning(*[RacetrackError("Docker does not answer.")] * 1000)
     (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished"}))
     watchdog_process.clear_and_report(clear, "some", str(tmp_path), retries_for_s=0.05)
     text = "not everything could be ended; the next run will try again: Docker does not"
@@ -259,11 +251,11 @@ def test_a_command_that_the_harness_was_running_is_ended_too(
 
 def _child(small: Harness, word: str) -> psutil.Process:
     """Return the harness's child with this word in its command line, as soon as there is one."""
-    give_up = time.monotonic() + 30
-    while time.monotonic() < give_up:
-        for child in psutil.Process(small.process.pid).children():
-            if word in _words(child):
-                return child
+
+    def found() -> list[psutil.Process]:
         assert small.process.poll() is None, "the harness ended by itself"
-        time.sleep(0.05)
-    raise AssertionError(f"no {word} came up")
+        children = psutil.Process(small.process.pid).children()
+        return [child for child in children if word in _words(child)]
+
+    wait_until(found, word, 30, every_s=0.05)
+    return found()[0]

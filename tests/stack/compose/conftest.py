@@ -1,30 +1,25 @@
 """Fixtures: `docker compose` without an engine, since it only reads files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import compose_files
+from tests.compose_files import PUBLISHED, described
 
-Describe = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def compose_plugin() -> Mapping[str, str]:
-    """Return the environment in which `docker compose` works."""
-    return compose_files.plugin()
+Program = Callable[[str], None]
 
 
 @pytest.fixture(scope="session")
-def described(compose_plugin: Mapping[str, str]) -> Describe:
-    """Return a function that returns the output of `docker compose config` for given files."""
-    return compose_files.described
+def services() -> dict[str, Any]:
+    """Return the services of the published stack."""
+    found: dict[str, Any] = described(*PUBLISHED)["services"]
+    return found
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return a function that puts a script on PATH as `docker`."""
 
     def make(text: str) -> None:

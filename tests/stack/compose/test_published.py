@@ -14,7 +14,6 @@ from tests import image_facts
 from tests.compose_files import (
     OF_ENGINES,
     OF_THE_STACK,
-    PUBLISHED,
     Only,
     defaults_in,
     dockerfile_of,
@@ -22,20 +21,29 @@ from tests.compose_files import (
     image_of,
     java_starts_with,
 )
-from tests.image_facts import IMAGES
-from tests.stack.compose.conftest import Describe
+from tests.image_facts import IMAGES, Image
 
 # Files of this repository that containers of published images get.
 GIVEN = {
     "mysql": ("debezium/mysql-user.sh",),
-    "loadgen": tuple(
-        str(p) for p in REPO.glob("racetrack/workloads/*/load")
-    ),  # settings of workloads
+    # Settings of workloads.
+    "loadgen": tuple(str(path) for path in REPO.glob("racetrack/workloads/*/load")),
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
-SCRIPTS = {
-    "debezium": (image_facts.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
-    "loadgen": (image_facts.PYPY, ("healthy.sh",)),
+SCRIPTS = [
+    (image_facts.DEBEZIUM, "debezium/healthy.sh"),
+    (image_facts.DEBEZIUM, "debezium/register.sh"),
+    (image_facts.DEBEZIUM, "debezium/start.sh"),
+    (image_facts.MYSQL, "debezium/mysql-user.sh"),
+    (image_facts.PYPY, "loadgen/healthy.sh"),
+]
+VARIABLES = {
+    "SCHEMA_REGISTRY_URL": "http://x",
+    "COMMAND_ENDPOINT": "127.0.0.1:1",
+    "WORKLOAD": "shop",
+    "TABLES": "shop.users,shop.items,shop.purchases",
+    "MYSQL_ROOT_PASSWORD": "a",
+    "MYSQL_DEBEZIUM_PASSWORD": "b",
 }
 # Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
@@ -43,30 +51,18 @@ LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
 IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):(?:\$\{(\w+)\}|(\S+))", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def services(described: Describe) -> dict[str, Any]:
-    found: dict[str, Any] = described(*PUBLISHED)["services"]
-    return found
-
-
 @pytest.fixture
 def only(tmp_path: Path) -> Only:
     return Only(tmp_path)
 
 
-def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
-    for file in files_with_images():
-        for found, _, _ in IMAGE.findall(file.read_text()):
-            assert found in IMAGES or found.startswith("racetrack/"), (file, found)
-    assert {image_of(service).name for service in services.values()} < IMAGES.keys()
-
-
-def test_the_table_is_of_the_pinned_versions() -> None:
+def test_every_image_is_in_the_table_which_is_of_the_pinned_versions() -> None:
     """After a version change, read the image's sources again and update the table."""
     known = set()
     texts = [file.read_text() for file in files_with_images()]
     for text in texts:
         for name, argument, version in IMAGE.findall(text):
+            assert name in IMAGES or name.startswith("racetrack/"), name
             if name in IMAGES:
                 known.add(name)
                 for tag in [version] if version else versions_of(argument, text, texts):
@@ -90,35 +86,23 @@ def files_with_images() -> list[Path]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_health_is_asked_by_programs_that_the_image_has(
+def test_health_is_asked_as_the_image_does_or_by_programs_that_it_has(
     name: str, services: dict[str, Any], only: Only
 ) -> None:
     image = image_of(services[name])
     how, *command = services[name]["healthcheck"]["test"]
+    assert image.health is None or " ".join(command) == image.health.value
     if how == "CMD-SHELL":
         only.run(image, "sh", "-c", command[0].replace("$$", "$"))
     else:
         assert command[0] in image.programs.value
 
 
-def test_a_health_check_that_the_image_brings_is_used(services: dict[str, Any]) -> None:
-    for name in SERVICES:
-        if health := image_of(services[name]).health:
-            assert " ".join(services[name]["healthcheck"]["test"][1:]) == health.value
-
-
-@pytest.mark.parametrize(
-    ("name", "script"), [(name, script) for name, (_, all_) in SCRIPTS.items() for script in all_]
-)
-def test_scripts_in_an_image_call_programs_that_it_has(name: str, script: str, only: Only) -> None:
-    needed = {"SCHEMA_REGISTRY_URL": "http://x", "COMMAND_ENDPOINT": "127.0.0.1:1"}
-    needed |= {"WORKLOAD": "shop", "TABLES": "shop.users,shop.items,shop.purchases"}
-    only.run(SCRIPTS[name][0], "bash", str(REPO / name / script), "bash", "-c", "true", **needed)
-
-
-def test_what_mysql_runs_calls_programs_that_it_has(only: Only) -> None:
-    passwords = {"MYSQL_ROOT_PASSWORD": "a", "MYSQL_DEBEZIUM_PASSWORD": "b"}
-    only.run(image_facts.MYSQL, "bash", str(REPO / "debezium/mysql-user.sh"), **passwords)
+@pytest.mark.parametrize(("image", "script"), SCRIPTS, ids=lambda of: str(of).rpartition("/")[2])
+def test_scripts_in_an_image_call_programs_that_it_has(
+    image: Image, script: str, only: Only
+) -> None:
+    only.run(image, "bash", str(REPO / script), "bash", "-c", "true", **VARIABLES)
 
 
 @pytest.mark.parametrize("name", SERVICES)

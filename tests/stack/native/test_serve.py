@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,40 +14,13 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.stack.native import serve
 from racetrack.stack.native.serve import Foreground
-from racetrack.stack.service import Context, Launch, NotReady
+from tests.stack.fake_service import FakeService
 from tests.waiting import wait_until
 
-WAITS = "import pathlib, signal; pathlib.Path('up').touch(); signal.pause()"
-DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + WAITS
-ENDS = "import pathlib; pathlib.Path('up').touch(); raise SystemExit(3)"
-FAILS = "raise SystemExit(4)"
-
-
-@dataclass
-class Fake:
-    """A fake service that runs Python code; it is ready once the file `up` exists."""
-
-    name: str
-    code: str
-    after: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    ready_within_s: float = 20.0
-    launched: list[str] = field(default_factory=list)
-
-    def ports(self, settings: Settings) -> Mapping[str, int]:
-        return {}
-
-    def launch(self, context: Context) -> Launch:
-        self.launched.append(self.name)
-        return Launch([sys.executable, "-c", self.code], cwd=context.work)
-
-    def check(self, context: Context) -> None:
-        if not (context.work / "up").exists():
-            raise NotReady("not up")
-
-    def versions(self, context: Context) -> Mapping[str, str]:
-        return {}
-
+WAITS = "touch up; exec sleep 1000"
+DEAF = f"trap '' TERM; {WAITS}"  # which `sleep` inherits
+ENDS = "touch up; exit 3"
+FAILS = "exit 4"
 
 MakeForeground = Callable[..., Foreground]
 
@@ -73,7 +45,7 @@ def foreground(make: MakeForeground) -> Foreground:
 
 
 def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> None:
-    foreground.bring_up([Fake("a", WAITS), Fake("b", WAITS)])
+    foreground.bring_up([FakeService("a", WAITS), FakeService("b", WAITS)])
     assert not (tmp_path / "serve/ready").exists()
     foreground.mark_ready()
     assert (tmp_path / "serve/ready").exists()
@@ -81,39 +53,38 @@ def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> Non
 
 def test_it_starts_in_the_order_that_services_need(foreground: Foreground) -> None:
     launched: list[str] = []
-    first = Fake("first", WAITS, launched=launched)
+    first = FakeService("first", WAITS, launched=launched)
     # `elsewhere` runs in another container, so nothing can wait for it here.
-    second = Fake("second", WAITS, after=("first", "elsewhere"), launched=launched)
+    second = FakeService("second", WAITS, after=("first", "elsewhere"), launched=launched)
     foreground.bring_up([second, first])
     assert launched == ["first", "second"]
 
 
-def test_it_ends_with_the_first_that_ends(foreground: Foreground) -> None:
-    with pytest.raises(RacetrackError, match=r"b .*ended.*3"):
-        serve.serve(foreground, [Fake("a", WAITS), Fake("b", ENDS)])
-
-
-def test_one_that_does_not_come_up_is_named(foreground: Foreground) -> None:
-    with pytest.raises(RacetrackError, match=r"b did not start: it ended \(4\)"):
-        foreground.bring_up([Fake("a", WAITS), Fake("b", FAILS)])
+@pytest.mark.parametrize(
+    ("script", "named"),
+    [(ENDS, r"b .*ended.*3"), (FAILS, r"b did not start: it ended \(4\)")],
+)
+def test_it_ends_with_the_first_that_ends(foreground: Foreground, script: str, named: str) -> None:
+    with pytest.raises(RacetrackError, match=named):
+        serve.serve(foreground, [FakeService("a", WAITS), FakeService("b", script)])
 
 
 def test_one_that_is_never_ready_says_what_is_missing(make: MakeForeground) -> None:
-    silent = Fake("a", "import signal; signal.pause()", ready_within_s=0.3)
+    silent = FakeService("a", "exec sleep 1000", ready_within_s=0.3)
     with pytest.raises(RacetrackError, match="a was not ready within 0 s: not up"):
         make(patience_s=0.1).bring_up([silent])
 
 
 def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
     foreground = make(grace_s=0.2)
-    foreground.bring_up([Fake("a", DEAF)])
+    foreground.bring_up([FakeService("a", DEAF)])
     began = time.monotonic()
     foreground.end()
     assert time.monotonic() - began < 5
 
 
 def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> None:
-    peer, last = Fake("peer", WAITS), Fake("last", WAITS)
+    peer, last = FakeService("peer", WAITS), FakeService("last", WAITS)
     serve.prepare(foreground, [peer, last])
     assert (tmp_path / "serve/peer/up").exists()
     assert last.launched == ["last"]
