@@ -1,4 +1,5 @@
-"""Tests of the files that the build of an image gets, and of changes in them."""
+"""Tests of the files that the build of an image gets, of changes in them, and of their comparison
+with those of the checkout."""
 
 import os
 import shlex
@@ -12,11 +13,9 @@ import pytest
 
 from racetrack import images
 from racetrack.config import REPO, every_setting, load
-from racetrack.images import contexts
+from racetrack.images import IMAGES, checkout, contexts
 from racetrack.images.context import BuildContext
 from tests import compose_files
-
-pytestmark = pytest.mark.slow
 
 SHARED = "shared"  # the folder that engines share
 PYTHON = "python -m "
@@ -26,20 +25,22 @@ RUN_SERVICES = [image.name for image in images.IMAGES.values() if image.runs]
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    (tmp_path / "package/__pycache__").mkdir(parents=True)
-    (tmp_path / "package/a.py").write_text("a = 1\n")
-    (tmp_path / "package/__pycache__/a.pyc").write_text("compiled")
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    (tmp_path / "kafka-4.3.1-abc/made").mkdir(parents=True)
-    (tmp_path / "kafka-4.3.1-abc/made/broker.jsa").write_text("of this machine")
-    (tmp_path / "kafka-4.3.1-abc/kafka.jar").write_text("jar")
+    for name in (
+        "package/a.py",
+        "package/__pycache__/a.pyc",
+        "Dockerfile",
+        "kafka-4.3.1-abc/made/broker.jsa",  # of this machine
+        "kafka-4.3.1-abc/kafka.jar",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
     return tmp_path
 
 
-def context(repository: Path, pip: str = "") -> BuildContext:
+def context(repository: Path, pip: str = "", part: str = "kafka-4.3.1-abc") -> BuildContext:
     made = BuildContext(repository / "Dockerfile")
     made.files(repository, ["package"], "code/")
-    made.part("parts/kafka", repository / "kafka-4.3.1-abc")
+    made.part("parts/kafka", repository / part)
     made.text("pip.conf", pip, counts=False)
     return made
 
@@ -55,12 +56,10 @@ def test_it_holds_what_was_added_and_nothing_of_this_machine(repository: Path) -
 def test_the_digest_is_of_the_files_and_the_versions_of_parts(repository: Path) -> None:
     before = context(repository).digest
     assert context(repository, pip="another index").digest == before
-    part = (repository / "kafka-4.3.1-abc").rename(repository / "kafka-4.4.0-def")
-    made = BuildContext(repository / "Dockerfile")
-    made.files(repository, ["package"], "code/")
-    made.part("parts/kafka", part)
-    assert made.digest != before
-    part.rename(repository / "kafka-4.3.1-abc")
+    part = repository / "kafka-4.3.1-abc"
+    other = part.rename(repository / "kafka-4.4.0-def")
+    assert context(repository, part=other.name).digest != before
+    other.rename(part)
     (repository / "package/a.py").write_text("a = 2\n")
     assert context(repository).digest != before
 
@@ -79,22 +78,19 @@ def test_a_build_has_valid_settings_and_no_secret() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_SERVICES)
-def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
+def test_the_code_in_an_image_is_whole_and_its_container_gets_its_settings(
+    name: str, tmp_path: Path
+) -> None:
     code = code_of(name, tmp_path)
     found = {file.parent.name for file in code.glob("racetrack/engines/*/*.py")} - {SHARED}
     assert found == set(engine_of(name))  # no engine but its own
-    program = "from racetrack.workloads.contract import find_workload\n"
+    program = "from racetrack.config import load\n"
+    program += "from racetrack.workloads.contract import find_workload\n"
     program += "from racetrack.stack import service\nfrom racetrack.stack.native import serve\n"
-    program += f"find_workload({load().workload!r})\n"
+    program += "find_workload(load().workload)\n"
     program += "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
-    run_in(code, program, {})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RUN_SERVICES)
-def test_a_container_gets_all_settings_that_its_code_asks_for(name: str, tmp_path: Path) -> None:
     environment = compose_files.service(name, *compose_files.AIRGAP)["environment"]
-    run_in(code_of(name, tmp_path), "from racetrack.config import load; load()", environment)
+    run_in(code, program, environment)
 
 
 @pytest.mark.slow
@@ -108,11 +104,8 @@ def test_a_program_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
 
 def engine_of(image: str) -> list[str]:
     """Return the engine whose folder defines an image, as a list that is empty if there is none."""
-    return [
-        engine
-        for engine, brought in images.OF_ENGINES.items()
-        if image in (each.name for each in brought)
-    ]
+    brought = images.OF_ENGINES.items()
+    return [engine for engine, of in brought if image in {each.name for each in of}]
 
 
 def code_of(image: str, folder: Path) -> Path:
@@ -143,8 +136,9 @@ def run_in(code: Path, program: str, variables: Mapping[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
-    given = contexts.Contexts(load(), {}, dict.fromkeys(("LIBRDKAFKA_VERSION",), "1"))
+    given = contexts.Contexts(load(), {}, {"LIBRDKAFKA_VERSION": "1"})
     given.digests["base"] = "a digest"
     app = unpacked(given.of(images.IMAGES["loadgen"]), tmp_path)
     assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
@@ -154,3 +148,29 @@ def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
     program += "print(workload.make(config.load(read._env), read).name)"
     assert run_in(app, program, {}).split() == ["shop"]
     assert not list(app.rglob("test_*.py"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in IMAGES["harness"].files:
+        if name != ".env":
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a.py").write_text("a = 1\n")
+    (tmp_path / ".env").write_text("RUNTIME=auto\n")
+    return tmp_path
+
+
+def test_another_file_is_another_checkout_but_not_settings_and_compiled_files(root: Path) -> None:
+    before = checkout.digest(root)
+    (root / ".env").write_text("RUNTIME=native\n")
+    (root / "racetrack" / "__pycache__").mkdir()
+    (root / "racetrack" / "__pycache__" / "a.pyc").write_text("compiled")
+    assert checkout.digest(root) == before
+    (root / "racetrack" / "b.sql").write_text("SELECT 1")
+    assert checkout.digest(root) != before
+
+
+def test_an_outdated_image_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checkout.main() == checkout.main("") == checkout.main(checkout.digest()) == 0
+    assert checkout.main("another") == 3
+    assert "`./race images`" in capsys.readouterr().err

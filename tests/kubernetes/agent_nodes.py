@@ -1,7 +1,10 @@
 """A node for tests of the agent (the program that measures the pods on a node): files like those of
-control groups and of `/proc`."""
+control groups and of `/proc`, and its samples, served by a thread of the test."""
 
 import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +111,20 @@ def proc(root: Path) -> Path:
     ):
         files |= each
     return write(root / "proc", files)
+
+
+PROGRAM = agent()
+
+
+@contextmanager
+def served(sampler: Any, port: int = 0) -> Iterator[int]:
+    """Serve the agent's samples at this port, or at a free one, on all addresses; yield the
+    port."""
+    with PROGRAM.serve(sampler, port) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()

@@ -2,6 +2,8 @@
 and keeps samples until they are fetched."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -19,23 +21,28 @@ from tests.kubernetes.agent_nodes import (
     V2,
     groups,
     proc,
+    served,
     with_volumes,
     write,
 )
 from tests.kubernetes.agent_nodes import agent as load_agent
-from tests.kubernetes.agent_serving import served
 from tests.waiting import wait_until
 
 SERVICES = {"kstreams": "kstreams", "redpanda": "broker"}
+# Mapped files, which all processes share, count once.
+PSS, TMPFS = 3 * 200 * 1024, 3_000_000 - 3 * 100 * 1024
 BOTH = pytest.mark.parametrize("files", [V1, V2], ids=["v1", "v2"])
 agent = load_agent()
 
 
 @BOTH
 @pytest.mark.parametrize("pod", [CGROUPFS, SYSTEMD], ids=["cgroupfs", "systemd"])
-def test_the_usage_of_a_pod(tmp_path: Path, files: dict[str, str], pod: str) -> None:
-    used = agent.Groups(groups(tmp_path, files, pod), proc(tmp_path)).usage(UID)
-    assert used == {
+def test_the_usage_of_a_pod_until_it_is_gone(
+    tmp_path: Path, files: dict[str, str], pod: str
+) -> None:
+    root = groups(tmp_path, files, pod)
+    found = agent.Groups(root, proc(tmp_path))
+    assert found.usage(UID) == {
         "cpu_s": 2.5,
         "cpu_user_s": 1.875,
         "rss_bytes": 3 * 10 * agent.PAGE_BYTES,
@@ -46,30 +53,15 @@ def test_the_usage_of_a_pod(tmp_path: Path, files: dict[str, str], pod: str) -> 
         "groups": ["c0ffee", "pause"],
         "folders": {},
     }
-
-
-@BOTH
-def test_memory_counts_mapped_files_once(tmp_path: Path, files: dict[str, str]) -> None:
-    memory = agent.Groups(groups(tmp_path, files), proc(tmp_path)).memory(UID)
-    assert memory == {"pss": 3 * 200 * 1024, "tmpfs": 3_000_000 - 3 * 100 * 1024}
-
-
-@BOTH
-def test_a_pod_that_is_gone_has_no_usage(tmp_path: Path, files: dict[str, str]) -> None:
-    root = groups(tmp_path, files)
-    found = agent.Groups(root, proc(tmp_path))
-    assert found.usage(UID)
-    for path in sorted(root.rglob("*"), reverse=True):
-        if UID in str(path):
-            path.rmdir() if path.is_dir() else path.unlink()
-    assert found.usage(UID) is None
-    assert found.memory(UID) is None
+    assert found.memory(UID) == {"pss": PSS, "tmpfs": TMPFS}
+    for folder in list(root.rglob(f"*{pod.rpartition('/')[2]}")):
+        shutil.rmtree(folder)
+    assert found.usage(UID) is found.memory(UID) is None
 
 
 def test_hierarchies_that_share_a_mount(tmp_path: Path) -> None:
     """Debian mounts `cpu` and `cpuacct` together."""
-    shared = {name.replace("cpuacct/", "cpu,cpuacct/"): of for name, of in V1.items()}
-    shared = {name.replace("cpu/", "cpu,cpuacct/"): of for name, of in shared.items()}
+    shared = {re.sub("^(cpuacct|cpu)/", "cpu,cpuacct/", name): of for name, of in V1.items()}
     assert agent.Groups(groups(tmp_path, shared), proc(tmp_path)).usage(UID)["throttled"] == 7
 
 
@@ -88,29 +80,25 @@ def test_the_noise_of_a_node(tmp_path: Path) -> None:
 
 
 def sampler(tmp_path: Path) -> Any:
-    write(
-        tmp_path,
-        {
-            f"pods/race_kstreams-0_{UID}/kstreams/0.log": "",
-            "pods/race_agent-x7x2p_1-2/agent/0.log": "",
-            "pods/other_kstreams-0_3-4/kstreams/0.log": "",
-            "pods/race_kstreams-1_5-6/wait/0.log": "",  # it has no control group yet
-        },
-    )
+    for name in (
+        f"race_kstreams-0_{UID}/kstreams",
+        "race_agent-x7x2p_1-2/agent",
+        "other_kstreams-0_3-4/kstreams",
+        "race_kstreams-1_5-6/wait",  # it has no control group yet
+    ):
+        write(tmp_path / "pods", {f"{name}/0.log": ""})
     node = proc(tmp_path)
     parts = agent.Groups(groups(tmp_path, V1), node), agent.Noise(node, tmp_path)
     return agent.Sampler("race", "agent-x7x2p", *parts, tmp_path / "pods")
 
 
-def test_a_sample_has_the_pods_of_the_namespace_without_the_agent(tmp_path: Path) -> None:
-    sample = sampler(tmp_path).sample()
+def test_a_sample_has_the_pods_of_the_namespace_and_the_time_of_those_that_are_gone(
+    tmp_path: Path,
+) -> None:
+    samples = sampler(tmp_path)
+    sample = samples.sample()
     assert [(pod["pod"], pod["uid"]) for pod in sample["pods"]] == [("kstreams-0", UID)]
     assert sample["noise"]["services_s"] == 2.5
-
-
-def test_the_time_of_pods_that_are_gone_stays_in_the_sum(tmp_path: Path) -> None:
-    samples = sampler(tmp_path)
-    samples.sample()
     (tmp_path / f"pods/race_kstreams-0_{UID}").rename(tmp_path / "pods/race_kstreams-0_8-9")
     later = samples.sample()
     assert later["pods"] == []
@@ -124,11 +112,8 @@ def client(port: int) -> Agent:
 def test_a_lost_connection_costs_no_sample(tmp_path: Path) -> None:
     samples = sampler(tmp_path)
     turns = threading.Semaphore(2)
-
-    def wait(_seconds: float) -> None:
-        turns.acquire()
-
-    threading.Thread(target=samples.keep_sampling, args=[wait], daemon=True).start()
+    wait = [lambda _seconds: turns.acquire()]
+    threading.Thread(target=samples.keep_sampling, args=wait, daemon=True).start()
     with served(samples) as port:
         reader = client(port)
         wait_until(lambda: len(reader.after(0)) == 3, "samples")
@@ -151,29 +136,20 @@ def again(reader: Agent, number: int) -> list[Any]:
         return []
 
 
-def test_samples_in_the_harness(tmp_path: Path) -> None:
-    with served(sampler(tmp_path)) as port:
-        reader = client(port)
-        sample = reader.sample()
-        assert sample.machine == ""  # empty for the machine of this test
-        (pod,) = sample.pods
-        assert (pod.service, pod.pod, pod.cpu_s, pod.throttled) == (
-            "kstreams",
-            "kstreams-0",
-            2.5,
-            7,
-        )
-        assert reader.uids("kstreams") == [UID]
-        assert not reader.has_ended("c0ffee")
-        assert reader.has_ended("decaf")
-        assert reader.memory() == {"kstreams": (3 * 200 * 1024, 3_000_000 - 3 * 100 * 1024)}
-
-
-def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
+def test_samples_and_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
     node = sampler(tmp_path)
     with_volumes(tmp_path / "proc", 41)
     with served(node) as port:
         reader = client(port)
+        sample = reader.sample()
+        assert sample.machine == ""  # empty for the machine of this test
+        (pod,) = sample.pods
+        assert (pod.service, pod.pod) == ("kstreams", "kstreams-0")
+        assert (pod.cpu_s, pod.throttled) == (2.5, 7)
+        assert reader.uids("kstreams") == [UID]
+        assert not reader.has_ended("c0ffee")
+        assert reader.has_ended("decaf")
+        assert reader.memory() == {"kstreams": (PSS, TMPFS)}
         (folder,) = reader.folders()
     assert folder.name == "/data of the pod kstreams-0"
     assert folder.space and 0 < folder.space[0] <= folder.space[1]
@@ -181,13 +157,9 @@ def test_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
 
 
 def test_the_longest_name_of_a_service_is_its_own() -> None:
-    service_of = by_prefix(
-        {"flink": "flink", "flink-taskmanager": "taskmanager", "redpanda": "broker"}
-    )
-    assert service_of("flink-taskmanager-1") == "taskmanager"
-    assert service_of("flink-0") == "flink"
-    assert service_of("redpanda-0") == "broker"
-    assert service_of("agent-x7x2p") is None
+    service_of = by_prefix({"flink": "flink", "flink-taskmanager": "workers", "redpanda": "broker"})
+    pods = ("flink-taskmanager-1", "flink-0", "redpanda-0", "agent-x7x2p")
+    assert [service_of(pod) for pod in pods] == ["workers", "flink", "broker", None]
 
 
 def test_signals_reach_all_processes_of_a_pod(tmp_path: Path) -> None:

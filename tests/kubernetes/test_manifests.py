@@ -20,6 +20,7 @@ VERSIONS = ("1.31.0", "1.34.0", "1.37.0")
 ENGINES = REPO / "racetrack" / "engines"
 FULL, SMALL = (sorted(ENGINES.glob(f"*/kubernetes/{size}")) for size in ("full", "small"))
 JOB = sorted((REPO / "kubernetes" / "job").iterdir())
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ROLES = {"broker", "engine", "generator", "support"}
 Object = dict[str, Any]
 
@@ -61,20 +62,6 @@ def test_the_schemas_of_kubernetes_accept_them(folder: Path, version: str) -> No
 
 
 @every_folder
-def test_the_agent_only_reads_its_node(folder: Path) -> None:
-    (agent,) = (each for each in rendered(folder) if each["kind"] == "DaemonSet")
-    spec = agent["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    assert spec["automountServiceAccountToken"] is False
-    assert container["image"] == image_name("serve")
-    assert "privileged" not in container["securityContext"]
-    (program,) = (volume["name"] for volume in spec["volumes"] if "configMap" in volume)
-    assert {each["name"] for each in container["volumeMounts"] if not each.get("readOnly")} == {
-        program
-    }
-
-
-@every_folder
 def test_a_pod_goes_to_a_node_of_its_role_and_runs_an_image_that_is_built(folder: Path) -> None:
     known = {image_name(name) for name in IMAGES}
     for pod in pods(folder):
@@ -83,29 +70,31 @@ def test_a_pod_goes_to_a_node_of_its_role_and_runs_an_image_that_is_built(folder
         assert pod["spec"]["nodeSelector"] == {f"role.racetrack.dev/{role}": ""}
         assert pod["spec"]["automountServiceAccountToken"] is False
         assert {container["image"] for container in containers(pod)} <= known
+    # The agent only reads its node.
+    (agent,) = (each["spec"] for each in rendered(folder) if each["kind"] == "DaemonSet")
+    spec = agent["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["automountServiceAccountToken"] is False
+    assert container["image"] == image_name("serve")
+    assert "privileged" not in container["securityContext"]
+    programs = {volume["name"] for volume in spec["volumes"] if "configMap" in volume}
+    written = {each["name"] for each in container["volumeMounts"] if not each.get("readOnly")}
+    assert len(programs) == 1 and written == programs
 
 
 @pytest.mark.parametrize("folder", FULL, ids=name_of)
-def test_whole_cores_and_no_shared_nodes(folder: Path) -> None:
+def test_pods_have_whole_cores_and_no_shared_nodes(folder: Path) -> None:
     for pod in pods(folder):
-        assert "podAntiAffinity" in pod["spec"]["affinity"]
+        roles, *more = pod["spec"]["affinity"]["podAntiAffinity"][REQUIRED]
+        assert roles["mismatchLabelKeys"] == ["racetrack.dev/role"]
+        if pod["metadata"]["labels"]["racetrack.dev/role"] == "broker":  # nor with each other
+            (brokers,) = more
+            assert brokers["topologyKey"] == roles["topologyKey"]
+            assert brokers["labelSelector"] == {"matchLabels": {"racetrack.dev/role": "broker"}}
         for container in containers(pod):
             resources = container["resources"]
             assert resources["requests"] == resources["limits"]
             assert resources["limits"]["cpu"].isdecimal()
-
-
-@pytest.mark.parametrize("folder", FULL, ids=name_of)
-def test_brokers_never_share_a_node(folder: Path) -> None:
-    (broker,) = (
-        pod for pod in pods(folder) if pod["metadata"]["labels"]["racetrack.dev/role"] == "broker"
-    )
-    roles, brokers = broker["spec"]["affinity"]["podAntiAffinity"][
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    ]
-    assert roles["mismatchLabelKeys"] == ["racetrack.dev/role"]
-    assert brokers["topologyKey"] == roles["topologyKey"]
-    assert brokers["labelSelector"] == {"matchLabels": {"racetrack.dev/role": "broker"}}
 
 
 @every_folder
@@ -123,8 +112,7 @@ def test_settings_that_count_pods_or_name_ports_exist(folder: Path) -> None:
 
 def test_a_file_describes_the_service_of_its_name() -> None:
     of_engines = ENGINES.glob("*/kubernetes/full/*.yaml")
-    files = {*(REPO / "kubernetes" / "base").glob("*.yaml"), *of_engines}
-    for file in files:
+    for file in (*(REPO / "kubernetes" / "base").glob("*.yaml"), *of_engines):
         if file.stem != "kustomization":
             for each in yaml.safe_load_all(file.read_text()):
                 assert each["metadata"]["labels"]["racetrack.dev/service"] == file.stem

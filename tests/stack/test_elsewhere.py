@@ -30,9 +30,7 @@ def test_an_engine_on_another_machine_needs_an_address(
 ) -> None:
     failure = why_out_of_reach("Flink", host, load(settings))
     assert (failure is None) is is_reached
-    if failure:
-        assert "KAFKA_ADVERTISED_ADDRESS: Flink would look for" in str(failure)
-        assert "at 127.0.0.1. Set it to" in str(failure)
+    assert is_reached or "KAFKA_ADVERTISED_ADDRESS" in str(failure)
 
 
 def test_engines_use_the_address_that_is_advertised() -> None:

@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 PREFIX = "race-1."
+WITHOUT_PATH = "the URL without the path of the API"
 KAFKA = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": PREFIX}
 
 
@@ -50,13 +51,13 @@ def test_the_check_lists_what_is_possible_and_leaves_nothing(registry: SecuredRe
         ({"REGISTRY_PASSWORD_FILE": ""}, "REGISTRY_USERNAME: can't list schemas: HTTP 401"),
         ({"REGISTRY_SSL_CA_LOCATION": ""}, "REGISTRY_SSL_CA_LOCATION: can't list schemas: GET"),
         ({"REGISTRY_URL": "https://localhost:1"}, "REGISTRY_URL: can't list schemas: GET"),
-        ({"REGISTRY_URL": ""}, "REGISTRY_URL: can't list schemas"),  # without the API's path
+        ({"REGISTRY_URL": WITHOUT_PATH}, "REGISTRY_URL: can't list schemas"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_answer(
     registry: SecuredRegistry, changed: dict[str, str], reason: str
 ) -> None:
-    if changed == {"REGISTRY_URL": ""}:
+    if changed.get("REGISTRY_URL") == WITHOUT_PATH:
         changed = {"REGISTRY_URL": registry.settings()["REGISTRY_URL"].removesuffix(API)}
     with pytest.raises(SetupError) as refused:
         ELSEWHERE.check(settings(registry, **changed))
@@ -81,9 +82,7 @@ def test_schemas_of_others_stay(registry: SecuredRegistry) -> None:
     assert line.startswith("removed 1 schemas from https://localhost:")
     assert registry.subjects() == {"race-10.theirs-value", "theirs-key"}
     assert ELSEWHERE.remove(settings(registry), "") == []
-
-
-def test_what_can_t_be_removed_is_listed(registry: SecuredRegistry) -> None:
+    # What can't be removed is listed.
     (line,) = ELSEWHERE.remove(settings(registry, REGISTRY_USERNAME="nobody"), "")
     assert f"not all schemas {PREFIX}* were removed" in line and "HTTP 401" in line
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from racetrack.stack import processes
+from racetrack.stack.compose import orphans
 
 WITH_CHILD = """
 import subprocess, sys
@@ -90,6 +91,25 @@ def test_a_stack_of_another_name_is_left_alone(stack_name: str) -> None:
         assert other.poll() is None
     finally:
         processes.end(f"{stack_name}-b", grace_s=0.1)
+
+
+def test_of_containers_every_command_of_the_harness_is_ended_and_no_native_service(
+    stack_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\n")  # a fake Docker: there, nothing is left
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    marks = [processes.mark_command(stack_name, name) for name in ("top", "psql")]
+    commands = [start(STUBBORN, mark) for mark in (*marks, orphans.mark(stack_name))]
+    service = start(STUBBORN, processes.mark(stack_name, "broker"))
+    others = start(STUBBORN, processes.mark_command(f"{stack_name}-b", "top"))
+    try:
+        assert orphans.clear_at_once(stack_name) == "`docker compose`, `psql`, `top`"
+        assert [each.wait(30) for each in commands] == [-signal.SIGKILL] * 3
+        assert service.poll() is others.poll() is None
+        assert orphans.clear_at_once(stack_name) is None
+    finally:
+        others.kill()
 
 
 def test_data_goes_though_somebody_else_removes_it_too(tmp_path: Path) -> None:

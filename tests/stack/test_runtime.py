@@ -4,8 +4,8 @@ workload."""
 import os
 import platform
 import subprocess
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +20,6 @@ from racetrack.stack.contract import Unmeasurable
 from racetrack.stack.native.stack import NativeStack
 from tests.run.fakes import FakeStack
 
-IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
-
-
 PROCESS_ONLY, CONTAINER_ONLY = "cal", "materialized"  # services
 
 
@@ -33,17 +30,19 @@ class Containers(FakeStack):
         return [name for name in services if name == PROCESS_ONLY]
 
 
+@dataclass
 class Machine:
     """A machine with or without Docker, which may be in a virtual machine."""
 
-    def __init__(self, *, docker: bool = True, virtual: bool = False) -> None:
-        self._docker, self._virtual = docker, virtual
+    docker: bool = True
+    virtual: bool = False
 
     def open_compose(self, settings: Settings) -> ComposeStack:
-        if not self._docker:
+        if not self.docker:
             raise NoDocker("no Docker engine answers", "Start it")
         stack = Containers(settings, "compose")
-        stack.unmeasurable = IN_A_MACHINE if self._virtual else None
+        if self.virtual:
+            stack.unmeasurable = Unmeasurable("It is in a machine of its own", "Go inside")
         return cast(ComposeStack, stack)
 
     def chosen(
@@ -51,8 +50,9 @@ class Machine:
     ) -> tuple[str, list[str]]:
         """Return the runtime that is chosen with this value of RUNTIME, and the printed lines."""
         lines: list[str] = []
+        loaded = load({"RUNTIME": setting, "AIRGAP": "false", **settings})
         stack = runtime.open_stack(
-            load({"RUNTIME": setting, "AIRGAP": "false", **settings}),
+            loaded,
             ["mysql", *services],
             lines.append,
             to_play=to_play,
@@ -62,9 +62,8 @@ class Machine:
 
     def possible(self, setting: str) -> list[str]:
         """Return the runtimes in which a stack may be running."""
-        settings: Settings = load({"RUNTIME": setting, "AIRGAP": "false"})
-        found = runtime.possible_stacks(settings, self.open_compose)
-        return [stack.runtime for stack in found]
+        settings = load({"RUNTIME": setting, "AIRGAP": "false"})
+        return [stack.runtime for stack in runtime.possible_stacks(settings, self.open_compose)]
 
 
 LINUX, WITHOUT_DOCKER, VIRTUAL = Machine(), Machine(docker=False), Machine(virtual=True)
@@ -113,12 +112,8 @@ def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused()
 
 
 def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
-    runtime, (line,) = LINUX.chosen(
-        "auto",
-        CONTAINER_ONLY,
-        KAFKA_BOOTSTRAP_SERVERS="k.example:1",
-        KAFKA_TOPIC_PREFIX="mine_1.",
-    )
+    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "k.example:1", "KAFKA_TOPIC_PREFIX": "mine_1."}
+    runtime, (line,) = LINUX.chosen("auto", CONTAINER_ONLY, **kafka)
     assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
 
 
@@ -131,14 +126,12 @@ def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
         LINUX.chosen("compose", PROCESS_ONLY)
     with pytest.raises(SetupError, match=r"Go inside, or set RUNTIME=native.*`./race up ENGINE`"):
         VIRTUAL.chosen("compose")
+    # To play, it is accepted.
+    assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
+    assert VIRTUAL.chosen("auto", CONTAINER_ONLY, to_play=True)[0] == "compose"
     assert LINUX.possible("auto") == ["compose", "native"]
     assert LINUX.possible("compose") == ["compose"]
     assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
-
-
-def test_a_stack_that_can_not_be_measured_is_accepted_to_play() -> None:
-    assert VIRTUAL.chosen("compose", to_play=True) == ("compose", [])
-    assert VIRTUAL.chosen("auto", CONTAINER_ONLY, to_play=True)[0] == "compose"
 
 
 def test_a_mac_has_containers_to_play_with_and_nothing_else(
@@ -158,21 +151,14 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
         LINUX.chosen("native")
 
 
-@pytest.fixture
-def settings() -> Iterator[Settings]:
-    """Return the settings of a stack with a unique name."""
-    settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
-    yield settings
-    processes.clear(settings.stack_name, 0.1)
-
-
-def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> None:
+def test_it_keeps_the_workload_that_it_was_put_up_with(stack_name: str) -> None:
+    settings = load({"STACK_NAME": stack_name, "WORKLOAD": "ads"})
     assert runtime.running_stack(settings) is None
-    processes.work_root(settings.stack_name).mkdir(parents=True)
-    environment = {**os.environ, **processes.mark(settings.stack_name, "mysql")}
+    processes.work_root(stack_name).mkdir(parents=True)
+    environment = {**os.environ, **processes.mark(stack_name, "mysql")}
     with subprocess.Popen(["sleep", "60"], env=environment) as service:
         NativeStack(settings).leave_running("fake")
-        found = runtime.running_stack(settings.model_copy(update={"workload": "shop"}))
+        found = runtime.running_stack(load({"STACK_NAME": stack_name, "WORKLOAD": "shop"}))
         service.kill()
     assert found
     stack, standing = found
@@ -182,6 +168,6 @@ def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> No
     assert runtime.running_stack(settings) is None  # none of its processes lives
 
 
-def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
-    changed = settings.model_copy(update={"runtime": "compose"})
-    assert runtime.running_stack(changed) is None
+def test_nothing_is_looked_for_in_docker_where_no_stack_stands(stack_name: str) -> None:
+    settings = load({"STACK_NAME": stack_name, "RUNTIME": "compose"})
+    assert runtime.running_stack(settings) is None

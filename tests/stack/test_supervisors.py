@@ -38,19 +38,14 @@ class AfterBroker(FakeService):
 
 
 class Rig(Protocol):
-    """A runtime with programs that do nothing."""
+    """A runtime with programs that do nothing: the stack as another process would open it, what the
+    runtime itself reports of a service, an end without the stack's knowledge, and a service that
+    ends as soon as it is started."""
 
-    def open(self) -> SupervisedStack:
-        """Return the stack as another process would."""
-
-    def state(self, service: str) -> str:
-        """Return what the runtime itself reports of a service."""
-
-    def end(self, service: str) -> None:
-        """End a service without the stack's knowledge."""
-
-    def let_fail(self, service: str) -> None:
-        """Let a service end as soon as it is started."""
+    def open(self) -> SupervisedStack: ...
+    def state(self, service: str) -> str: ...
+    def end(self, service: str) -> None: ...
+    def let_fail(self, service: str) -> None: ...
 
 
 class Processes:

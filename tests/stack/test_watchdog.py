@@ -74,11 +74,8 @@ def harness(stack_name: str, tmp_path: Path) -> Iterator[Callable[..., Harness]]
 
 
 def watchdogs(stack_name: str) -> list[psutil.Process]:
-    return [
-        process
-        for process in psutil.process_iter()
-        if "racetrack.stack.watchdog_process" in (words := _words(process)) and stack_name in words
-    ]
+    marks = {"racetrack.stack.watchdog_process", stack_name}
+    return [process for process in psutil.process_iter() if marks <= {*_words(process)}]
 
 
 def _words(process: psutil.Process) -> list[str]:

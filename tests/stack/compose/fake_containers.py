@@ -83,14 +83,16 @@ class FakeContainers:
 
     def containers(self, **_: object) -> list[dict[str, Any]]:
         labels = {PROJECT: self._project, STARTED_BY: HARNESS}
+        healthy = {"running": "Up 1 second (healthy)"}
+        states = {file.stem: self.state(file.stem) for file in self._folder.glob("*.state")}
         return [
             {
-                "Id": file.stem,
-                "Labels": {**labels, SERVICE: file.stem},
-                "State": self.state(file.stem),
-                "Status": "Up 1 second (healthy)" if self.state(file.stem) == "running" else "",
+                "Id": name,
+                "Labels": {**labels, SERVICE: name},
+                "State": state,
+                "Status": healthy.get(state, ""),
             }
-            for file in self._folder.glob("*.state")
+            for name, state in states.items()
         ]
 
     def networks(self, **_: object) -> list[object]:
@@ -124,11 +126,10 @@ class FakeContainers:
 
     def wait(self, name: str) -> None: ...
 
-    def start(self, name: str) -> None:
-        self.change(name, "running")
-
     def pause(self, name: str) -> None:
         self.change(name, "paused")
 
-    def unpause(self, name: str) -> None:
+    def start(self, name: str) -> None:
         self.change(name, "running")
+
+    unpause = start

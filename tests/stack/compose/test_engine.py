@@ -6,42 +6,92 @@ import platform
 import socketserver
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from docker.errors import DockerException
 
 from racetrack.config import REPO
 from racetrack.stack.compose import engine
-from tests.stack.compose.fake_docker import COMPOSE, Handler, Program, find_docker
+from tests.fake_server import JsonHandler, serve_in_background
+from tests.stack.compose.conftest import Program
 
-__all__ = ["find_docker"]  # a fixture
+COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
 
-COLIMA = {
-    "Name": "colima",
-    "OperatingSystem": "Ubuntu 24.04.2 LTS",
-    "KernelVersion": "6.8.0-64-generic",
+HERE = {
+    "Name": "debian",
+    "OperatingSystem": "Debian GNU/Linux 12",
+    "KernelVersion": platform.release(),
+    "MemTotal": 24 << 30,
 }
+COLIMA = {"Name": "colima", "OperatingSystem": "Ubuntu 24.04.2 LTS"}
+VERSION = {"Version": "99.1.2", "MinAPIVersion": "1.24"}
+Find = Callable[..., Any]
 
 
-def refuse(**_: object) -> NoReturn:
-    """Take the place of Docker's client if the user may not use the socket."""
-    raise DockerException("Error while fetching: PermissionError(13, 'Permission denied')")
+class FakeEngine(socketserver.ThreadingUnixStreamServer):
+    """A fake Docker engine that answers the requests before the first use of an engine."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path, **answers: dict[str, Any]) -> None:
+        self.answers = answers
+        super().__init__(str(path), Handler)
+        serve_in_background(self)
 
 
-def fail(**_: object) -> NoReturn:
-    """Take the place of Docker's client where it must not be called."""
-    raise AssertionError("it was used")
+class Handler(JsonHandler):
+    server: FakeEngine
+
+    def get(self) -> None:
+        answer = self.server.answers.get(self.path.rpartition("/")[2])
+        self.answer(answer, 200 if answer else 404)
 
 
-def test_an_engine_on_this_kernel_can_be_used_and_measured(find_docker: Any) -> None:
-    found = find_docker()
+@pytest.fixture
+def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Find]:
+    """Return a function that looks for a Docker engine, where a given fake engine and compose
+    plugin are; it returns the engine, or why it can't be used."""
+    servers: list[FakeEngine] = []
+
+    def find(
+        api: str = "1.47",
+        compose: str | None = COMPOSE % "2.39.1-0debian1",
+        *,
+        airgap: bool = False,
+        version: dict[str, Any] | None = None,
+        host_name: str = platform.node(),
+        is_visible: bool = True,
+        **info: object,
+    ) -> engine.Docker | str:
+        path = tmp_path / f"{len(servers)}.sock"
+        answer = {**VERSION, "ApiVersion": api, **(version or {})}
+        servers.append(FakeEngine(path, version=answer, info={**HERE, **info}))
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+        program(compose or "#!/bin/sh\nexit 1\n")
+        try:
+            see = engine.listener_is_visible if is_visible else lambda _: False
+            return engine.find(airgap=airgap, host_name=host_name, is_visible=see)
+        except engine.NoDocker as reason:
+            assert "\n" not in str(reason)
+            return str(reason)
+
+    yield find
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_engine_on_this_kernel_can_be_used_and_measured(find: Find) -> None:
+    found = find()
     assert (found.version, found.compose_version) == ("99.1.2", "2.39.1-0debian1")
     assert (found.unmeasurable, found.memory_bytes) == (None, 24 << 30)
-    assert find_docker(api="1.41", airgap=True).version == "99.1.2"
+    assert find(api="1.41", airgap=True).version == "99.1.2"
     for compose in ("2.24.6+ds1-0ubuntu1", "5.1.1"):
-        assert find_docker(compose=COMPOSE % compose).compose_version == compose
+        assert find(compose=COMPOSE % compose).compose_version == compose
 
 
 @pytest.mark.parametrize(
@@ -56,9 +106,9 @@ def test_an_engine_on_this_kernel_can_be_used_and_measured(find_docker: Any) -> 
     ],
 )
 def test_an_engine_that_can_not_be_used_is_refused_with_the_reason(
-    find_docker: Any, how: dict[str, Any], says: str
+    find: Find, how: dict[str, Any], says: str
 ) -> None:
-    assert says in find_docker(**how)
+    assert says in find(**how)
 
 
 def test_a_missing_program_engine_or_permission_is_named_with_the_remedy(
@@ -73,99 +123,62 @@ def test_a_missing_program_engine_or_permission_is_named_with_the_remedy(
     with pytest.raises(engine.NoDocker, match=r"No Docker engine answers at unix://.*\. Start it"):
         engine.find(airgap=False)
     monkeypatch.delenv("DOCKER_HOST")
+    refused = Mock(side_effect=DockerException("PermissionError(13, 'Permission denied')"))
     with pytest.raises(engine.NoDocker, match=r"may not use the Docker .*group `docker`"):
-        engine.find(airgap=False, connect=refuse)
+        engine.find(airgap=False, connect=refused)
 
 
 @pytest.mark.parametrize(
-    ("title", "info"),
+    ("name", "system", "kernel", "title"),
     [
-        (
-            "Docker Desktop",
-            {
-                "Name": "docker-desktop",
-                "OperatingSystem": "Docker Desktop",
-                "KernelVersion": "6.10.14-linuxkit",
-            },
-        ),
-        (
-            "OrbStack",
-            {
-                "Name": "orbstack",
-                "OperatingSystem": "OrbStack",
-                "KernelVersion": "6.17.8-orbstack-00308-g8f9c941121b1",
-            },
-        ),
-        ("Colima", COLIMA),
-        ("Lima", {**COLIMA, "Name": "lima-docker"}),
-        ("Rancher Desktop", {**COLIMA, "Name": "lima-rancher-desktop"}),
-        (
-            "built-by-hand, Debian GNU/Linux 13",
-            {
-                "Name": "built-by-hand",
-                "OperatingSystem": "Debian GNU/Linux 13",
-                "KernelVersion": "6.12.43+deb13-arm64",
-            },
-        ),
+        ("docker-desktop", "Docker Desktop", "6.10.14-linuxkit", "Docker Desktop"),
+        ("orbstack", "OrbStack", "6.17.8-orbstack-00308-g8f9c941121b1", "OrbStack"),
+        ("colima", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Colima"),
+        ("lima-docker", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Lima"),
+        ("lima-rancher-desktop", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Rancher Desktop"),
+        ("by-hand", "Debian GNU/Linux 13", "6.12.43+deb13-arm64", "by-hand, Debian GNU/Linux 13"),
     ],
 )
 def test_an_engine_in_a_virtual_machine_can_be_used_but_not_measured(
-    find_docker: Any, title: str, info: dict[str, str]
+    find: Find, name: str, system: str, kernel: str, title: str
 ) -> None:
-    unmeasurable = find_docker(**info).unmeasurable
-    kernel = info["KernelVersion"]
-    assert f"in a virtual machine ({title}, kernel {kernel}; " in unmeasurable.why
-    assert platform.release() in unmeasurable.why
-    assert unmeasurable.remedy.startswith("Run Racetrack ")
+    found = find(Name=name, OperatingSystem=system, KernelVersion=kernel).unmeasurable
+    assert f"({title}, kernel {kernel}; " in found.why
+    assert platform.release() in found.why
+    assert found.remedy.startswith("Run Racetrack ")
 
 
-def test_a_virtual_machine_may_have_this_kernel(find_docker: Any) -> None:
-    info = {**COLIMA, "KernelVersion": platform.release()}
-    unmeasurable = find_docker(**info).unmeasurable
-    assert f"in a virtual machine (Colima, whose kernel {platform.release()} is" in unmeasurable.why
-    assert unmeasurable.remedy.startswith("Run Racetrack inside it")
+def test_a_virtual_machine_or_another_linux_may_have_this_kernel(find: Find) -> None:
+    found = find(**COLIMA).unmeasurable
+    assert f"(Colima, whose kernel {platform.release()} is" in found.why
+    assert found.remedy.startswith("Run Racetrack inside it")
     # Inside the virtual machine, containers can be measured.
-    assert find_docker(host_name=info["Name"], **info).unmeasurable is None
-
-
-@pytest.mark.parametrize("system", ["Docker Desktop", "Rancher Desktop WSL Distribution"])
-def test_an_engine_beside_this_linux_on_windows_has_this_kernel(
-    find_docker: Any, system: str
-) -> None:
-    unmeasurable = find_docker(OperatingSystem=system).unmeasurable
-    assert "in another Linux on this kernel" in unmeasurable.why
-    assert "Install a Docker engine in this Linux" in unmeasurable.remedy
+    assert find(host_name=COLIMA["Name"], **COLIMA).unmeasurable is None
+    for beside in ("Docker Desktop", "Rancher Desktop WSL Distribution"):  # on Windows
+        assert "in another Linux" in find(OperatingSystem=beside).unmeasurable.why
 
 
 @pytest.mark.slow
 def test_a_listener_in_another_process_namespace_is_not_visible(tmp_path: Path) -> None:
     with socketserver.UnixStreamServer(str(tmp_path / "socket"), Handler):
         assert engine.listener_is_visible(str(tmp_path / "socket"))
-        ask = (
-            "from racetrack.stack.compose import engine;"
-            f"print(engine.listener_is_visible({str(tmp_path / 'socket')!r}))"
-        )
-        apart = subprocess.run(
-            ["unshare", "--user", "--map-root-user", "--pid", "--fork", sys.executable, "-c", ask],
-            cwd=REPO,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ask = "import sys; from racetrack.stack.compose import engine"
+        ask += "; print(engine.listener_is_visible(sys.argv[1]))"
+        alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+        command = [*alone, sys.executable, "-c", ask, str(tmp_path / "socket")]
+        apart = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     if "unshare" in apart.stderr:
         pytest.skip(f"no namespaces for this user: {apart.stderr}")
     assert apart.stdout == "False\n", apart.stderr
 
 
-@pytest.mark.parametrize("version", [{"ApiVersion": "1.41"}, {"ApiVersion": "1.44"}])
+@pytest.mark.parametrize("api", ["1.41", "1.44"])
 @pytest.mark.parametrize("airgap", [False, True])
-def test_podman_is_refused_by_its_name(
-    find_docker: Any, version: dict[str, str], airgap: bool
-) -> None:
+def test_podman_is_refused_by_its_name(find: Find, api: str, airgap: bool) -> None:
     """The API version does not tell Podman from Docker: it was 1.41 for years, and has been 1.44
     since 2026 (https://github.com/containers/podman/pull/27915)."""
-    podman = {**version, "Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
-    assert "Podman 5.8.0 answers in Docker's place" in find_docker(version=podman, airgap=airgap)
+    podman = {"Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
+    assert "Podman 5.8.0" in find(api, version=podman, airgap=airgap)
 
 
 @pytest.mark.parametrize("by", ["DOCKER_HOST", "current context", "DOCKER_CONTEXT"])
@@ -189,5 +202,7 @@ def test_an_engine_on_another_machine_is_refused_without_asking_it(
         (tmp_path / "config.json").write_text(json.dumps({"currentContext": current}))
     if by == "DOCKER_CONTEXT":
         monkeypatch.setenv("DOCKER_CONTEXT", "far")
+    connect = Mock()
     with pytest.raises(engine.NoDocker, match=rf"runs elsewhere \({host}"):
-        engine.find(airgap=False, connect=fail)
+        engine.find(airgap=False, connect=connect)
+    assert not connect.called

@@ -6,54 +6,45 @@ import pytest
 
 from racetrack.stack.kubernetes import pods
 from racetrack.stack.kubernetes.pods import Pod
+from tests.stack.kubernetes.cluster import RUNNING, Object, pod
 
 OUT_OF_MEMORY = {"exitCode": 137, "reason": "OOMKilled"}
-RUNNING = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
-def pod(state: dict[str, Any] = RUNNING, *, ready: bool = False, **status: Any) -> Pod:
-    limits = status.pop("limits", {})
-    container = {
-        "name": "mysql",
-        "state": state,
-        "lastState": status.pop("last", {}),
+def read(
+    state: Object = RUNNING,
+    *,
+    ready: bool = False,
+    limits: Object | None = None,
+    last: Object | None = None,
+    image_id: str = "sha256:12ab",
+    **status: Any,
+) -> Pod:
+    made = pod("mysql-0", state, ready=ready, **status)
+    made["spec"]["containers"][0]["resources"] = {"limits": limits or {}}
+    made["status"]["containerStatuses"][0] |= {
+        "lastState": last or {},
         "image": "racetrack/airgap-mysql:0.1.0",
-        "imageID": status.pop("image_id", "sha256:12ab"),
-        "containerID": "containerd://c0ffee",
-    }
-    made = {
-        "metadata": {"name": "mysql-0", "labels": {"racetrack.dev/service": "mysql"}},
-        "spec": {
-            "nodeName": "node1",
-            "containers": [{"name": "mysql", "resources": {"limits": limits}}],
-        },
-        "status": {
-            "phase": "Running",
-            "conditions": [{"type": "Ready", "status": str(ready)}],
-            "containerStatuses": [container],
-            **status,
-        },
+        "imageID": image_id,
     }
     (found,) = pods.read_all([made])
     return found
 
 
 def test_a_ready_pod_and_one_that_can_not_start() -> None:
-    found = pod(ready=True)
+    found = read(ready=True)
     assert found.is_ready and found.has_started and not found.problem
-    assert (found.service, found.node, found.container_id) == ("mysql", "node1", "c0ffee")
-    assert not pod({"waiting": {"reason": "ContainerCreating"}}).problem
-    found = pod({"waiting": {"reason": "ErrImageNeverPull", "message": "not present"}})
+    assert (found.service, found.node, found.container_id) == ("mysql", "one", "c0ffee")
+    assert not read({"waiting": {"reason": "ContainerCreating"}}).problem
+    found = read({"waiting": {"reason": "ErrImageNeverPull", "message": "not present"}})
     assert "ErrImageNeverPull" in found.problem and not found.has_started
-    labels = {"racetrack.dev/service": "mysql"}
-    made = {"metadata": {"name": "mysql-0", "labels": labels}, "spec": {}, "status": {}}
-    (found,) = pods.read_all([made | {"status": {"phase": "Pending"}}])
+    (found,) = pods.read_all([pod("mysql-0") | {"spec": {}, "status": {"phase": "Pending"}}])
     assert (found.node, found.container_id, found.has_started) == ("", "", False)
 
 
 def test_an_image_is_named_by_its_digest_where_a_registry_has_it() -> None:
-    assert pod().image == "racetrack/airgap-mysql:0.1.0 (id sha256:12ab)"
-    pulled = pod(image_id="registry.example.com/racetrack/airgap-mysql@sha256:34cd")
+    assert read().image == "racetrack/airgap-mysql:0.1.0 (id sha256:12ab)"
+    pulled = read(image_id="registry.example.com/racetrack/airgap-mysql@sha256:34cd")
     assert pulled.image == "racetrack/airgap-mysql:0.1.0@sha256:34cd"
 
 
@@ -68,14 +59,13 @@ def test_an_image_is_named_by_its_digest_where_a_registry_has_it() -> None:
 def test_one_that_ended_has_a_problem_even_if_it_was_started_again(
     ended: dict[str, Any], limits: dict[str, str], problems: list[str]
 ) -> None:
-    for found in (
-        pod({"terminated": ended}, limits=limits),
-        pod(last={"terminated": ended}, limits=limits),
-    ):
-        assert all(problem in found.problem for problem in problems)
+    now = read({"terminated": ended}, limits=limits)
+    before = read(last={"terminated": ended}, limits=limits)
+    for problem in problems:
+        assert problem in now.problem and problem in before.problem
 
 
 def test_why_it_is_not_ready_yet() -> None:
     nowhere = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}
-    assert "0/2 nodes are available" in pod(conditions=[nowhere]).waits_for
-    assert pod().waits_for != pod(initContainerStatuses=[{"state": RUNNING}]).waits_for
+    assert "0/2 nodes are available" in read(conditions=[nowhere]).waits_for
+    assert read().waits_for != read(initContainerStatuses=[{"state": RUNNING}]).waits_for

@@ -1,11 +1,8 @@
 """Tests of a start on a simulated cluster: refusals, and the namespace's removal."""
 
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,79 +12,9 @@ from racetrack.stack import runtime
 from racetrack.stack.kubernetes import orphans
 from racetrack.stack.kubernetes.kubectl import Kubectl, NoCluster
 from racetrack.stack.kubernetes.stack import KubernetesStack
+from tests.stack.kubernetes.cluster import Cluster, node, stateful_set
 
 SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "pgfeed")
-# A simulated `kubectl`: it answers by its first arguments, from the file `answers` beside it, and
-# records its commands.
-KUBECTL = f"""#!{sys.executable}
-import json, pathlib, sys
-here = pathlib.Path(__file__).parent
-command = " ".join(sys.argv[3:])
-with (here / "commands").open("a") as file:
-    file.write(command + "\\n")
-answers = json.loads((here / "answers").read_text())
-for begin, (code, answer) in sorted(answers.items(), key=lambda each: -len(each[0])):
-    if command.startswith(begin):
-        print(answer, file=sys.stderr if code else sys.stdout)
-        sys.exit(code)
-sys.exit(f"no answer to {{command}}")
-"""
-
-
-def node(name: str, *roles: str) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "labels": {f"role.racetrack.dev/{role}": "" for role in roles},
-        },
-        "spec": {},
-        "status": {
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
-        },
-    }
-
-
-def stateful_set(service: str, role: str) -> dict[str, Any]:
-    selector = {f"role.racetrack.dev/{role}": ""}
-    return {
-        "kind": "StatefulSet",
-        "metadata": {"name": service, "labels": {"racetrack.dev/service": service}},
-        "spec": {"template": {"spec": {"nodeSelector": selector, "containers": []}}},
-    }
-
-
-class Cluster:
-    """A simulated cluster, with the answers of its `kubectl`."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._answers: dict[str, tuple[int, str]] = {}
-        self.says("version", {"serverVersion": {"gitVersion": "v1.34.4"}})
-        self.has("nodes", node("one", "broker", "generator", "support", "engine"))
-        self.has("nodes --selector")  # the drained nodes
-        self.has("namespaces")
-        self.says("create", stateful_set("mysql", "support"))
-        (folder / "kubectl").write_text(KUBECTL)
-        (folder / "kubectl").chmod(0o755)
-
-    def says(self, begin: str, answer: object, code: int = 0) -> None:
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        self._answers[begin] = code, text
-        (self._folder / "answers").write_text(json.dumps(self._answers))
-
-    def has(self, kind: str, *items: dict[str, Any]) -> None:
-        self.says(f"get {kind}", {"items": items})
-
-    def commands(self) -> list[str]:
-        return (self._folder / "commands").read_text().splitlines()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield Cluster(tmp_path)
 
 
 def stack(**settings: str) -> KubernetesStack:
@@ -116,11 +43,10 @@ def test_each_role_needs_a_node_and_cores_are_not_assigned_by_settings(cluster: 
 
 
 def test_the_brokers_volume_is_known_before_the_start(cluster: Cluster) -> None:
-    broker = stateful_set("redpanda", "broker")
+    broker = stateful_set("redpanda", role="broker")
+    mount = {"name": "data", "mountPath": "/data"}
     broker["spec"]["template"]["spec"] |= {
-        "containers": [
-            {"image": "kafka", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
-        ],
+        "containers": [{"image": "kafka", "volumeMounts": [mount]}],
         "volumes": [{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
     }
     cluster.says("create", broker)
@@ -153,11 +79,11 @@ def test_a_service_without_a_manifest(cluster: Cluster) -> None:
 
 
 def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path: Path) -> None:
-    objects = [stateful_set("mysql", "support"), stateful_set("pgfeed", "engine")]
-    cluster.says("create", "\n".join(json.dumps(each, indent=4) for each in objects))
-    assert Kubectl("test_it").render(tmp_path) == objects
-    cluster.says("create", {"kind": "List", "items": objects})
-    assert Kubectl("test_it").render(tmp_path) == objects
+    objects = [stateful_set("mysql"), stateful_set("pgfeed", role="engine")]
+    one_by_one = "\n".join(json.dumps(each, indent=4) for each in objects)
+    for printed in (one_by_one, {"kind": "List", "items": objects}):
+        cluster.says("create", printed)
+        assert Kubectl("test_it").render(tmp_path) == objects
 
 
 def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> None:

@@ -52,10 +52,21 @@ def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
     assert not list(context.work.iterdir())
 
 
-def test_a_training_may_end_by_itself(context: Context) -> None:
-    ends = archive("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')")
-    ends.make(context)
-    assert ends.exists(context.parts)
+@pytest.mark.parametrize(
+    ("code", "is_made"),
+    [
+        ("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')", True),
+        ("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('half'); sys.exit(1)", False),
+        ("raise SystemExit(1)", False),
+    ],
+)
+def test_a_training_that_ends_by_itself_must_succeed(
+    code: str, is_made: bool, context: Context
+) -> None:
+    archive(code).make(context)
+    assert archive(code).exists(context.parts) == bool(archive(code).option(context)) == is_made
+    assert len(list((context.parts["kafka"] / "made").glob("*.jsa"))) == is_made
+    assert not list(context.work.iterdir())
 
 
 def test_a_training_has_ports_of_its_own(context: Context) -> None:
@@ -67,20 +78,6 @@ def test_a_training_has_ports_of_its_own(context: Context) -> None:
 
     Archive("it", "kafka", "a.jar", train, lambda _: None, ports=("kafka_port",)).make(context)
     assert seen != [context.settings.kafka_port]
-
-
-@pytest.mark.parametrize(
-    "fails",
-    [
-        "raise SystemExit(1)",
-        "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('half'); sys.exit(1)",
-    ],
-)
-def test_a_training_that_fails_leaves_nothing(fails: str, context: Context) -> None:
-    archive(fails).make(context)
-    assert archive(fails).option(context) == []
-    assert not list((context.parts["kafka"] / "made").glob("*.jsa"))
-    assert not list(context.work.iterdir())
 
 
 def test_another_class_path_is_another_archive(context: Context) -> None:
@@ -98,12 +95,10 @@ def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:
     assert prebuilt.keep(tmp_path / "source", target), "what another run made serves as well"
     assert (target / "file").read_text() == "x"
     assert [path.name for path in target.parent.iterdir()] == ["data"]
-
-
-def test_a_part_that_can_not_be_written_is_done_without(tmp_path: Path) -> None:
-    (tmp_path / "made").write_text("in the way")
-    (tmp_path / "source").write_text("x")
-    assert not prebuilt.keep(tmp_path / "source", prebuilt.path_in(tmp_path, "data"))
+    unwritable = tmp_path / "other"
+    unwritable.mkdir()
+    (unwritable / "made").write_text("in the way")
+    assert not prebuilt.keep(tmp_path / "source", prebuilt.path_in(unwritable, "data"))
 
 
 def test_what_a_killed_run_had_half_made_goes_with_the_next(tmp_path: Path) -> None:
@@ -112,9 +107,8 @@ def test_what_a_killed_run_had_half_made_goes_with_the_next(tmp_path: Path) -> N
     gone.wait()
     target = prebuilt.path_in(tmp_path, "a.jsa")
     target.parent.mkdir()
-    half_made = target.with_name(f".{gone.pid}-a.jsa")
-    at_work = target.with_name(f".{os.getppid()}-a.jsa")
-    for path in (half_made, at_work):
-        path.write_text("half")
+    half_made, at_work = (target.with_name(f".{pid}-a.jsa") for pid in (gone.pid, os.getppid()))
+    half_made.touch()
+    at_work.touch()
     assert prebuilt.keep(tmp_path / "source", target)
     assert sorted(target.parent.iterdir()) == sorted([at_work, target])

@@ -44,7 +44,11 @@ def foreground(make: MakeForeground) -> Foreground:
     return make()
 
 
-def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> None:
+def test_it_is_ready_when_all_are(make: MakeForeground, tmp_path: Path) -> None:
+    (tmp_path / "serve/mysql/data").mkdir(parents=True)  # of an earlier start
+    (tmp_path / "serve/ready").touch()
+    foreground = make()
+    assert not list((tmp_path / "serve").iterdir())
     foreground.bring_up([FakeService("a", WAITS), FakeService("b", WAITS)])
     assert not (tmp_path / "serve/ready").exists()
     foreground.mark_ready()
@@ -89,15 +93,6 @@ def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> No
     assert (tmp_path / "serve/peer/up").exists()
     assert last.launched == ["last"]
     assert not (tmp_path / "serve/last/up").exists()
-
-
-def test_an_earlier_start_leaves_nothing(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "parts").mkdir()
-    left = tmp_path / "serve/mysql/data"
-    left.mkdir(parents=True)
-    (tmp_path / "serve/ready").touch()
-    Foreground(settings, tmp_path / "parts", tmp_path / "serve")
-    assert not list((tmp_path / "serve").iterdir())
 
 
 def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:

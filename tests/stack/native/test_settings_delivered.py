@@ -1,10 +1,12 @@
 """Tests that settings in `.env` reach their service in every runtime, or are reported as unused."""
 
 import functools
+import json
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,20 +17,18 @@ from racetrack.install.ensure import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.stack import applicability, resources
 from racetrack.stack.compose.project import environment
+from racetrack.stack.containers import called
 from racetrack.stack.service import Context, Launch, find_service
 from racetrack.stack.services import broker
+from tests.compose_files import AIRGAP, PUBLISHED, described
 from tests.image_facts import IMAGES
 from tests.service_facts import FACTS, LAUNCHED, another_value
-from tests.stack.compose.conftest import Describe, compose_plugin, described
-
-__all__ = ["compose_plugin", "described"]  # fixtures
 
 Overrides = dict[str, str]
-Given = Callable[[tuple[str, ...], Overrides], dict[str, Any]]
+Words = dict[str, set[str]]  # service → the words of its configuration
+Configured = Callable[[Overrides], Words]
 
 IN_FILES = in_env_files()
-PUBLISHED = ("docker-compose.yml",)
-AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
 # Settings of the stack that no service reads. A run that can't have several replicas refuses to
 # start.
@@ -79,93 +79,44 @@ def of_settings(overrides: Overrides) -> Overrides:
     return {name: v for name, v in overrides.items() if name.lower() in every_setting()}
 
 
-@pytest.fixture(scope="module")
-def given(described: Describe) -> Given:
-    """Return a function that returns the values which services get from compose files with these
-    overrides. It computes each result once. Labels are left out, as only the memory check reads
-    them."""
-
-    @functools.cache
-    def describe(files: tuple[str, ...], overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-        given = dict(overrides)
-        for_compose = {**given, **environment(load(of_settings(given)))}
-        services: dict[str, Any] = described(*files, **for_compose)["services"]
-        for service in services.values():
-            service.pop("labels", None)
-        return services
-
-    return lambda files, overrides: describe(files, tuple(overrides.items()))
+@functools.cache
+def described_with(runtime: str, overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    given = dict(overrides)
+    given |= environment(load(of_settings(given)))
+    found: dict[str, Any] = described(*(AIRGAP if runtime == "airgap" else PUBLISHED), **given)
+    return dict(found["services"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", heeding("compose"))
-def test_a_setting_reaches_the_published_images(name: str, given: Given) -> None:
-    assert given(PUBLISHED, before(name)) != given(PUBLISHED, after(name))
+def containers(runtime: str, overrides: Overrides) -> dict[str, Any]:
+    """Return what containers get from the compose files with these overrides."""
+    return described_with(runtime, tuple(overrides.items()))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", heeding("airgap"))
-def test_a_setting_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
-    assert given(AIRGAP, before(name)) != given(AIRGAP, after(name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(ignored("compose")))
-def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
-    assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
-def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> None:
-    service, image_name = IMAGE_OF[name]
-    image = IMAGES[image_name]
-    assert image.jvm
-    variables = given(PUBLISHED, after(name))[service]["environment"]
-    jvm = " ".join(variables.get(each.variable, each.otherwise) for each in image.jvm.value)
-    # If a JVM gets this flag repeatedly, the last one counts.
-    assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("files", [PUBLISHED, AIRGAP])
-@pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
-def test_a_tmpfs_has_its_size(name: str, files: tuple[str, ...], given: Given) -> None:
-    service = name.removesuffix("_TMPFS").lower()
-    (mount,) = given(files, after(name))[service]["tmpfs"]
-    assert "size=7g" in re.split("[:,]", mount)
-
-
-@pytest.fixture
-def native(context: Context, monkeypatch: pytest.MonkeyPatch) -> "Native":
-    monkeypatch.setattr(broker, "_new_id", lambda: "an-id")
-    return Native(context)
+def in_containers(runtime: str, overrides: Overrides) -> Words:
+    # Labels are left out, as only the memory check reads them.
+    found = containers(runtime, overrides).items()
+    return {name: {json.dumps({**of, "labels": {}})} for name, of in found}
 
 
 class Native:
-    """The words of the commands and configurations of native services."""
+    """The commands and configurations of native services."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def words(self, overrides: Overrides) -> Words:
+        context, versions = self._with(overrides), read_versions(environ=overrides)
+        texts = {name: self._launched(name, context) for name in LAUNCHED}
+        texts |= {part: [recipe(part, versions).label] for part in parts()}
+        for facts in FACTS:
+            texts |= {name: [text] for name, text in facts.configured(context).items()}
+        return {name: set(" ".join(of).split()) for name, of in texts.items()}
 
     def jvm(self, name: str, overrides: Overrides) -> list[str]:
         """Return the words of a service's JVM command line, even if a shell starts it."""
         launch = self._launch(name, self._with(overrides))
         inner = INNER_JVM[name](launch.env) if name in INNER_JVM else []
-        return [word for argument in (*launch.argv, *inner) for word in argument.split()]
-
-    def words(self, overrides: Overrides) -> set[str]:
-        context = self._with(overrides)
-        said = [f"{n}={v}" for facts in FACTS for n, v in facts.configured(context).items()]
-        for name in LAUNCHED:
-            said += self._launched(name, context)
-        versions = read_versions(environ=overrides)
-        said += [f"{part}={recipe(part, versions).label}" for part in parts()]
-        return {word for line in said for word in line.split()}
-
-    def stable(self, overrides: Overrides) -> set[str]:
-        """Return the words that are the same each time; free ports, for example, are not."""
-        return self.words(overrides) & self.words(overrides)
+        return " ".join([*launch.argv, *inner]).split()
 
     def _with(self, overrides: Overrides) -> Context:
         free = {n: v for n, v in self._context.settings if n.endswith("_port")}
@@ -180,26 +131,64 @@ class Native:
         return find_service(name).launch(replace(context, work=work))
 
     def _launched(self, name: str, context: Context) -> list[str]:
-        launch, work = self._launch(name, context), context.work / name
-        files = [path for path in sorted(work.rglob("*")) if path.is_file()]
-        on_cores = resources.pinned_command(context.settings, name, launch.argv)
-        words = [
-            " ".join(on_cores[:3]).replace(" ", "_"),
-            *launch.argv,
-            *(f"{n}={v}" for n, v in launch.env.items()),
-        ]
-        return [*words, *(path.read_text(errors="replace") for path in files)]
+        launch, files = self._launch(name, context), (context.work / name).rglob("*")
+        cores = "_".join(resources.pinned_command(context.settings, name, launch.argv)[:3])
+        texts = [path.read_text(errors="replace") for path in files if path.is_file()]
+        return [cores, *launch.argv, *(f"{n}={v}" for n, v in launch.env.items()), *texts]
+
+
+@pytest.fixture
+def native(context: Context, monkeypatch: pytest.MonkeyPatch) -> Native:
+    monkeypatch.setattr(broker, "_new_id", lambda: "an-id")
+    return Native(context)
+
+
+def stable(configured: Configured, overrides: Overrides) -> Words:
+    """Return the words that are the same each time; free ports, for example, are not."""
+    again = configured(overrides)
+    return {service: words & again[service] for service, words in configured(overrides).items()}
+
+
+def noticing(configured: Configured, settings: list[str]) -> dict[str, set[str]]:
+    """Return setting → the services whose configuration it changes."""
+    default, found = stable(configured, {}), {}
+    for name in settings:
+        known = stable(configured, before(name)) if before(name) else default
+        changed = configured(after(name))
+        found[name] = {service for service in known if known[service] - changed[service]}
+    return found
 
 
 @pytest.mark.slow
-def test_a_setting_reaches_native_services(native: Native) -> None:
-    delivered = native.stable({})
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_setting_reaches_its_owner_or_else_some_service(runtime: str, native: Native) -> None:
+    configured = native.words if runtime == "native" else partial(in_containers, runtime)
+    owners = applicability.owners()
     unheeded = []
-    for name in heeding("native"):
-        known = native.stable(before(name)) if before(name) else delivered
-        if known <= native.words(after(name)):
+    for name, services in noticing(configured, heeding(runtime)).items():
+        owner = owners.get(name)
+        if not services & ({owner, called(owner)} if owner else services):
             unheeded.append(name)
     assert unheeded == []
+
+
+@pytest.mark.slow
+def test_what_is_said_not_to_reach_the_published_images_does_not() -> None:
+    said = ignored("compose")
+    noticed = noticing(partial(in_containers, "compose"), said)
+    assert [name for name in said if noticed[name]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
+def test_a_heap_is_that_of_a_published_image_s_jvm(name: str) -> None:
+    service, image_name = IMAGE_OF[name]
+    image = IMAGES[image_name]
+    assert image.jvm
+    variables = containers("compose", after(name))[service]["environment"]
+    jvm = " ".join(variables.get(each.variable, each.otherwise) for each in image.jvm.value)
+    # If a JVM gets this flag repeatedly, the last one counts.
+    assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
 
 
 @pytest.mark.parametrize("name", [n for n in heeding("native") if n.endswith("_HEAP")])
@@ -208,12 +197,18 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
     assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
 
 
-def test_only_settings_are_said_not_to_be_heeded() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["compose", "airgap"])
+@pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
+def test_a_tmpfs_has_its_size(name: str, runtime: str) -> None:
+    service = name.removesuffix("_TMPFS").lower()
+    (mount,) = containers(runtime, after(name))[service]["tmpfs"]
+    assert "size=7g" in re.split("[:,]", mount)
+
+
+def test_every_setting_stands_in_env_and_nothing_else_is_said_of() -> None:
     assert HARNESS_ONLY | applicability.harness_settings() <= IN_FILES.keys()
     assert applicability.owners().keys() <= IN_FILES.keys()
-
-
-def test_every_setting_stands_in_env() -> None:
     required = {name for name, field in every_setting().items() if field.is_required()}
     assert {name.upper() for name in required} <= IN_FILES.keys()
 

@@ -1,17 +1,21 @@
-"""Tests of every service before it runs: it gets its ports and the loopback address, and its
-secrets are hidden."""
+"""Tests of every service before it runs: its ports, addresses, secrets, configuration and data, and
+what it finds if it starts again."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from racetrack.config import Settings, every_setting
+from racetrack import install
+from racetrack.config import Settings, every_setting, load
+from racetrack.errors import RacetrackError
 from racetrack.stack.service import Context, find_service
+from racetrack.stack.services import broker, debezium, mysql, registry
+from tests.redis_server import running_redis
+from tests.secured_kafka import client_properties
 from tests.service_facts import FACTS, LAUNCHED
-
-pytestmark = pytest.mark.slow
 
 SECRETS = [name for name, field in every_setting().items() if field.annotation is SecretStr]
 
@@ -22,17 +26,13 @@ def secrets(settings: Settings) -> list[str]:
     return values
 
 
-@pytest.fixture
-def context(context: Context) -> Context:
-    """Return a context in which each secret is a text that occurs nowhere else."""
-    secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
-    return replace(context, settings=context.settings.model_copy(update=secret))
-
-
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_a_launch_has_its_ports_keeps_secrets_and_writes_in_its_own_folder(
     name: str, context: Context
 ) -> None:
+    secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
+    context = with_settings(context, **secret)
+
     def files() -> set[Path]:
         return {path for path in context.work.parent.rglob("*") if "made" not in path.parts}
 
@@ -64,3 +64,136 @@ def test_class_path_has_every_library_once(context: Context) -> None:
     jars = [Path(jar).name for jar in argv[argv.index("-cp") + 1].split(":")]
     assert [jar for jar in jars if jar.startswith("kafka-clients")] == ["kafka-clients-4.3.1.jar"]
     assert "debezium-connector-mysql-3.6.1.Final.jar" in jars
+
+
+# Not tested is the registry: its server behind nginx gets another free port each time.
+SERVICES = [name for name in LAUNCHED if name != "registry"]
+LEFT = {
+    "mysql": ("data/ibdata1",),
+    "broker": ("data/pageviews-0/log",),
+    "debezium": ("offsets", "schema-history"),
+}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_it_can_be_launched_again_with_its_ports_and_what_it_left(
+    name: str, context: Context
+) -> None:
+    service = find_service(name)
+    first = service.launch(context)
+    left = {context.work / file: f"left in {file}" for file in LEFT.get(name, ())}
+    for file, text in left.items():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    if name == "broker":
+        left[broker.cluster_id_file(context)] = broker.cluster_id_file(context).read_text()
+    second = service.launch(context)
+    assert (second.argv, second.env) == (first.argv, first.env)
+    assert {file: file.read_text() for file in left} == left
+
+
+def test_a_socket_path_that_is_too_long(context: Context) -> None:
+    deep = replace(context, work=context.work / ("x" * 107))
+    with pytest.raises(RacetrackError, match=r"107 bytes at most.*STACK_NAME"):
+        mysql.configuration(deep)
+
+
+def test_a_password_can_hold_anything_and_debezium_may_read_and_no_more(context: Context) -> None:
+    odd = with_settings(context, mysql_shop_password=SecretStr("a'b\\c")).settings
+    assert r"CREATE USER IF NOT EXISTS 'shop'@'%' IDENTIFIED BY 'a\'b\\c'" in mysql.users_sql(odd)
+    grants = [line for line in mysql.users_sql(context.settings) if line.startswith("GRANT")]
+    rights = "SELECT, RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT, LOCK TABLES"
+    own, of_debezium = (
+        "GRANT ALL ON shop.* TO 'shop'@'%'",
+        f"GRANT {rights} ON *.* TO 'debezium'@'%'",
+    )
+    assert grants == [own, of_debezium]
+
+
+def test_mysql_does_not_run_as_root_and_its_data_is_a_copy_of_what_was_made_once(
+    context: Context,
+) -> None:
+    mysql.SERVICE.launch(context)
+    user = mysql.configuration(context).get("user")
+    assert user == ("nobody" if os.geteuid() == 0 else None)
+    if user:  # only root gives files away
+        assert {path.owner() for path in (context.work, *context.work.rglob("*"))} == {user}
+    assert (context.work / "data/ibdata1").read_text() == "9.9\n"
+    (context.work / "data/ibdata1").write_text("changed")
+    assert (context.parts["mysql"] / "made/data/ibdata1").read_text() == "9.9\n"
+
+
+def test_it_keeps_nothing_and_answers_anybody_without_a_password(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        rows = server.client.config_get("*")
+        assert (rows["save"], rows["appendonly"]) == ("", "no")
+        assert (rows["bind"], rows["protected-mode"]) == ("127.0.0.1", "no")
+        server.client.set("a", "b")
+        parts = install.ensure(["redis"], install.read_versions(), print)
+        version = server.client.info("server")["redis_version"]
+        context = Context(load(), tmp_path, parts)
+        assert find_service("redis").versions(context) == {"redis": version}
+        server.process.terminate()
+        assert server.process.wait(20) == 0
+        assert {path.name for path in tmp_path.iterdir()} == {"redis.log"}
+
+
+def with_settings(context: Context, **settings: object) -> Context:
+    return replace(context, settings=context.settings.model_copy(update=settings))
+
+
+def test_peers_are_found_by_name_and_clients_outside_have_a_listener(context: Context) -> None:
+    inside = with_settings(
+        context,
+        bind_address="0.0.0.0",  # noqa: S104
+        peer_mysql="mysql",
+        peer_kafka="redpanda",
+        peer_registry="redpanda",
+        kafka_outside="192.0.2.7:29092",
+    )
+    kafka, port = f"redpanda:{inside.settings.kafka_port}", inside.settings.schema_registry_port
+    assert debezium.connector_config(inside)["database.hostname"] == "mysql"
+    worker = debezium.worker_properties(inside)
+    assert worker["bootstrap.servers"] == kafka
+    assert f"http://redpanda:{port}/" in worker["value.converter.apicurio.registry.url"]
+    rendered = broker.server_properties(inside)
+    outside = f"CLIENT://{kafka},OUTSIDE://192.0.2.7:29092"
+    assert rendered["advertised.listeners"] == outside
+    assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
+
+
+def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
+    *_, script = find_service("registry").launch(context).argv
+    port = (context.work / registry.BEHIND_FILE).read_text()
+    assert f"-Dquarkus.http.port={port} " in script
+    assert f"-Dquarkus.http.host={registry.BEHIND} " in script
+    configuration = (context.work / "nginx.conf").read_text()
+    assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
+    assert f"server {registry.BEHIND}:{port};" in configuration
+
+
+def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(
+    context: Context,
+) -> None:
+    properties = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "the secret",
+    }
+    outside = with_settings(
+        context,
+        kafka_bootstrap_servers="a.example:9092",
+        kafka_topic_prefix="race-1.",
+        kafka_client_properties=client_properties(context.work / "c.properties", properties),
+        kafka_replication_factor=3,
+    )
+    worker = debezium.worker_properties(outside)
+    assert worker["bootstrap.servers"] == "a.example:9092"
+    for client in ("", "producer.", "admin."):
+        name = f"{client}sasl.jaas.config"
+        assert worker[name] == "${env:KAFKA_PROPERTY_SASL_JAAS_CONFIG}"
+    connector = debezium.connector_config(outside)
+    assert connector["topic.prefix"] == "race-1.mysql"
+    assert connector["topic.creation.default.replication.factor"] == "3"
+    assert "the secret" not in str({**worker, **connector})

@@ -1,6 +1,7 @@
-"""Tests of pulling images: reports of the progress, and of the reason if one can't be pulled."""
+"""Tests of what precedes a start of containers: images are pulled, and the memory suffices."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import docker
@@ -9,6 +10,7 @@ from docker.errors import APIError
 
 from racetrack.errors import SetupError
 from racetrack.stack.compose import preparation
+from racetrack.units import BYTES_PER_GIB as GIB
 
 
 class Registry:
@@ -63,3 +65,18 @@ def test_it_reports_how_far_it_is() -> None:
 def test_it_reports_why_and_what_to_do(failure: dict[str, Any] | Exception) -> None:
     with pytest.raises(SetupError, match=r"can't be pulled: no route to host\..*`./race images`"):
         pulled(downloading("a", 1, 2), failure)
+
+
+@pytest.mark.parametrize(
+    ("gib", "virtual", "reason"),
+    [
+        (10.1, False, ""),
+        (10, False, r"10\.1 GiB \(generator 8\.3, .* 10\.0 GiB are "),  # who needs most, first
+        (11, True, ""),
+        (2, True, r"2\.0 GiB are what Docker's virtual machine has\. Give"),
+    ],
+)
+def test_too_little_memory_is_refused(gib: float, virtual: bool, reason: str) -> None:
+    needed = {"mysql": "500m", "redpanda": "1G 300m", "generator": "8g 300m"}
+    with pytest.raises(SetupError, match=reason) if reason else nullcontext():
+        preparation.require_memory(needed, int(gib * GIB), virtual=virtual)

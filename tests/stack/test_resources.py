@@ -1,7 +1,8 @@
-"""Tests of separate cores for the measured services and for the harness, and of detecting files in
-memory by lists of mounts."""
+"""Tests of resources of this machine: separate cores for the measured services and for the harness,
+files in memory, as lists of mounts show them, and free ports."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -12,9 +13,10 @@ import pytest
 
 from racetrack import engines, host
 from racetrack.config import Settings, load
-from racetrack.errors import UsageError
+from racetrack.errors import BusyError, UsageError
 from racetrack.stack import resources
 from racetrack.units import parse_cores
+from tests.ports import free_ports
 from tests.some_engines import EXAMPLE
 
 HERE = sorted(host.usable_cores())
@@ -23,8 +25,8 @@ needs_two = pytest.mark.skipif(len(HERE) < 2, reason="this machine has one core"
 
 
 @pytest.fixture
-def own_affinity() -> Iterator[None]:
-    """Restore the cores that the test's process may use, at the end."""
+def _own_affinity() -> Iterator[None]:
+    """Restore the cores that the test's process may use."""
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)
@@ -32,21 +34,16 @@ def own_affinity() -> Iterator[None]:
 
 def seen_by(settings: Settings, service: str) -> str:
     """Return the cores that a process of this service may use, as it prints them."""
-    return subprocess.check_output(
-        resources.pinned_command(settings, service, ASK), text=True
-    ).strip()
+    command = resources.pinned_command(settings, service, ASK)
+    return subprocess.check_output(command, text=True).strip()
 
 
 @needs_two
-def test_each_uses_its_own_and_the_others_all() -> None:
+@pytest.mark.usefixtures("_own_affinity")
+def test_each_uses_its_own_cores_and_those_of_the_harness_all_but_the_engine() -> None:
     settings = load({"BROKER_CPUS": str(HERE[0]), "LOADGEN_CPUS": str(HERE[1])})
     seen = [seen_by(settings, name) for name in ("broker", "loadgen", "mysql")]
     assert seen == [f"[{HERE[0]}]", f"[{HERE[1]}]", str(HERE)]
-
-
-@needs_two
-@pytest.mark.usefixtures("own_affinity")
-def test_the_cores_of_the_harness_are_those_of_everything_but_the_engine() -> None:
     settings = load({"HARNESS_CPUS": str(HERE[1]), "LOADGEN_CPUS": str(HERE[0])})
     ends = threading.Event()
     earlier = threading.Thread(target=ends.wait)
@@ -76,16 +73,15 @@ def test_half_of_the_cores_are_the_engine_s(cores: tuple[int, ...], engine: str,
 
 
 def test_threads_of_one_core_are_not_divided(tmp_path: Path) -> None:
-    for number in HERE:  # the threads of a core are half of all numbers apart
+    # The threads of a core are half of all numbers apart.
+    first = {number: number % max(1, len(HERE) // 2) for number in HERE}
+    for number in HERE:
         topology = tmp_path / f"cpu{number}" / "topology"
         topology.mkdir(parents=True)
-        first = number % max(1, len(HERE) // 2)
-        (topology / "thread_siblings_list").write_text(f"{number},{first}\n")
+        (topology / "thread_siblings_list").write_text(f"{number},{first[number]}\n")
     cores = host.separable_cores(tmp_path)
     assert sorted(cores) == HERE
-    assert [number % max(1, len(HERE) // 2) for number in cores] == sorted(
-        number % max(1, len(HERE) // 2) for number in HERE
-    )
+    assert [first[number] for number in cores] == sorted(first.values())
 
 
 def test_a_core_that_is_not_there_is_refused_by_name() -> None:
@@ -102,9 +98,6 @@ MOUNTS = """\
 501 400 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l
 502 501 0:55 / /proc rw,nosuid - proc proc rw
 503 501 0:56 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k,mode=755
-504 503 0:57 / /dev/pts rw,nosuid - devpts devpts rw
-505 501 0:58 / /sys ro,nosuid - sysfs sysfs ro
-506 503 0:54 / /dev/mqueue rw,nosuid - mqueue mqueue rw
 507 503 0:59 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k
 508 501 0:60 / /var/lib/mysql rw,nosuid - tmpfs tmpfs rw,size=1048576k
 509 501 0:61 / /tmp rw - tmpfs tmpfs rw
@@ -117,15 +110,9 @@ MOUNTS = """\
 def test_a_containers_own_are_found(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7/mountinfo").write_text(MOUNTS)
-    root = tmp_path / "7/root"
-    assert resources.tmpfs_of(7, tmp_path) == [
-        root / "dev/shm",
-        root / "var/lib/mysql",
-        root / "tmp",
-    ]
-
-
-def test_a_process_that_has_just_ended_sees_none() -> None:
+    found = [path.relative_to(tmp_path / "7/root") for path in resources.tmpfs_of(7, tmp_path)]
+    assert [*map(str, found)] == ["dev/shm", "var/lib/mysql", "tmp"]
+    # A process that has just ended sees none.
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
         assert resources.tmpfs_of(process.pid) == []
@@ -140,3 +127,27 @@ def test_a_folder_of_this_machine_is_recognized_by_its_device(tmp_path: Path) ->
         line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
         (tmp_path / "self/mountinfo").write_text(line)
         assert resources.is_on_tmpfs(tmp_path, tmp_path) == is_in_memory
+
+
+def test_the_holder_and_the_setting_are_named_until_the_port_is_given_up() -> None:
+    (port,) = free_ports(1)
+    ports = [{"KAFKA_PORT": port}]
+    with (
+        socket.create_server(("127.0.0.1", port)) as server,
+        socket.create_connection(("127.0.0.1", port)),
+    ):
+        with pytest.raises(BusyError, match=rf"{port} .*pid {os.getpid()} .*set KAFKA_PORT"):
+            resources.require_free_ports("127.0.0.1", ports)
+        server.accept()[0].close()  # leaves a connection in TIME_WAIT
+    resources.require_free_ports("127.0.0.1", ports)
+
+
+@pytest.mark.parametrize(
+    ("address", "other", "named"),
+    [("127.0.0.1", "KAFKA_PORT", "MYSQL_PORT and KAFKA_PORT"), ("192.0.2.1", "", "BIND_ADDRESS")],
+)
+def test_settings_that_can_not_be_used_are_named(address: str, other: str, named: str) -> None:
+    """192.0.2.1 is no address of this machine."""
+    ports = [{name: 19098} for name in (other, "MYSQL_PORT") if name]
+    with pytest.raises(BusyError, match=named):
+        resources.require_free_ports(address, ports)
