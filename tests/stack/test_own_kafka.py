@@ -18,7 +18,7 @@ from racetrack.errors import BusyError, SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
 from racetrack.probes.broker import TopicOffsets
 from racetrack.run.checks import require_known_clock
-from racetrack.stack import own_kafka, own_kafka_check
+from racetrack.stack import own_kafka
 from racetrack.stack.contract import ServiceClock, Stack
 from racetrack.stack.own_kafka import OwnNames
 from racetrack.stack.own_kafka_check import check
@@ -120,13 +120,12 @@ def test_with_all_rights_the_check_passes_and_leaves_nothing(kafka: SecuredKafka
     ],
 )
 def test_a_wrong_property_or_setting_is_named(
-    kafka: SecuredKafka, changed: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+    kafka: SecuredKafka, changed: dict[str, str], named: str
 ) -> None:
-    monkeypatch.setattr(own_kafka_check, "WITHIN_S", 4.0)
     if not named.isupper():
         changed = {"KAFKA_CLIENT_PROPERTIES": kafka.client_properties(**changed)}
     with pytest.raises(SetupError) as refused:
-        check(own({**kafka.settings(), **changed}))
+        check(own({**kafka.settings(), **changed}), within_s=4.0)
     (reason,) = str(refused.value).splitlines()[1:]
     assert reason.strip().startswith(f"{next(iter(changed))}: can't ") and named in reason
 

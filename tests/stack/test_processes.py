@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -29,7 +30,7 @@ sys.stdin.read()
 """
 
 
-def start(code: str, marks: dict[str, str]) -> subprocess.Popen[str]:
+def start(code: str, marks: Mapping[str, str]) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         env={**os.environ, **marks},

@@ -112,8 +112,12 @@ def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused()
 
 
 def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
-    kafka = {"KAFKA_BOOTSTRAP_SERVERS": "k.example:1", "KAFKA_TOPIC_PREFIX": "mine_1."}
-    runtime, (line,) = LINUX.chosen("auto", CONTAINER_ONLY, **kafka)
+    runtime, (line,) = LINUX.chosen(
+        "auto",
+        CONTAINER_ONLY,
+        KAFKA_BOOTSTRAP_SERVERS="k.example:1",
+        KAFKA_TOPIC_PREFIX="mine_1.",
+    )
     assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
 
 
@@ -153,7 +157,9 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(
 
 def test_it_keeps_the_workload_that_it_was_put_up_with(stack_name: str) -> None:
     settings = load({"STACK_NAME": stack_name, "WORKLOAD": "ads"})
-    assert runtime.running_stack(settings) is None
+    # Where no stack stands, nothing is looked for in Docker.
+    for where in ("native", "compose"):
+        assert runtime.running_stack(settings.model_copy(update={"runtime": where})) is None
     processes.work_root(stack_name).mkdir(parents=True)
     environment = {**os.environ, **processes.mark(stack_name, "mysql")}
     with subprocess.Popen(["sleep", "60"], env=environment) as service:
@@ -166,8 +172,3 @@ def test_it_keeps_the_workload_that_it_was_put_up_with(stack_name: str) -> None:
     assert standing.services == {"mysql": [service.pid]}
     assert stack.settings.workload == "ads"
     assert runtime.running_stack(settings) is None  # none of its processes lives
-
-
-def test_nothing_is_looked_for_in_docker_where_no_stack_stands(stack_name: str) -> None:
-    settings = load({"STACK_NAME": stack_name, "RUNTIME": "compose"})
-    assert runtime.running_stack(settings) is None

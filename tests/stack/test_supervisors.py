@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -105,9 +105,6 @@ class Containers:
         self._fake.failing(called(service))
 
 
-Make = Callable[[str, Path], Rig]
-
-
 @pytest.fixture(params=[Processes, Containers], ids=["native", "compose"])
 def rig(
     request: pytest.FixtureRequest,
@@ -115,9 +112,8 @@ def rig(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Rig]:
-    make: Make = request.param
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    rig = make(stack_name, tmp_path)
+    rig: Rig = request.param(stack_name, tmp_path)
     yield rig
     rig.open().stop(print)
 
@@ -149,8 +145,8 @@ def has_begun(log: Path) -> bool:
     return log.exists() and "has begun" in log.read_text()
 
 
-def states(rig: Rig, services: Sequence[str] = SERVICES) -> set[str]:
-    return {rig.state(service) for service in services}
+def states(rig: Rig) -> set[str]:
+    return {rig.state(service) for service in SERVICES}
 
 
 def test_every_service_is_reported_ready_and_has_a_log(

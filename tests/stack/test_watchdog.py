@@ -96,6 +96,7 @@ def kill_group(small: Harness) -> None:
 def end_without_a_word(small: Harness) -> None:
     assert small.process.stdin
     small.process.stdin.close()
+    assert small.process.wait() == 0
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ class Bench:
         scales = {"racetrack.dev/scales": "ENGINE_REPLICAS"}
         kubectl = cluster.renders(stateful_set("flink-taskmanager", "flink", **scales))
         cluster.has("pods", pod("flink-0", at="far"))
-        cluster.has("nodes", node("far"))
+        cluster.has("nodes --selector", node("far"))  # the drained nodes
         for command in ("label", "drain", "delete", "uncordon", "apply", "exec"):
             cluster.says(command, "", code=int(command in fails))
         self.ready: list[str] = []

@@ -14,6 +14,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.stack.native import serve
 from racetrack.stack.native.serve import Foreground
+from racetrack.stack.service import Context
 from tests.stack.fake_service import FakeService
 from tests.waiting import wait_until
 
@@ -95,31 +96,19 @@ def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> No
     assert not (tmp_path / "serve/last/up").exists()
 
 
-def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:
+def test_sigterm_ends_it_with_all_it_started(context: Context, tmp_path: Path) -> None:
     """Run the real program with a stand-in for Kafka that never answers."""
-    java = tmp_path / "bin/java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\ntouch started\nexec sleep 1000\n")
-    java.chmod(0o755)
-    (tmp_path / "release").write_text('JAVA_VERSION="17.0.99"\n')
-    for name in ("libs/kafka_2.13-4.3.1.jar", "made/bootstrap.checkpoint"):
-        path = tmp_path / "parts/kafka" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    (tmp_path / "parts/kafka/made").chmod(0o500)
-    work = tmp_path / "work"
+    (tmp_path / "jdk/bin/java").write_text("#!/bin/sh\ntouch started\nexec sleep 1000\n")
+    (context.parts["kafka"] / "made").chmod(0o500)
+    folders = {"PARTS": tmp_path / "parts", "WORK": tmp_path / "served"}
     process = subprocess.Popen(
         [sys.executable, "-m", "racetrack.stack.native.serve", "broker"],
-        env={
-            **os.environ,
-            "PATH": f"{java.parent}:/usr/bin:/bin",
-            "RACETRACK_PARTS": str(tmp_path / "parts"),
-            "RACETRACK_WORK": str(work),
-        },
+        env={**os.environ, **{f"RACETRACK_{name}": str(path) for name, path in folders.items()}},
         stdout=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: process.poll() is not None or list(work.rglob("started")), "start")
+    started = folders["WORK"] / "broker/started"
+    wait_until(lambda: process.poll() is not None or started.exists(), "start")
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=20)

@@ -121,7 +121,7 @@ def test_the_time_to_get_ready_begins_when_all_parts_are_there(opened: Open, par
             if not second.launched:
                 raise NotReady("the second is missing")
 
-    first = WaitsForSecond("first", parts=("a",), ready_within_s=0.2)
+    first = WaitsForSecond("first", parts=("a",), ready_within_s=0.5)
     second = FakeService("second", parts=("b",))
     parts.come("a")
     opened(first, second).start(["first", "second"], None, print)

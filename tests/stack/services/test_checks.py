@@ -57,7 +57,7 @@ def subjects(*tables: str) -> bytes:
     [
         (task("RUNNING"), ("users", "items", "purchases"), None),
         (task("RUNNING"), ("users", "items"), "shop.purchases"),
-        (http(b"", "404 Not Found"), (), "port "),  # of MySQL: it is not registered before the shop
+        (http(b"", "404 Not Found"), (), "port {}"),  # of MySQL: the shop is waited for
     ],
 )
 def test_debezium_is_ready_when_every_table_has_its_schema(
@@ -65,9 +65,8 @@ def test_debezium_is_ready_when_every_table_has_its_schema(
 ) -> None:
     answer(context.settings.connect_port, connector)
     answer(context.settings.schema_registry_port, subjects(*tables))
-    if missing == "port ":
-        missing += str(context.settings.mysql_port)
-    with pytest.raises(NotReady, match=missing) if missing else nullcontext():
+    named = missing and missing.format(context.settings.mysql_port)
+    with pytest.raises(NotReady, match=named) if named else nullcontext():
         find_service("debezium").check(context)
 
 

@@ -9,29 +9,27 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack import install
-from racetrack.config import Settings, every_setting, load
+from racetrack.config import every_setting, load
 from racetrack.errors import RacetrackError
 from racetrack.stack.service import Context, find_service
-from racetrack.stack.services import broker, debezium, mysql, registry
+from racetrack.stack.services import broker, mysql
 from tests.redis_server import running_redis
-from tests.secured_kafka import client_properties
 from tests.service_facts import FACTS, LAUNCHED
 
 SECRETS = [name for name, field in every_setting().items() if field.annotation is SecretStr]
 
 
-def secrets(settings: Settings) -> list[str]:
-    values = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
-    assert len(values) == len(SECRETS) >= 3
-    return values
+def with_settings(context: Context, **settings: object) -> Context:
+    return replace(context, settings=context.settings.model_copy(update=settings))
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_a_launch_has_its_ports_keeps_secrets_and_writes_in_its_own_folder(
     name: str, context: Context
 ) -> None:
-    secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
-    context = with_settings(context, **secret)
+    secrets = {name: f"a-{name}-of-its-own" for name in SECRETS}
+    context = with_settings(context, **{of: SecretStr(secrets[of]) for of in secrets})
+    assert len(secrets) >= 3
 
     def files() -> set[Path]:
         return {path for path in context.work.parent.rglob("*") if "made" not in path.parts}
@@ -46,7 +44,7 @@ def test_a_launch_has_its_ports_keeps_secrets_and_writes_in_its_own_folder(
         assert str(port) in text
     assert "127.0.0.1" in text
     assert "0.0.0.0" not in text  # noqa: S104
-    for secret in secrets(context.settings):
+    for secret in secrets.values():
         assert not [argument for argument in started.argv if secret in argument]
         for path in (path for path, text in texts.items() if secret in text):
             assert path.stat().st_mode & 0o077 == 0, path
@@ -136,64 +134,3 @@ def test_it_keeps_nothing_and_answers_anybody_without_a_password(tmp_path: Path)
         server.process.terminate()
         assert server.process.wait(20) == 0
         assert {path.name for path in tmp_path.iterdir()} == {"redis.log"}
-
-
-def with_settings(context: Context, **settings: object) -> Context:
-    return replace(context, settings=context.settings.model_copy(update=settings))
-
-
-def test_peers_are_found_by_name_and_clients_outside_have_a_listener(context: Context) -> None:
-    inside = with_settings(
-        context,
-        bind_address="0.0.0.0",  # noqa: S104
-        peer_mysql="mysql",
-        peer_kafka="redpanda",
-        peer_registry="redpanda",
-        kafka_outside="192.0.2.7:29092",
-    )
-    kafka, port = f"redpanda:{inside.settings.kafka_port}", inside.settings.schema_registry_port
-    assert debezium.connector_config(inside)["database.hostname"] == "mysql"
-    worker = debezium.worker_properties(inside)
-    assert worker["bootstrap.servers"] == kafka
-    assert f"http://redpanda:{port}/" in worker["value.converter.apicurio.registry.url"]
-    rendered = broker.server_properties(inside)
-    outside = f"CLIENT://{kafka},OUTSIDE://192.0.2.7:29092"
-    assert rendered["advertised.listeners"] == outside
-    assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
-
-
-def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
-    *_, script = find_service("registry").launch(context).argv
-    port = (context.work / registry.BEHIND_FILE).read_text()
-    assert f"-Dquarkus.http.port={port} " in script
-    assert f"-Dquarkus.http.host={registry.BEHIND} " in script
-    configuration = (context.work / "nginx.conf").read_text()
-    assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
-    assert f"server {registry.BEHIND}:{port};" in configuration
-
-
-def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(
-    context: Context,
-) -> None:
-    properties = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": "me",
-        "sasl.password": "the secret",
-    }
-    outside = with_settings(
-        context,
-        kafka_bootstrap_servers="a.example:9092",
-        kafka_topic_prefix="race-1.",
-        kafka_client_properties=client_properties(context.work / "c.properties", properties),
-        kafka_replication_factor=3,
-    )
-    worker = debezium.worker_properties(outside)
-    assert worker["bootstrap.servers"] == "a.example:9092"
-    for client in ("", "producer.", "admin."):
-        name = f"{client}sasl.jaas.config"
-        assert worker[name] == "${env:KAFKA_PROPERTY_SASL_JAAS_CONFIG}"
-    connector = debezium.connector_config(outside)
-    assert connector["topic.prefix"] == "race-1.mysql"
-    assert connector["topic.creation.default.replication.factor"] == "3"
-    assert "the secret" not in str({**worker, **connector})
