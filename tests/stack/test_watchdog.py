@@ -167,7 +167,8 @@ def cleaning(*looks: str | Exception | None) -> Callable[[str], str | None]:
     """Return a clean-up that finds these one after the other, or fails; then nothing."""
     left = iter(looks)
 
-    def clear(_name: str) -> str | None:
+    def clear(name: str) -> str | None:
+        assert name == "some"
         look = next(left, None)
         if isinstance(look, Exception):
             raise look

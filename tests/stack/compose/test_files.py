@@ -159,6 +159,7 @@ def test_a_run_fills_in_its_own_settings_and_not_the_users_compose_variables(
     monkeypatch.setenv("COMPOSE_PROFILES", "tools")
     variables = environment(load({"STACK_NAME": "another", "KAFKA_PORT": "50592"}))
     assert not [name for name in variables if name.startswith("COMPOSE_")]
+    assert environment(load({"AIRGAP": "true"}))["AIRGAP"] == "true"
     assert variables["MYSQL_SHOP_PASSWORD"] == load().mysql_shop_password.get_secret_value()
     monkeypatch.undo()
     found = described(*PUBLISHED, **variables)
