@@ -50,7 +50,7 @@ def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
     from confluent_kafka import KafkaException
 
     try:
-        found = _Check(kafka, time.monotonic() + within_s)
+        found = _Check(kafka, within_s)
     except KafkaException as error:
         raise UsageError(
             f"KAFKA_CLIENT_PROPERTIES: librdkafka can't use it: {error.args[0].str()}. Correct the"
@@ -63,10 +63,11 @@ def check(kafka: KafkaEndpoint, within_s: float = WITHIN_S) -> Passed:
 
 
 class _Check:
-    def __init__(self, kafka: KafkaEndpoint, give_up_s: float) -> None:
+    def __init__(self, kafka: KafkaEndpoint, within_s: float) -> None:
         from confluent_kafka.admin import AdminClient
 
-        self._kafka, self._give_up_s = kafka, give_up_s
+        self._kafka, self._within_s = kafka, within_s
+        self._give_up_s = time.monotonic() + within_s
         self._topic, self._group = kafka.topic(NAME), kafka.topic(NAME)
         self._heard: list[KafkaError] = []
         self._admin = AdminClient(self._client())
@@ -145,7 +146,7 @@ class _Check:
     def _timed_out(self, what: str) -> Failure:
         return Failure(
             "KAFKA_BOOTSTRAP_SERVERS",
-            f"can't {what}: no answer within {WITHIN_S:.0f} s",
+            f"can't {what}: no answer within {self._within_s:g} s",
             "Its advertised addresses must be reachable from this machine",
         )
 
