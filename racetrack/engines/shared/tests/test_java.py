@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from racetrack import install
+from racetrack.engines.shared.java_program.recipe import PROGRAM
 from racetrack.engines.shared.tests.programs import ENGINES, recipe_of, service_of
 from racetrack.install.central import COMPILER, FLAGS
 from racetrack.stack import jvm
@@ -30,7 +31,7 @@ def test_a_program(engine: str, redis: Server, tmp_path: Path) -> None:
     """Use one JVM for all classes, because Spark is slow to start."""
     recipe, classes, messages = recipe_of(engine), tmp_path / "classes", tmp_path / "messages"
     messages.write_text("".join(map(_as_line, VALID)))
-    shared = (source.parent / "tests" for source in recipe.shared)
+    shared = (source.parent / "tests" for source in (PROGRAM, *recipe.shared))
     folders = [recipe.tests / "src", *(folder for folder in shared if folder.is_dir())]
     tested = [file.relative_to(folder) for folder in folders for file in folder.rglob("*Test.java")]
 

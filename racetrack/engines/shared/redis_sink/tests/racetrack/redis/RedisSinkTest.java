@@ -9,38 +9,19 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisPubSub;
 import redis.clients.jedis.exceptions.JedisDataException;
 
-/** What the sink leaves in a real Redis, whose port REDIS_PORT is. */
-class RedisSinkTest {
-  private static final String HOST = "127.0.0.1";
-  private static final int PORT = Integer.parseInt(System.getenv("REDIS_PORT"));
-
-  private final Jedis redis = new Jedis(HOST, PORT);
+/** What the sink leaves. */
+class RedisSinkTest extends WithRedis {
   private final RedisSink sink = new RedisSink(HOST, PORT);
   private final Batch batch = new Batch();
-
-  @BeforeEach
-  void empty() {
-    redis.flushAll();
-  }
 
   @AfterEach
   void close() {
     sink.close();
-    redis.close();
-  }
-
-  private long seen(String campaign, long windowMs) {
-    return Long.parseLong(redis.hget(redis.hget(campaign, "" + windowMs), "seen_count"));
-  }
-
-  private List<String> windowsOf(String campaign) {
-    return redis.lrange(redis.hget(campaign, "windows"), 0, -1);
   }
 
   @Test
@@ -57,9 +38,7 @@ class RedisSinkTest {
     assertEquals(1, seen("a", 30_000));
     assertEquals(1, seen("a", 10_000));
     assertEquals(1, seen("b", 20_000));
-    List<String> windows = new ArrayList<>(windowsOf("a"));
-    windows.sort(null);
-    assertEquals(List.of("10000", "20000", "30000"), windows);
+    assertEquals(List.of("10000", "20000", "30000"), windowsOf("a"));
     assertEquals(List.of("20000"), windowsOf("b"));
   }
 
@@ -93,10 +72,8 @@ class RedisSinkTest {
     batch.countDone(new Done(3, 10, dueMs - 9));
     batch.countDone(new Done(4, 1, dueMs + 7));
     sink.flush(batch);
-    assertEquals(
-        "{\"total\":13,\"max_received_at\":1763712000123}", redis.hget(RedisSink.PROGRESS, "3"));
-    assertEquals(
-        "{\"total\":1,\"max_received_at\":1763712000130}", redis.hget(RedisSink.PROGRESS, "4"));
+    assertEquals("{\"total\":13,\"max_received_at\":1763712000123}", progress("3"));
+    assertEquals("{\"total\":1,\"max_received_at\":1763712000130}", progress("4"));
   }
 
   @Test
@@ -106,7 +83,7 @@ class RedisSinkTest {
     sink.flush(batch);
     sink.flush(batch);
     assertEquals(1, seen("a", 20_000));
-    assertEquals("{\"total\":1,\"max_received_at\":20000}", redis.hget(RedisSink.PROGRESS, "0"));
+    assertEquals("{\"total\":1,\"max_received_at\":20000}", progress("0"));
   }
 
   /** Else its counts would be missing without a word. */

@@ -10,22 +10,9 @@ import org.junit.jupiter.api.Test;
 import racetrack.program.Refused;
 import racetrack.redis.AdEvent;
 
-/** What is an event, and how a message that is none is reported. */
 class AdEventTest {
   private static final String EVENT =
       "{\"ad_id\": \"a\", \"event_type\": \"view\", \"event_time\": \"1795000000000\"}";
-
-  @Test
-  void anEventIsParsed() {
-    AdEvent event = AdEvent.parse(EVENT.getBytes(StandardCharsets.UTF_8));
-    assertEquals(1_795_000_000_000L, event.eventTime());
-  }
-
-  @Test
-  void additionalFieldsAreIgnored() {
-    String padded = EVENT.replace("}", ", \"padding\": \"abc\", \"x\": 1}");
-    assertEquals("a", AdEvent.parse(padded.getBytes(StandardCharsets.UTF_8)).adId());
-  }
 
   @Test
   void whatLacksAFieldOrIsNoEventIsAnErrorThatIsReportedInOneLine() {

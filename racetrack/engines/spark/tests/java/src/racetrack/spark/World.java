@@ -1,19 +1,15 @@
 package racetrack.spark;
 
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
-import org.apache.avro.Schema;
-import org.apache.avro.generic.GenericRecord;
 import org.apache.spark.api.java.function.VoidFunction2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
@@ -23,28 +19,30 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.types.StructType;
-import scala.jdk.javaapi.CollectionConverters;
 import racetrack.upsert.Cluster;
+import racetrack.upsert.Stage;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** Queries without Kafka: what comes in, a registry for it, and what the views then hold. */
-final class World implements AutoCloseable {
-  static final long NOW_MS = 1_795_000_000_000L;
+/** Queries without Kafka. */
+final class World extends Stage {
   static final Map<String, String> PROPERTIES = Map.of("spark.sql.streaming.pollingDelay", "10");
   /** What Kafka's source says of a message. */
   private static final StructType MESSAGE =
       StructType.fromDDL("topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY");
-  /** Reads decimals digit by digit, zeros at the end too. */
-  private static final ObjectMapper EXACT =
-      new ObjectMapper().enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
 
   final SparkSession spark;
   final Kafka kafka;
-  private final Registry registry = new Registry();
   private final Map<String, MemoryStream<Row>> topics = new TreeMap<>();
+  /** View → what starts the query that makes it. */
+  private final Map<String, Start> makers = new HashMap<>();
   private final List<StreamingQuery> queries = new ArrayList<>();
   /** Topic → key → row, as the queries write them. */
   private final Map<String, Map<String, String>> written = new TreeMap<>();
   private long offset;
+
+  interface Start {
+    void run() throws Exception;
+  }
 
   World() throws IOException {
     Path state = Files.createTempDirectory("spark-state");
@@ -57,26 +55,16 @@ final class World implements AutoCloseable {
   }
 
   /** A topic that queries know by this name. */
-  void topic(String name) {
-    MemoryStream<Row> topic = MemoryStream.apply(Encoders.row(MESSAGE), spark);
-    topics.put(name, topic);
-    topic.toDF().createOrReplaceTempView(name);
+  World topic(String topic, String name) {
+    MemoryStream<Row> messages = MemoryStream.apply(Encoders.row(MESSAGE), spark);
+    topics.put(topic, messages);
+    messages.toDF().createOrReplaceTempView(name);
+    return this;
   }
 
-  /** A message as it is; null: a tombstone. */
-  void send(String topic, int partition, String text) {
-    send(topic, partition, null, text == null ? null : text.getBytes(StandardCharsets.UTF_8));
-  }
-
-  /** A change of a table; null: there was no row, or is none. */
-  void change(String topic, Schema schema, GenericRecord before, GenericRecord after)
-      throws IOException {
-    byte[] key = registry.key(after == null ? before : after);
-    send(topic, 0, key, registry.change(schema, before, after));
-  }
-
-  private void send(String topic, int partition, byte[] key, byte[] value) {
-    Row row = RowFactory.create("mysql.test." + topic, partition, offset++, key, value);
+  @Override
+  protected void send(String topic, int partition, byte[] key, byte[] value) {
+    Row row = RowFactory.create(topic, partition, offset++, key, value);
     topics.get(topic).addData(CollectionConverters.asScala(List.of(row)));
   }
 
@@ -88,11 +76,15 @@ final class World implements AutoCloseable {
     return spark.sql(ShopViews.PAGEVIEWS_STG).orderBy("offset").collectAsList();
   }
 
-  /** Keeps what a query makes, from where one of this name ended. */
-  StreamingQuery keep(String name, String sql) throws Exception {
-    return keep(name, sql, "update");
+  /** Makes these views with a query that starts when one of them is first asked for. */
+  World make(Start start, String... views) {
+    for (String view : views) {
+      makers.put(view, start);
+    }
+    return this;
   }
 
+  /** Keeps what a query makes, from where one of this name ended. */
   StreamingQuery keep(String name, String sql, String mode) throws Exception {
     return keep(name, spark.sql(sql), mode);
   }
@@ -113,25 +105,23 @@ final class World implements AutoCloseable {
     }
   }
 
-  /** The rows of a view by their keys, when all that was sent is in it. */
-  synchronized Map<String, JsonNode> rows(String view) throws IOException {
-    Map<String, JsonNode> found = new TreeMap<>();
-    for (var each : written.getOrDefault(Kafka.topicOf(view), Map.of()).entrySet()) {
-      if (each.getValue() != null) {
-        found.put(
-            each.getKey(),
-            EXACT
-                .reader()
-                .without(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
-                .readTree(each.getValue()));
+  @Override
+  public List<JsonNode> rows(String view) {
+    Start start = makers.get(view);
+    if (makers.values().removeIf(each -> each == start)) {
+      try {
+        start.run();
+      } catch (Exception error) {
+        throw new AssertionError(error);
       }
     }
-    return found;
-  }
-
-  /** Waits until all that was sent is in the views. */
-  void settle() {
     queries.stream().filter(StreamingQuery::isActive).forEach(StreamingQuery::processAllAvailable);
+    synchronized (this) {
+      return written.getOrDefault(Kafka.topicOf(view), Map.of()).values().stream()
+          .filter(Objects::nonNull)
+          .map(Stage::parsed)
+          .toList();
+    }
   }
 
   @Override
@@ -139,6 +129,6 @@ final class World implements AutoCloseable {
     for (StreamingQuery query : queries) {
       query.stop();
     }
-    registry.close();
+    super.close();
   }
 }

@@ -1,4 +1,4 @@
-package racetrack.spark;
+package racetrack.upsert;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpExchange;
@@ -23,49 +23,75 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.io.EncoderFactory;
 
 /** A schema registry, and messages such as Debezium's that name its schemas. */
-final class Registry implements AutoCloseable {
+public final class Registry implements AutoCloseable {
   private static final Schema MONEY =
       Schema.createUnion(
           Schema.create(Type.NULL),
           LogicalTypes.decimal(12, 2).addToSchema(Schema.create(Type.BYTES)));
-  static final Schema AD =
+  private static final Schema AD =
       SchemaBuilder.record("ad").fields()
           .requiredString("ad_id").requiredString("campaign_id").endRecord();
-  static final Schema USER =
-      SchemaBuilder.record("user").fields().requiredLong("id").optionalString("email").endRecord();
-  static final Schema ITEM =
+  private static final Schema USER =
+      SchemaBuilder.record("user").fields()
+          .requiredLong("id").optionalString("email").optionalInt("is_vip")
+          .optionalString("created_at").optionalLong("updated_at").endRecord();
+  private static final Schema ITEM =
       SchemaBuilder.record("item").fields()
-          .requiredLong("id").optionalString("name").optionalString("category").endRecord();
-  static final Schema PURCHASE =
+          .requiredLong("id").optionalString("name").optionalString("category")
+          .name("price").type(MONEY).noDefault()
+          .optionalInt("inventory").optionalString("inventory_updated_at")
+          .optionalString("created_at").optionalLong("updated_at").endRecord();
+  private static final Schema PURCHASE =
       SchemaBuilder.record("purchase").fields()
           .requiredLong("id").optionalLong("user_id").optionalLong("item_id")
-          .optionalLong("quantity").name("purchase_price").type(MONEY).noDefault().endRecord();
+          .optionalLong("quantity").name("purchase_price").type(MONEY).noDefault()
+          .optionalInt("status").optionalInt("deleted")
+          .optionalString("created_at").optionalLong("updated_at").endRecord();
 
   private final HttpServer server;
   private final List<Schema> schemas = new ArrayList<>();
 
-  Registry() throws IOException {
-    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+  Registry() {
+    try {
+      server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    } catch (IOException error) {
+      throw new AssertionError(error);
+    }
     server.createContext("/schemas/ids/", this::answer);
     server.start();
   }
 
-  String url() {
+  public String url() {
     return "http://localhost:" + server.getAddress().getPort();
   }
 
-  /** A row by its columns, in their order. */
-  static GenericRecord row(Schema schema, Object... columns) {
+  public static GenericRecord ad(String id, String campaign) {
+    return row(AD, id, campaign);
+  }
+
+  public static GenericRecord user(long id, String email) {
+    return row(USER, id, email);
+  }
+
+  public static GenericRecord item(long id, String name, String category) {
+    return row(ITEM, id, name, category, name == null ? null : new BigDecimal("1.50"));
+  }
+
+  public static GenericRecord purchase(
+      long id, Long user, Long item, Long quantity, String price) {
+    return row(PURCHASE, id, user, item, quantity, price == null ? null : new BigDecimal(price));
+  }
+
+  /** A row by its first columns, in their order. */
+  private static GenericRecord row(Schema schema, Object... columns) {
     GenericRecord row = new GenericData.Record(schema);
     for (int at = 0; at < columns.length; at++) {
-      boolean isMoney =
-          columns[at] != null && schema.getFields().get(at).schema().equals(MONEY);
-      row.put(at, isMoney ? new BigDecimal((String) columns[at]) : columns[at]);
+      row.put(at, columns[at]);
     }
     return row;
   }
 
-  byte[] key(GenericRecord row) throws IOException {
+  public byte[] key(GenericRecord row) {
     Schema.Field first = row.getSchema().getFields().get(0);
     Schema schema =
         SchemaBuilder.record(row.getSchema().getName() + "_key").fields()
@@ -74,7 +100,8 @@ final class Registry implements AutoCloseable {
   }
 
   /** A change; null: there was no row, or is none. */
-  byte[] change(Schema row, GenericRecord before, GenericRecord after) throws IOException {
+  public byte[] change(GenericRecord before, GenericRecord after) {
+    Schema row = (after == null ? before : after).getSchema();
     Schema any = Schema.createUnion(Schema.create(Type.NULL), row);
     Schema schema =
         SchemaBuilder.record(row.getName() + "_envelope").fields()
@@ -82,7 +109,7 @@ final class Registry implements AutoCloseable {
     return framed(row(schema, before, after));
   }
 
-  private byte[] framed(GenericRecord record) throws IOException {
+  private byte[] framed(GenericRecord record) {
     Schema schema = record.getSchema();
     if (!schemas.contains(schema)) {
       schemas.add(schema);
@@ -91,9 +118,13 @@ final class Registry implements AutoCloseable {
     data.addLogicalTypeConversion(new Conversions.DecimalConversion());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     out.writeBytes(ByteBuffer.allocate(5).put((byte) 0).putInt(schemas.indexOf(schema)).array());
-    var encoder = EncoderFactory.get().binaryEncoder(out, null);
-    new GenericDatumWriter<GenericRecord>(schema, data).write(record, encoder);
-    encoder.flush();
+    try {
+      var encoder = EncoderFactory.get().binaryEncoder(out, null);
+      new GenericDatumWriter<GenericRecord>(schema, data).write(record, encoder);
+      encoder.flush();
+    } catch (IOException error) {
+      throw new AssertionError(error);
+    }
     return out.toByteArray();
   }
 

@@ -1,9 +1,0 @@
-package racetrack.kstreams;
-
-/** The same with other settings: none of them may change what a view holds. */
-class AdsTopologyOtherwiseTest extends AdsTopologyTest {
-  @Override
-  World.Kind kind() {
-    return World.Kind.OTHERWISE;
-  }
-}
