@@ -16,7 +16,7 @@ from racetrack.engines.cal.sinks import Count, PostgresSink, Total
 from racetrack.engines.cal.views import Views
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.shared.tests import fakes
-from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
 from racetrack.errors import UsageError
 from racetrack.run.checks import needed_services, services_of
 from racetrack.workloads.contract import find_workload
@@ -28,8 +28,7 @@ TRACED = {"TRACER_EVENTS_PER_SECOND": "80"}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    with running_postgres() as found:
-        found.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+    with for_the_shop() as found:
         found.rows("CREATE DATABASE shop OWNER shop")
         yield found
 
@@ -39,16 +38,21 @@ def views_in(settings: Settings) -> Views:
 
 
 @pytest.mark.parametrize(
-    ("path", "needed"),
-    [("topic", set()), ("postgres", {"postgres"}), ("deephaven", {"deephaven"})],
+    ("path", "needed", "stamped_by"),
+    [
+        ("topic", set(), "broker"),
+        ("postgres", {"postgres"}, ""),
+        ("deephaven", {"deephaven"}, ""),
+    ],
 )
-def test_a_path_needs_its_server_which_is_no_cost_of_the_engine(
-    path: str, needed: set[str]
+def test_a_path_needs_its_server_which_is_no_cost_of_the_engine_and_has_its_clock(
+    path: str, needed: set[str], stamped_by: str
 ) -> None:
     settings = load({"CAL_PATH": path})
     of_all = {"mysql", "broker", "loadgen", "cal"}
     assert set(services_of(ENGINE, settings)) == of_all | needed
     assert ENGINE.measured_services(settings) == ("cal",)
+    assert ENGINE.observer_in(settings).stamped_by == stamped_by
 
 
 def test_a_group_needs_what_its_members_need_with_these_settings() -> None:
@@ -64,11 +68,6 @@ def test_a_path_that_could_not_be_followed_is_refused() -> None:
     with pytest.raises(UsageError, match="DEEPHAVEN_PUBLISH"):
         ENGINE.check(fakes.stack(CAL_PATH="deephaven", DEEPHAVEN_PUBLISH="true"))
     ENGINE.check(fakes.stack(CAL_PATH="topic", DEEPHAVEN_PUBLISH="true", **elsewhere))
-
-
-@pytest.mark.parametrize(("path", "stamped_by"), [("topic", "broker"), ("deephaven", "")])
-def test_the_clock_that_stamps_views_is_that_of_the_path(path: str, stamped_by: str) -> None:
-    assert ENGINE.observer_in(load({"CAL_PATH": path})).stamped_by == stamped_by
 
 
 def test_views_reach_the_consumer_whole() -> None:

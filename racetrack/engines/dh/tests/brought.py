@@ -1,13 +1,9 @@
 """A real Deephaven for tests of a server that the user provides. It has TLS and a key, but none of
-the files, variables and addresses that a stack gives to its own Deephaven.
-
-`python -m racetrack.engines.dh.tests.brought` starts it, and prints the settings of a run that uses
-it.
-"""
+the files, variables and addresses that a stack gives to its own Deephaven."""
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +12,12 @@ from pydeephaven import Session
 
 from racetrack import install
 from racetrack.config import load
+from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.services import deephaven as service
 from racetrack.stack import jvm
 from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
-from tests.servers import LOG, print_settings, running
+from tests.servers import LOG, running
 
 KEY = "not-shown-anywhere"
 HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
@@ -129,11 +126,17 @@ def brought() -> Iterator[Brought]:
             yield Brought(port, folder, pid)
 
 
-def main() -> None:
-    """Start the server, print the settings, and stop it when the input ends."""
-    with brought() as server:
-        print_settings(server.settings())
-
-
-if __name__ == "__main__":
-    main()
+def load_there(
+    server: Brought,
+    scripts: Mapping[str, str],
+    environment: Mapping[str, object] | None = None,
+    addresses: Sequence[str] = (),
+) -> None:
+    """Load scripts as a run does, with these variables and addresses."""
+    given = {
+        "addresses": addresses,
+        "environment": environment or {},
+        "scripts": scripts,
+    }
+    with server.session() as session:
+        ELSEWHERE.load(session, given)

@@ -7,7 +7,7 @@ import pytest
 from racetrack.engines.dh.tests.brought import Brought, brought
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[Brought]:
     with brought() as found:
         yield found

@@ -12,14 +12,14 @@ from racetrack.config import load
 from racetrack.engines.contract import NoSuchView
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.elsewhere import ELSEWHERE
-from racetrack.engines.dh.inputs import PATIENCE, addresses, given_to_scripts
-from racetrack.engines.dh.tests.brought import KEY, Brought
+from racetrack.engines.dh.inputs import PATIENCE, given_to_scripts
+from racetrack.engines.dh.tests.brought import KEY, Brought, load_there
 from racetrack.engines.shared.tests import fakes
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
+from racetrack.stack.provided import SERVICES
 from racetrack.workloads.contract import find_workload
 from tests.secured_kafka import ADMIN, secured_kafka
 from tests.waiting import wait_until
@@ -36,6 +36,7 @@ pageviews_progress = ticks.count_by("total", "partition").view(
     ["partition", "total", "max_received_at = total"]
 )
 """
+TRIED, SECRET = {"scripts/tried.py": SCRIPT}, {"SECRET": "secret-of-kafka"}
 
 
 @pytest.fixture
@@ -44,21 +45,9 @@ def elsewhere(server: Brought) -> Stack:
     return fakes.stack(**server.settings())
 
 
-def given(script: str = SCRIPT, **changes: object) -> dict[str, object]:
-    environment = {"SECRET": "secret-of-kafka"}
-    scripts = {"scripts/tried.py": script}
-    wanted = {"addresses": [], "environment": environment, "scripts": scripts}
-    return {**wanted, **changes}
-
-
-def load_there(server: Brought, given: dict[str, object]) -> None:
-    with server.session() as session:
-        ELSEWHERE.load(session, given)
-
-
 def test_the_views_have_the_runs_name_and_leave_nothing(server: Brought, elsewhere: Stack) -> None:
     before = server.names()
-    load_there(server, given())
+    load_there(server, TRIED, SECRET)
     names = server.names() - before
     assert {f"{RUN_NAME}_{table}" for table in ("ticks", "pageviews_progress")} == names
     assert all(name.startswith(f"{RUN_NAME}_") for name in names)
@@ -80,39 +69,38 @@ def test_what_a_killed_run_left_is_removed_by_its_name_only(
     server: Brought, elsewhere: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = f"{RUN_NAME}7_table"
-    load_there(server, given())
+    load_there(server, TRIED, SECRET)
     with server.session() as session:
         session.run_script(f"{others} = __import__('deephaven').empty_table(1)")
-        provided = Provided(elsewhere.settings)
-        provided.check(["deephaven"], print)
-        variables = provided.environment()
-        assert variables[NAME] == RUN_NAME and variables[SERVICES] == '["deephaven"]'
-        assert KEY not in json.dumps(dict(variables))
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        (line,) = remove_of_killed(variables)
-        assert RUN_NAME in line
+        services = ["deephaven"]
+        _, variables = fakes.removed_of_killed_run(elsewhere.settings, services, monkeypatch)
+        assert variables[SERVICES] == '["deephaven"]' and KEY not in json.dumps(dict(variables))
         assert {name for name in session.tables if RUN_NAME in name} == {others}
         assert f"{RUN_NAME}7" in dh.ENGINE.remarks(elsewhere)[1]
         session.run_script(f"del {others}")
 
 
-def test_a_script_that_fails_leaves_nothing(server: Brought, elsewhere: Stack) -> None:
+@pytest.mark.parametrize(
+    ("script", "address", "error"),
+    [
+        (
+            "x = 1\n\nraise ValueError('no such thing')",
+            [],
+            r"scripts/tried\.py.*line 3[\s\S]*no such thing",
+        ),
+        ("", ["localhost:1"], r"can't connect to localhost:1: [\s\S]*BIND_ADDRESS"),
+    ],
+)
+def test_a_script_that_fails_leaves_nothing(
+    server: Brought, elsewhere: Stack, script: str, address: list[str], error: str
+) -> None:
     before = server.names()
-    with pytest.raises(DHError, match=r"scripts/tried\.py.*line 3[\s\S]*no such thing"):
-        load_there(server, given("x = 1\n\nraise ValueError('no such thing')"))
+    with pytest.raises(DHError, match=error):
+        load_there(server, {"scripts/tried.py": script}, addresses=address)
     ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
     assert server.names() == before
     with server.session() as session:
         session.run_script(f"assert {RUN_NAME!r} not in globals()")
-
-
-def test_an_address_that_cannot_be_reached_from_there_is_named(
-    server: Brought, elsewhere: Stack
-) -> None:
-    with pytest.raises(DHError, match=r"can't connect to localhost:1: [\s\S]*BIND_ADDRESS"):
-        load_there(server, given(addresses=["localhost:1"]))
-    ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
 
 
 def test_what_cannot_be_removed_is_listed(server: Brought) -> None:
@@ -122,17 +110,6 @@ def test_what_cannot_be_removed_is_listed(server: Brought) -> None:
 
 
 # ---- Addresses ---------------------------------------------------------------------------------
-
-
-def test_scripts_get_the_advertised_addresses() -> None:
-    given = {
-        "KAFKA_ADVERTISED_ADDRESS": "bench.example",
-        "DEEPHAVEN_URL": "http://dh.example:10000",
-    }
-    settings = load(given)
-    found = addresses(NativeStack(settings).internal_endpoints)
-    assert found["KAFKA_BOOTSTRAP"] == f"bench.example:{settings.kafka_port}"
-    assert found["SCHEMA_REGISTRY_URL"] == f"http://bench.example:{settings.schema_registry_port}"
 
 
 def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
@@ -153,6 +130,7 @@ def test_the_content_of_files_is_sent_not_their_paths(tmp_path: Path) -> None:
     assert sent["ssl.truststore.certificates"] == "the authorities"
     assert str(ca) not in json.dumps(sent)
     assert wanted["addresses"][0] == "kafka.example:9093"
+    assert wanted["environment"]["SCHEMA_REGISTRY_URL"] == endpoints.registry
 
 
 # ---- The check ---------------------------------------------------------------------------------
@@ -214,7 +192,7 @@ def test_consumers_and_producers_end_with_the_run(
     with secured_kafka(tmp_path) as kafka:
         kafka.admin.create_topics([NewTopic("tried", 2, 1)])["tried"].result(10)
         environment = {"SERVERS": kafka.address(ADMIN), "CLIENT": PATIENCE}
-        load_there(server, given(KAFKA_SCRIPT, environment=environment))
+        load_there(server, {"scripts/tried.py": KAFKA_SCRIPT}, environment)
         wait_until(lambda: counted() > [10], "message", every_s=0.2)
         assert len(server.kafka_threads()) == len(before) + 2
         if is_gone:

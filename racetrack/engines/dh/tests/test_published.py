@@ -14,7 +14,7 @@ from racetrack.engines.dh.elsewhere import ELSEWHERE
 from racetrack.engines.dh.engine import ENGINE, Deephaven
 from racetrack.engines.dh.inputs import PATIENCE
 from racetrack.engines.dh.published import PublishedViews, code
-from racetrack.engines.dh.tests.brought import Brought
+from racetrack.engines.dh.tests.brought import Brought, load_there
 from racetrack.engines.shared.tests.fakes import AT_MS, stack, topics
 from racetrack.engines.shared.upsert import new_topics, views
 from racetrack.engines.shared.upsert.topics import Topics
@@ -30,25 +30,22 @@ ROW = b'{"partition":2,"total":5,"max_received_at":1700000000040}'
 ALL = b'{"total":7,"max_received_at":1700000000050,"dt_ms":70.5,"summary_of":"all"}'
 
 
-def test_published_views_are_followed_and_read_in_kafka() -> None:
+def test_published_views_are_followed_and_read_in_kafka_only_if_the_setting_says_so() -> None:
     of = {"dh.pageviews_progress": [ROW], "dh.pageviews_summary": [ALL]}
     engine, published = Deephaven(PublishedViews(topics(of))), stack(**PUBLISHED)
     stop = threading.Event()
     stop.set()
-    assert sorted(engine.updates(published, stop), key=lambda update: update.total) == [
+    assert {*engine.updates(published, stop)} == {
         Progress(AT_MS, 2, 5, 1_700_000_000_040),
         Summary(AT_MS, 7, 1_700_000_000_050, 73.0),
-    ]
+    }
     (row,) = engine.read_view(published, "pageviews_progress").to_pylist()
     assert row == json.loads(ROW)
-
-
-def test_the_setting_decides_where_views_are_followed() -> None:
-    served, published = load(), load(PUBLISHED)
+    served = load()
     assert ENGINE.observer_in(served) is ENGINE
-    assert ENGINE.observer_in(published).stamped_by == "broker"
-    assert ENGINE.clients(served) and not ENGINE.clients(published)
-    (caveat,) = ENGINE.caveats(published)
+    assert ENGINE.observer_in(published.settings).stamped_by == "broker"
+    assert ENGINE.clients(served) and not ENGINE.clients(published.settings)
+    (caveat,) = ENGINE.caveats(published.settings)
     assert "DEEPHAVEN_PUBLISH" in caveat
     assert not any("DEEPHAVEN_PUBLISH" in each for each in ENGINE.caveats(served))
 
@@ -74,12 +71,6 @@ KEYS = {"sorted_rows": ["id"], "shrinking": ["id"], "all_ticks": []}
 COLUMNS = {"id": INTEGER, "n": INTEGER, "price": DECIMAL, "email": TEXT, "at": TIME}
 
 
-def load_there(server: Brought, environment: dict[str, Any], scripts: dict[str, str]) -> None:
-    given = {"addresses": [], "environment": environment, "scripts": scripts}
-    with server.session() as session:
-        ELSEWHERE.load(session, given)
-
-
 @pytest.mark.slow
 def test_every_row_is_published_whole_and_removed_rows_are_removed(
     server: Brought, tmp_path: Path
@@ -89,7 +80,8 @@ def test_every_row_is_published_whole_and_removed_rows_are_removed(
         kafka = KafkaEndpoint(running.address(ADMIN), PREFIX)
         new_topics.make(kafka, [f"dh.{view}" for view in KEYS])
         environment = {"CLIENT": {**PATIENCE, **kafka.java()}, "PREFIX": PREFIX}
-        load_there(server, environment, {"tried.py": SCRIPT, "publish.py": code(KEYS)})
+        scripts = {"tried.py": SCRIPT, "publish.py": code(KEYS)}
+        load_there(server, scripts, environment)
         with Topics(kafka) as source:
 
             def rows(view: str) -> list[dict[str, Any]]:
@@ -120,24 +112,15 @@ pageviews_progress = time_table("PT0.1s").update(
 
 @pytest.mark.slow
 def test_a_view_that_fails_is_reported_though_no_message_comes(server: Brought) -> None:
-    failed, elsewhere = "", stack(**server.settings(), **PUBLISHED)
+    elsewhere = stack(**server.settings(), **PUBLISHED)
     check = PublishedViews(check_every_s=0).watch(elsewhere)
     check()  # nothing is loaded
-    load_there(server, {}, {"tried.py": FAILING.format(last=1_000_000)})
+    load_there(server, {"tried.py": FAILING.format(last=1_000_000)})
     check()
-    load_there(server, {}, {"tried.py": FAILING.format(last=10)})
-
-    def fails() -> bool:
-        nonlocal failed
-        try:
-            check()
-        except RacetrackError as error:
-            failed = str(error)
-        return bool(failed)
-
+    load_there(server, {"tried.py": FAILING.format(last=10)})
     try:
-        wait_until(fails, "failure", every_s=0.5)
+        with pytest.raises(RacetrackError, match="Deephaven refused a request"):
+            wait_until(check, "failure", every_s=0.5)
     finally:
         ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
-    assert "Deephaven refused a request" in failed
     PublishedViews(check_every_s=0).watch(stack(DEEPHAVEN_PORT="1"))()  # a server that has ended

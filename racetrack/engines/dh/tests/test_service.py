@@ -1,17 +1,25 @@
 """Tests of Deephaven as a native service: readiness, the addresses of its peers, its version, and
-the classes into which it compiles formulas, which are kept for later starts."""
+the classes into which it compiles formulas, which are kept for later starts; of what its engine
+accepts and shows; and of decimals that it sends as bytes."""
 
 import zipfile
 from contextlib import nullcontext
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.dh import server
+from racetrack.engines.dh.decimals import with_decimals
+from racetrack.engines.dh.engine import ENGINE
 from racetrack.engines.dh.recipe import LOCK
 from racetrack.engines.dh.settings import DeephavenSettings
+from racetrack.errors import UsageError
 from racetrack.install import pypi
 from racetrack.install.versions import read_versions
+from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context, NotReady, find_service
 from tests.stack.conftest import Answer, answer, context, http, settings
 from tests.stack.services.test_peers import inside
@@ -92,3 +100,52 @@ def test_client_and_server_are_the_version_of_env() -> None:
     assert pypi.pinned(LOCK, "deephaven-server") == version
     assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven") == version
     assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven-ticking") == version
+
+
+# ---- The engine ---------------------------------------------------------------------------------
+
+BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
+
+
+def sent(unscaled: int, scale: int) -> bytes:
+    """Return a BigDecimal as Deephaven encodes it."""
+    length = unscaled.bit_length() // 8 + 1
+    return scale.to_bytes(4, "little", signed=True) + unscaled.to_bytes(length, "big", signed=True)
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "scale", "value"),
+    [
+        (1234, 2, "12.34"),
+        (-1, 2, "-0.01"),
+        (0, 0, "0"),
+        (5, -2, "500"),
+        (10**35 + 1, 5, "1000000000000000000000000000000.00001"),
+    ],
+)
+def test_a_big_decimal_is_read_exactly(unscaled: int, scale: int, value: str) -> None:
+    column = pa.field("price", pa.binary(), metadata=BIG_DECIMAL)
+    table = pa.table([pa.array([sent(unscaled, scale), None])], schema=pa.schema([column]))
+    assert with_decimals(table).column("price").to_pylist() == [Decimal(value), None]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_used"),
+    [("racetrack-1.", False), ("1race.", False), ("race..", False), ("", True), ("a.b_2.", True)],
+)
+def test_a_prefix_that_names_no_avro_records_is_refused(prefix: str, is_used: bool) -> None:
+    with nullcontext() if is_used else pytest.raises(UsageError, match=r"KAFKA_TOPIC_PREFIX"):
+        ENGINE.check(NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix})))
+
+
+def test_views_without_keys_are_not_published() -> None:
+    settings = load({"WORKLOAD": "nexmark", "DEEPHAVEN_PUBLISH": "true"})
+    with pytest.raises(UsageError, match=r"DEEPHAVEN_PUBLISH.*nexmark"):
+        ENGINE.check(NativeStack(settings))
+
+
+def test_each_program_is_named_in_its_order() -> None:
+    settings = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4", "NEXMARK_WATERMARK_DELAY_MS": "9"}
+    hints = "\n".join(ENGINE.usage_hints(NativeStack(load(settings))))
+    delay, shared, query = ("NEXMARK_WATERMARK_DELAY_MS': '9'", "nexmark/nexmark.py", "q4.py")
+    assert hints.index(delay) < hints.index(shared) < hints.index(query)

@@ -40,10 +40,10 @@ pageviews_progress = late.count_by("total", "partition").update("max_received_at
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Brought]:
-    with brought() as found, found.session() as session:
+def server(server: Brought) -> Brought:
+    with server.session() as session:
         session.run_script(SCRIPT)
-        yield found
+    return server
 
 
 @pytest.fixture(scope="module")

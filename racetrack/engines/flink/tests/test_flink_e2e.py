@@ -1,16 +1,20 @@
 """End-to-end tests of Flink: a setting that is fast but wrong is detected, a killed Flink resumes,
-the script works in Flink's SQL client, and errors are reported."""
+the script works in Flink's SQL client, and errors of a Flink that the user provides are named."""
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from racetrack.config import REPO, Settings
+from racetrack.config import REPO, Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView
+from racetrack.engines.flink.elsewhere import ELSEWHERE
+from racetrack.engines.flink.settings import FlinkSettings
+from racetrack.engines.flink.tests.cluster import Cluster, running_cluster
 from racetrack.engines.shared.tests import upsert_e2e
+from racetrack.errors import SetupError
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import running_stack
 from tests.e2e.shared import Door, ended_well, run_folder, stack_up
@@ -25,7 +29,7 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
     """With upsert-materialize=NONE, an older state of a row may arrive after a newer one if emails
     change while profiles are viewed. The verification must report such rows."""
     wrong = {"FLINK_UPSERT_MATERIALIZE": "NONE", "UPDATES_PER_SECOND": "300"}
-    door = upsert_e2e.run("flink", 2_000, FLINK_PARALLELISM="2", **wrong)
+    door = upsert_e2e.run_with_changes("flink", 2_000, FLINK_PARALLELISM="2", **wrong)
     run_json = read_run(run_folder(door.output))
     assert upsert_e2e.statuses(door)["profile_views_enriched"] == "wrong", door.output
     assert run_json["outcome"] != "ok"
@@ -39,16 +43,13 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
 def test_a_killed_one_goes_on_from_its_last_checkpoint(workload: str, guarantee: str) -> None:
     """No event is lost, and none is counted twice, not even those after that checkpoint. With
     transactions, rows that were written after it are gone, also from the shop's ranked views."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLINK_CHECKPOINT_MS", "1000")
-        patch.setenv("FLINK_GUARANTEE", guarantee)
-        if workload == "shop":
-            patch.setenv("UPDATES_PER_SECOND", "30")
-            patch.setenv("DELETES_PER_SECOND", "5")
-        words = f"flink 1000 5 15 1.0 --verify --workload {workload} --fault kill:engine@6s"
-        door = Door("run_experiment.sh", *words.split())
-        run = ended_well(door)
-    assert {view["status"] for view in run["verified"]["views"].values()} == {"right"}
+    settings = {"FLINK_CHECKPOINT_MS": "1000", "FLINK_GUARANTEE": guarantee}
+    if workload == "shop":
+        settings |= {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
+    words = f"1000 5 15 1.0 --workload {workload} --fault kill:engine@6s"
+    door = upsert_e2e.run("flink", words, **settings)
+    ended_well(door)
+    upsert_e2e.check_all_are_right(door, workload)
     log = (run_folder(door.output) / "stack" / "flink.log").read_text()
     assert re.search(r"Starting job \w+ from savepoint \S+/chk-[1-9]", log)
 
@@ -64,9 +65,7 @@ def up() -> Iterator[Door]:
 
 
 def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:
-    listening = upsert_e2e.listening("flink", settings)
-    assert listening
-    assert set(listening) <= {"127.0.0.1", "::1"}
+    upsert_e2e.check_loopback_only(["flink"], settings)
 
 
 def test_the_script_can_be_pasted_into_flinks_own_client(
@@ -80,14 +79,7 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
     assert len(addresses) == 3
     script = (REPO / "scripts" / "demo.flink.sql").read_text()
     typed = "\n".join([*addresses, script, "SHOW TABLES;", "QUIT;", ""])
-    done = subprocess.run(
-        client.removeprefix("SQL client: ").split(),
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_S,
-        check=False,
-    )
+    done = typed_into(client.removeprefix("SQL client: ").split(), typed, WITHIN_S)
     assert "[ERROR]" not in done.stdout, done.stdout
     assert "Job ID" in done.stdout, done.stdout
     found = running_stack(settings)
@@ -102,3 +94,56 @@ def rows(stack: Stack, view: str) -> int:
         return int(find_engine("flink").read_view(stack, view).num_rows)
     except NoSuchView:
         return 0
+
+
+def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
+    """Use the command that `./race up` prints: a client in the service's container."""
+    up = door("race", "up", "flink")
+    assert up.wait(400) == 0, up.output
+    try:
+        client = up.until("^SQL client: docker compose ")
+        assert client.endswith(
+            f"gateway --endpoint http://127.0.0.1:{FlinkSettings.of(contained).flink_port}"
+        )
+        argv = client.removeprefix("SQL client: ").split()
+        argv.insert(argv.index("exec") + 1, "--no-TTY")
+        shown = typed_into(argv, "SHOW CATALOGS;\n", 60)
+        assert "default_catalog" in shown.stdout, shown.stdout + shown.stderr
+    finally:
+        down = door("race", "down")
+        assert down.wait() == 0, down.output
+
+
+def typed_into(
+    client: Sequence[str], text: str, within_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """Run a client with this text as its input, and return its output."""
+    return subprocess.run(
+        client, input=text, capture_output=True, text=True, timeout=within_s, check=False
+    )
+
+
+# ---- A Flink that the user provides: a real session cluster --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running_cluster(tmp_path_factory.mktemp("flink")) as running:
+        yield running
+
+
+def test_the_check_names_a_url_of_the_cluster_instead_of_the_gateway(cluster: Cluster) -> None:
+    with pytest.raises(SetupError, match="FLINK_GATEWAY_URL: can't open a session: "):
+        ELSEWHERE.check(load({"FLINK_GATEWAY_URL": f"http://127.0.0.1:{cluster.rest_port}"}))
+
+
+def test_a_job_that_others_cancel_ends_the_run(
+    door: Callable[..., Door], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLINK_GATEWAY_URL", cluster.url)
+    run = door("run_experiment.sh", "flink", "500", "60", "5", "1.0")
+    run.until(r"^\[4/")
+    (job,) = cluster.jobs()
+    cluster.fail(job)
+    assert run.wait() == 1, run.output
+    assert f"{job.id} is CANCELED" in read_run(run_folder(run.output))["outcome"]

@@ -58,19 +58,15 @@ def test_every_view_is_a_table_with_its_columns_key_and_topic(workload: str, vie
 
 
 @EVERY_SCRIPT
-def test_no_two_tables_write_to_one_topic(workload: str) -> None:
-    topics = script.own_topics(SQL[workload])
+def test_no_two_tables_write_to_one_topic_and_addresses_stand_in_templates_only(
+    workload: str,
+) -> None:
+    harness, topics = find_workload(workload), script.own_topics(SQL[workload])
     assert len(topics) == len(set(topics))
-    views = {f"flink.{view.name}" for view in find_workload(workload).views}
-    assert views <= set(topics)
+    assert {f"flink.{view.name}" for view in harness.views} <= set(topics)
     assert STATEMENTS[workload][-1].count("INSERT INTO") == len(topics)
-
-
-@EVERY_SCRIPT
-def test_addresses_stand_in_the_templates_only(workload: str) -> None:
     holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
-    has_tables = bool(find_workload(workload).tables)
-    assert {"at_kafka", *(["at_kafka_and_registry"] * has_tables)} <= holding.keys()
+    assert {"at_kafka", *(["at_kafka_and_registry"] * bool(harness.tables))} <= holding.keys()
     for name, text in holding.items():
         assert name.startswith("at_kafka")
         assert "IF NOT EXISTS" in text

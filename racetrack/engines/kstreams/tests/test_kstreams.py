@@ -1,10 +1,9 @@
-"""Tests of Kafka Streams' module, and of its program's content, without Kafka."""
+"""Tests of Kafka Streams' module without Kafka."""
 
 import threading
 
 import pytest
 
-from racetrack import config as settings
 from racetrack.clock import now_ms
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Seen, Summary
@@ -43,19 +42,3 @@ def test_it_can_resume_only_with_changelogs_and_replicas_share_their_state() -> 
         KSTREAMS.check(stack(ENGINE_REPLICAS="2", **anew))
     with pytest.raises(UsageError, match="KSTREAMS_CHANGELOG=off"):
         KSTREAMS.check(stack(KSTREAMS_CHANGELOG="off"))
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("num.stream.threads", "num.stream.threads"),
-        ("a.b=1 a.b=2", "a.b"),
-        ("'a.b=1", "quot"),
-        ("num.stream.threads=2 commit.interval.ms=9", "KSTREAMS_COMMIT_MS"),
-        ("application.id=x", "application.id"),
-    ],
-)
-def test_properties_that_can_not_be_set_are_named(words: str, named: str) -> None:
-    with pytest.raises(UsageError, match=f"KSTREAMS_PROPERTIES.*{named}"):
-        settings.load({"KSTREAMS_PROPERTIES": words})
-    settings.load({"KSTREAMS_PROPERTIES": "num.stream.threads=2 producer.client.id='a b'"})

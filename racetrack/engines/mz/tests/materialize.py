@@ -8,7 +8,6 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import cast
 
 import psycopg
@@ -45,13 +44,6 @@ CREATE FUNCTION mz_version() RETURNS text LANGUAGE sql AS $$ SELECT 'v0 (of the 
 """
 
 
-@dataclass(frozen=True)
-class Materialize:
-    """A running Materialize for tests."""
-
-    url: str
-
-
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
@@ -62,15 +54,15 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 @contextmanager
-def running_materialize(postgres: Postgres) -> Iterator[Materialize]:
-    """Run a Materialize in front of this PostgreSQL until the block ends. Only one can run at a
-    time."""
+def running_materialize(postgres: Postgres) -> Iterator[str]:
+    """Run a Materialize in front of this PostgreSQL until the block ends; yield its URL. Only one
+    can run at a time."""
     postgres.rows(CATALOGUE)
     with _Server(postgres) as server:
         serve_in_background(server)
         try:
             port = server.server_address[1]
-            yield Materialize(postgres.url.replace(f":{postgres.port}/", f":{port}/"))
+            yield postgres.url.replace(f":{postgres.port}/", f":{port}/")
         finally:
             server.stop.set()
             server.shutdown()

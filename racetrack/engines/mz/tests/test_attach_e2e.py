@@ -13,12 +13,11 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from jsonschema import Draft202012Validator
 
 from racetrack.analysis import raw
 from racetrack.clock import now_ms
-from racetrack.config import REPO, Settings
-from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
+from racetrack.config import Settings
+from racetrack.engines.mz.tests.materialize import STAND_IN
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
@@ -33,21 +32,12 @@ NothingLeft = Callable[[], None]
 Run = Callable[..., Door]
 
 
-@pytest.fixture(scope="module")
-def materialize(postgres: Postgres) -> Iterator[Materialize]:
-    with running_materialize(postgres) as server:
-        yield server
-
-
 @pytest.fixture
 def run(
-    materialize: Materialize,
-    door: Callable[..., Door],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    materialize: str, door: Callable[..., Door], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     """Return a function that starts an experiment on the tests' Materialize."""
-    monkeypatch.setenv("MZ_URL", materialize.url)
+    monkeypatch.setenv("MZ_URL", materialize)
     script = tmp_path / "scripts" / "demo.sql"
     script.parent.mkdir()
     script.write_text(STAND_IN)
@@ -104,7 +94,6 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert psutil.pid_exists(postgres.pid)
     folder = run_folder(door.output)
     record = read_run(folder)
-    Draft202012Validator(json.loads((REPO / "docs/run.schema.json").read_text())).validate(record)
     assert (record["outcome"], record["runtime"]) == ("ok", "native")
     assert record["versions"]["materialize"] == "v0 (of the tests)"
     assert any("it ran at MZ_URL" in caveat for caveat in record["caveats"])
@@ -113,8 +102,6 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     cost = results["processes"]["materialized"]
     assert len(results["top"]["materialized"]["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
     assert 0.01 < cost["rss_max"]["gib"] < 2
-    services = {path.stem for path in (folder / "stack").glob("*.log")}
-    assert services == {"mysql", "broker", "registry", "debezium", "loadgen"}
     assert f"its objects are in the schema {schema}" in door.output
     for text in (door.output, json.dumps(record), (folder / "start.log").read_text()):
         assert PASSWORD not in text

@@ -1,6 +1,6 @@
-"""Tests of the views in `scripts/demo.sql`, which must contain the same rows as those of `demo.py`.
-The view definitions run on a real PostgreSQL, with small tables in place of the sources. Also:
-Materialize can parse this script and `ads.sql`."""
+"""Tests of the views in `scripts/demo.sql` and `ads.sql`, which must contain the same rows as those
+of `demo.py` and `ads.py`. The view definitions run on a real PostgreSQL, with small tables in place
+of the sources. Also: Materialize can parse the scripts."""
 
 # ruff: noqa: S608  # queries are made of names that stand here
 
@@ -19,6 +19,7 @@ from sqlglot import TokenType, exp
 
 from racetrack.config import REPO
 from racetrack.engines.shared.tests.postgres import Postgres
+from racetrack.workloads.ads.tests.test_views import ADS, CAMPAIGNS, events, views_of
 from racetrack.workloads.contract import View, find_workload
 from racetrack.workloads.shop.catalogue import VIEWS
 from racetrack.workloads.shop.tests import shop
@@ -175,13 +176,17 @@ CREATE TABLE purchases (
     id bigint, user_id bigint, item_id bigint, quantity bigint, purchase_price numeric);
 CREATE TABLE dd_flagged_profiles_bytes (data bytea);
 CREATE TABLE hvu_test_upserts (
-    message_key bigint, id bigint, email text, lifetime_value numeric, purchases bigint);
+    id bigint, email text, lifetime_value numeric, purchases bigint, message_key bigint);
+CREATE TABLE ad_events_json (data jsonb, partition int);
+CREATE TABLE campaigns (campaign_id text);
+CREATE TABLE ads (ad_id text, campaign_id text);
 CREATE FUNCTION mz_now() RETURNS timestamptz STABLE LANGUAGE sql AS
     $$ SELECT to_timestamp(current_setting('test.now_ms')::double precision / 1000) $$;
 """
 # Messages of the topic of flags that are not numbers: the views must leave them out.
 NO_FLAGS = [b"x", b"-5", b"5\n", b"6 ", b"\xff\xfe", b"1234567890123456789", None]
 FROM_TOPICS = {"users", "items", "purchases"}
+ADS_VIEWS = find_workload("ads").views
 
 
 @pytest.fixture(scope="module")
@@ -210,29 +215,30 @@ def db(postgres: Postgres, truth: Shop) -> Iterator[psycopg.Connection]:
         fill(connection, "purchases", truth.purchases, *bought)
         worth = shop.views(truth)["high_value_users"].to_pylist()
         fill(connection, "hvu_test_upserts", worth, "id", "email", "lifetime_value", "purchases")
-        cursor = connection.cursor()
         of_json = ("user_id", "url", "channel", "received_at")
-        cursor.executemany(
-            "INSERT INTO pageviews_json VALUES (%s, %s, %s)",
-            [
-                (json.dumps({name: row[name] for name in of_json}), row["partition"], row["offset"])
-                for row in truth.pageviews
-            ],
-        )
-        cursor.executemany(
-            "INSERT INTO dd_flagged_profiles_bytes VALUES (%s)",
-            [(data,) for data in [*map(str.encode, truth.flags), *NO_FLAGS]],
-        )
-        for statement in created("MATERIALIZED VIEW|VIEW").values():
-            connection.execute(statement.replace("CREATE MATERIALIZED", "CREATE", 1).encode())
+        pageviews = [
+            {**row, "data": json.dumps({name: row[name] for name in of_json})}
+            for row in truth.pageviews
+        ]
+        fill(connection, "pageviews_json", pageviews, "data", "partition", "offset")
+        flags = [{"data": data} for data in [*map(str.encode, truth.flags), *NO_FLAGS]]
+        fill(connection, "dd_flagged_profiles_bytes", flags, "data")
+        fill(connection, "campaigns", [{"id": name} for name in CAMPAIGNS], "id")
+        ads = [{"id": name, "campaign": campaign} for name, campaign in ADS.items()]
+        fill(connection, "ads", ads, "id", "campaign")
+        ad_events = [{**event, "data": json.dumps(event)} for event in events()]
+        fill(connection, "ad_events_json", ad_events, "data", "partition")
+        for script in (SCRIPT, find_workload("ads").script(".sql")):
+            for statement in created("MATERIALIZED VIEW|VIEW", script).values():
+                connection.execute(statement.replace("CREATE MATERIALIZED", "CREATE", 1).encode())
         yield connection
 
 
 def fill(db: psycopg.Connection, table: str, of: list[shop.Row], *columns: str) -> None:
-    """Insert these columns of the rows into a table."""
+    """Insert these columns of the rows into a table's first columns."""
     values = ", ".join(["%s"] * len(columns))
     db.cursor().executemany(
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})".encode(),
+        f"INSERT INTO {table} VALUES ({values})".encode(),
         [[row[name] for name in columns] for row in of],
     )
 
@@ -243,13 +249,16 @@ def rows(db: psycopg.Connection, query: str) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "view", [view for view in VIEWS if view.name not in FROM_TOPICS], ids=lambda view: view.name
+    "view",
+    [*(view for view in VIEWS if view.name not in FROM_TOPICS), *ADS_VIEWS],
+    ids=lambda view: view.name,
 )
 def test_a_view_holds_the_rows_of_the_demo(db: psycopg.Connection, truth: Shop, view: View) -> None:
     columns = ", ".join(f'"{name}"' for name in view.columns)
-    expected = shop.views(truth)[view.name].select(list(view.columns)).to_pylist()
+    of_ads = view in ADS_VIEWS
+    expected = views_of(events())[view.name] if of_ads else shop.views(truth)[view.name].to_pylist()
     found = rows(db, f"SELECT {columns} FROM {view.name}")
-    assert Counter(found) == Counter(tuple(row.values()) for row in expected)
+    assert Counter(found) == Counter(tuple(row[name] for name in view.columns) for row in expected)
 
 
 @pytest.mark.slow
@@ -263,10 +272,11 @@ def test_every_index_is_on_something_that_is_there(db: psycopg.Connection) -> No
 
 
 @pytest.mark.slow
-def test_the_summary_has_no_row_before_the_first_pageview(db: psycopg.Connection) -> None:
+def test_the_summaries_have_no_row_before_the_first_event(db: psycopg.Connection) -> None:
     with db.transaction(force_rollback=True):
-        db.execute("TRUNCATE pageviews_json")
-        assert rows(db, "SELECT * FROM pageviews_summary") == []
+        db.execute("TRUNCATE pageviews_json, ad_events_json")
+        for summary in ("pageviews_summary", "ad_events_summary"):
+            assert rows(db, f"SELECT * FROM {summary}") == []
 
 
 @pytest.mark.slow

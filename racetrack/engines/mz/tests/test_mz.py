@@ -4,12 +4,12 @@ own schema and how that is removed, and which processes belong to the engine."""
 # ruff: noqa: S608  # queries are made of names that stand here
 
 import json
-import re
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,18 +18,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from racetrack.analysis import raw
 from racetrack.clock import now_ms
 from racetrack.config import for_record, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.mz.elsewhere import ELSEWHERE
-from racetrack.engines.mz.tests.materialize import (
-    STAND_IN,
-    WELCOME,
-    Materialize,
-    running_materialize,
-)
+from racetrack.engines.mz.tests.materialize import STAND_IN, WELCOME
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tests.fakes import KAFKA, stack
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
@@ -48,41 +44,36 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-
 WITHIN_S = 10.0
 REGISTRY = stack().internal_endpoints.registry
 
 
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    """Return a script in a folder like `scripts`, with statements that PostgreSQL supports."""
-    path = tmp_path / "scripts" / "demo.sql"
-    path.parent.mkdir()
-    path.write_text(STAND_IN)
-    return path
+@dataclass(frozen=True)
+class Demo:
+    """The engine with a script that PostgreSQL supports, and a stack whose Materialize runs
+    elsewhere."""
 
+    engine: mz.Materialize
+    stack: Stack
+    postgres: Postgres
+    script: Path
 
-@pytest.fixture(scope="module")
-def materialize(postgres: Postgres) -> Iterator[Materialize]:
-    with running_materialize(postgres) as server:
-        yield server
+    def load(self) -> None:
+        self.engine.load_demo(self.stack)
 
-
-@pytest.fixture
-def engine(script: Path) -> mz.Materialize:
-    return mz.Materialize(script)
+    def schemas(self) -> set[str]:
+        found = self.postgres.rows("SELECT nspname FROM pg_namespace")
+        return {str(row[0]) for row in found}
 
 
 @pytest.fixture
-def attached(materialize: Materialize) -> Iterator[Stack]:
-    """Return a stack whose Materialize runs elsewhere; remove what a test leaves there."""
-    found = stack(MZ_URL=materialize.url)
+def demo(materialize: str, postgres: Postgres, tmp_path: Path) -> Iterator[Demo]:
+    script = tmp_path / "scripts" / "demo.sql"
+    script.parent.mkdir()
+    script.write_text(STAND_IN)
+    found = Demo(mz.Materialize(script), stack(MZ_URL=materialize), postgres, script)
     yield found
-    ELSEWHERE.remove(found.settings, RUN_NAME)
-
-
-def schemas(postgres: Postgres) -> set[str]:
-    return {str(row[0]) for row in postgres.rows("SELECT nspname FROM pg_namespace")}
+    ELSEWHERE.remove(found.stack.settings, RUN_NAME)
 
 
 # ---- Lines of a SUBSCRIBE ------------------------------------------------------------------------
@@ -111,15 +102,15 @@ def test_progress_is_reported_when_its_time_is_complete() -> None:
     assert taken(FIRST[:3]) == []
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: tuple[int, int]) -> None:
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: int) -> None:
     pair = [
         "1774155908000\tf\t-1\t1\t12\t1774155906950",
         "1774155908000\tf\t1\t1\t15\t1774155907950",
     ]
     changes = mz.Changes()
     taken(FIRST, changes)
-    lines = [pair[order[0]], pair[order[1]], "1774155909000\tt\t\\N\t\\N\t\\N\t\\N"]
+    lines = [*pair[::order], "1774155909000\tt\t\\N\t\\N\t\\N\t\\N"]
     assert taken(lines, changes) == [(2, 1, 15, 1774155907950)]
 
 
@@ -133,15 +124,13 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_reported() -> 
 # ---- psql ----------------------------------------------------------------------------------------
 
 
-def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
-    attached: Stack, engine: mz.Materialize, materialize: Materialize, script: Path
-) -> None:
-    script.write_text("CREATE TABLE before (a int);\n\nSELECT a\n  FROM not_there;\nSELECT 1/0;\n")
+def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(demo: Demo) -> None:
+    demo.script.write_text(
+        "CREATE TABLE before (a int);\n\nSELECT a\n  FROM not_there;\nSELECT 1/0;\n"
+    )
     with pytest.raises(DemoError) as refused:
-        engine.load_demo(attached)
+        demo.load()
     text = str(refused.value)
-    server = Server.at(materialize.url, "MZ_URL")
-    assert text.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
     assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in text
     assert "STATEMENT:  SELECT a\n  FROM not_there;" in text
     assert "division by zero" not in text
@@ -155,25 +144,19 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
         ("&options=--statement_timeout%3D7s", "7s0"),
     ],
 )
-@pytest.mark.usefixtures("attached")
 def test_materializes_banner_is_kept_out_and_other_options_are_kept(
-    materialize: Materialize,
-    engine: mz.Materialize,
-    script: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: str,
-    message: str,
+    demo: Demo, materialize: str, monkeypatch: pytest.MonkeyPatch, options: str, message: str
 ) -> None:
-    plain = ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1"]
+    plain = ["psql", "-X", "-d", materialize, "-c", "SELECT 1"]
     assert WELCOME in subprocess.run(plain, check=True, capture_output=True, text=True).stderr
-    script.write_text(
+    demo.script.write_text(
         "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
         " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
     )
     monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
     refused = f"exit code 3\\):\n{message}\npsql:.*division by zero"
     with pytest.raises(DemoError, match=refused):
-        engine.load_demo(stack(MZ_URL=f"{materialize.url}{options}"))
+        demo.engine.load_demo(stack(MZ_URL=f"{materialize}{options}"))
 
 
 @pytest.mark.parametrize(
@@ -186,79 +169,53 @@ def test_materializes_banner_is_kept_out_and_other_options_are_kept(
         ),
     ],
 )
-@pytest.mark.usefixtures("attached")
 def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
-    materialize: Materialize,
-    engine: mz.Materialize,
-    postgres: Postgres,
-    script: Path,
-    given: dict[str, str],
-    expected: str,
+    demo: Demo, materialize: str, given: dict[str, str], expected: str
 ) -> None:
-    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS variables INTO variables;")
-    engine.load_demo(stack(MZ_URL=materialize.url, **given))
-    assert postgres.rows(f"SELECT variables FROM {RUN_NAME}.variables") == [(expected,)]
+    demo.script.write_text("SELECT :'kafka' || ' ' || :'registry' AS variables INTO variables;")
+    demo.engine.load_demo(stack(MZ_URL=materialize, **given))
+    assert demo.postgres.rows(f"SELECT variables FROM {RUN_NAME}.variables") == [(expected,)]
 
 
-def test_a_password_is_in_no_command_line_and_in_no_record(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres, script: Path
-) -> None:
-    script.write_text("SELECT pg_sleep(60);")
-    refusal: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            engine.load_demo(attached)
-        except DemoError as error:
-            refusal.append(error)
-
-    loading = threading.Thread(target=run)
-    loading.start()
-    sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
-    wait_until(lambda: postgres.rows(sleeping), "psql got in")
-    (psql,) = [c for c in psutil.Process().children() if c.name() == "psql"]
-    argv = psql.cmdline()
-    psql.kill()
-    loading.join()
+def test_a_password_is_in_no_command_line_and_in_no_record(demo: Demo) -> None:
+    demo.script.write_text("SELECT pg_sleep(60);")
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(demo.load)
+        sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
+        wait_until(lambda: demo.postgres.rows(sleeping), "psql got in")
+        (psql,) = [c for c in psutil.Process().children() if c.name() == "psql"]
+        argv = psql.cmdline()
+        psql.kill()
+        with pytest.raises(DemoError, match="psql's exit code -9"):
+            loading.result()
     assert Path(argv[0]).name == "psql" and "scripts/demo.sql" in argv
     assert PASSWORD not in " ".join(argv)
-    assert "psql's exit code -9" in str(refusal[0])
-    assert PASSWORD not in json.dumps(for_record(attached.settings))
-    assert PASSWORD not in repr(Server.at(postgres.url, "MZ_URL"))
-    assert "connect_timeout=3" in Server.at(f"{postgres.url}&connect_timeout=3", "").conninfo
+    assert PASSWORD not in json.dumps(for_record(demo.stack.settings))
+    assert PASSWORD not in repr(Server.at(demo.postgres.url, "MZ_URL"))
+    assert "connect_timeout=3" in Server.at(f"{demo.postgres.url}&connect_timeout=3", "").conninfo
 
 
 # ---- A schema of its own, and its end ------------------------------------------------------------
 
 
-def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres
-) -> None:
-    before = schemas(postgres)
-    engine.load_demo(attached)
-    assert schemas(postgres) - before == {RUN_NAME}
-    assert postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
-    assert engine.versions(attached) == {"materialize": "v0 (of the tests)"}
-    gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
+def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_only_that_is_dropped(demo: Demo) -> None:
+    old = "racetrack_20260101_000000_1"
+    demo.postgres.rows(f"CREATE SCHEMA {old}")
+    demo.postgres.rows("CREATE SCHEMA racetrackers")
+    before = demo.schemas()
+    demo.load()
+    assert demo.schemas() - before == {RUN_NAME}
+    assert demo.postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
+    assert demo.engine.versions(demo.stack) == {"materialize": "v0 (of the tests)"}
+    own, other = demo.engine.remarks(demo.stack)
+    assert RUN_NAME in own and PASSWORD not in own
+    assert f"DROP SCHEMA {old} CASCADE" in other
+    gone = stack(MZ_URL=demo.postgres.url.replace(f":{demo.postgres.port}/", ":1/"))
     (line,) = ELSEWHERE.remove(gone.settings, RUN_NAME)
     assert f"DROP SCHEMA {RUN_NAME} CASCADE" in line and PASSWORD not in line
-    ELSEWHERE.remove(attached.settings, RUN_NAME)
-    assert schemas(postgres) == before
-
-
-def test_what_an_earlier_run_left_is_reported_and_left_alone(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres
-) -> None:
-    old = "racetrack_20260101_000000_1"
-    postgres.rows(f"CREATE SCHEMA {old}")
-    postgres.rows("CREATE SCHEMA racetrackers")
-    engine.load_demo(attached)
-    own, other = engine.remarks(attached)
-    assert RUN_NAME in own and "will be dropped" in own and PASSWORD not in own
-    assert f"DROP SCHEMA {old} CASCADE" in other
-    ELSEWHERE.remove(attached.settings, RUN_NAME)
-    assert {old, "racetrackers"} <= schemas(postgres)
-    postgres.rows(f"DROP SCHEMA {old}, racetrackers")
+    ELSEWHERE.remove(demo.stack.settings, RUN_NAME)
+    assert demo.schemas() == before
+    demo.postgres.rows(f"DROP SCHEMA {old}, racetrackers")
 
 
 # ---- Before anything starts ----------------------------------------------------------------------
@@ -370,60 +327,47 @@ def test_a_poll_that_is_cut_off_is_reported(postgres: Postgres) -> None:
             postgres.rows(f"{end} AND pid <> pg_backend_pid()")
 
 
-@contextmanager
-def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator[DelayProbe]:
+def test_delay_and_progress_are_written_in_the_format_of_every_engine(
+    demo: Demo, tmp_path: Path
+) -> None:
+    """Run the real engine on PostgreSQL, with a simulated SUBSCRIBE."""
+    folder = RunFolder.create(tmp_path, "mz", "1")
+    demo.load()
+    rows = f"{RUN_NAME}.pageviews_progress"
     curves = CurvesFile(folder)
-    probe = DelayProbe(engine, where, folder, curves)
+    probe = DelayProbe(demo.engine, demo.stack, folder, curves)
     probe.start()
     try:
-        yield probe
+        time.sleep(0.5)
+        assert probe.newest is None  # no row before the first pageview
+        received_ms = now_ms() - 250
+        demo.postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
+        assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
+        first = probe.newest
+        demo.postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
+        assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
     finally:
         probe.stop()
         curves.close()
     probe.check()
-
-
-def test_delay_and_progress_are_written_in_the_format_of_every_engine(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres, tmp_path: Path
-) -> None:
-    """Run the real engine on PostgreSQL, with a simulated SUBSCRIBE."""
-    (tmp_path / "logs").mkdir()
-    folder = RunFolder.create(tmp_path / "logs", "mz", "1")
-    engine.load_demo(attached)
-    rows = f"{RUN_NAME}.pageviews_progress"
-    with probing(engine, attached, folder) as probe:
-        time.sleep(0.5)
-        assert probe.newest is None  # no row before the first pageview
-        received_ms = now_ms() - 250
-        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
-        assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
-        first = probe.newest
-        postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
-        assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
     assert first and first.max_received_at_ms == received_ms
     assert 250 <= first.dt_ms <= first.timestamp_ms - received_ms + 1
-    lines = (folder.path / "mz_sample_dt.log").read_text().splitlines()
-    pattern = r"timestamp=\d{13}, total=(\d+), max_received_at=\d{13}, dt_ms=\d+(?:\.\d+)?"
-    totals = [found[1] for line in lines if (found := re.fullmatch(pattern, line))]
-    assert len(totals) == len(lines) and set(totals) == {"12", "14"}
+    assert {delay.total for delay in raw.delays(folder.path, "mz")} == {12, 14}
     curve = [row.split(",") for row in (folder.path / "curves.csv").read_text().splitlines()[1:]]
     assert [row[1:] for row in curve] == [
         ["processed", "0", "5"],
         ["processed", "1", "7"],
         ["processed", "1", "9"],
     ]
-    assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
 
 
-def test_tracer_rows_are_reported_when_they_change(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres
-) -> None:
-    engine.load_demo(attached)
+def test_tracer_rows_are_reported_when_they_change(demo: Demo) -> None:
+    demo.load()
     (traced,) = [view for view in find_workload("shop").traced_views if view.is_time]
-    owner, stop = traced.keys(attached.settings)[2], threading.Event()
-    found = engine.seen(attached, [traced], stop)
+    owner, stop = traced.keys(demo.stack.settings)[2], threading.Event()
+    found = demo.engine.seen(demo.stack, [traced], stop)
     rows = f"{RUN_NAME}.profile_views_enriched VALUES ({owner}, to_timestamp(1795000000.123))"
-    postgres.rows(f"INSERT INTO {rows}")
+    demo.postgres.rows(f"INSERT INTO {rows}")
     seen = next(found)
     stop.set()
     assert (seen.view, seen.partition, seen.value) == (traced.name, 2, 1_795_000_000_123)
@@ -432,10 +376,8 @@ def test_tracer_rows_are_reported_when_they_change(
 # ---- Views ---------------------------------------------------------------------------------------
 
 
-def test_a_view_is_read_with_its_types(
-    attached: Stack, engine: mz.Materialize, script: Path
-) -> None:
-    script.write_text("""
+def test_a_view_is_read_with_its_types(demo: Demo) -> None:
+    demo.script.write_text("""
 CREATE VIEW item_summary AS
 SELECT 1::int AS item_id, 12.50::numeric AS revenue, 0.5::double precision AS rate, 'a' AS name,
     '2026-03-22 05:05:07.25+00'::timestamptz AS received_at, NULL::text AS email, true AS flag,
@@ -444,11 +386,11 @@ UNION ALL
 SELECT 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
 """)
-    engine.load_demo(attached)
-    found = engine.read_view(attached, "item_summary").sort_by("item_id")
-    empty = engine.read_view(attached, "nothing")
+    demo.load()
+    found = demo.engine.read_view(demo.stack, "item_summary").sort_by("item_id")
+    empty = demo.engine.read_view(demo.stack, "nothing")
     with pytest.raises(NoSuchView):
-        engine.read_view(attached, "pg_class")
+        demo.engine.read_view(demo.stack, "pg_class")
     assert [found.schema.field(name).type for name in found.column_names] == [
         pa.int64(),
         pa.decimal128(38, 2),
@@ -466,23 +408,20 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
     assert empty.num_rows == 0 and empty.column_names == ["amount"]
 
 
-def test_progress_does_not_wait_for_a_slow_query(
-    attached: Stack, engine: mz.Materialize, postgres: Postgres, script: Path
-) -> None:
+def test_progress_does_not_wait_for_a_slow_query(demo: Demo) -> None:
     """Materialize may delay a query's answer by a second, until its clock has advanced. Meanwhile
     the lines of SUBSCRIBE must be recorded as they come."""
     slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
-        $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
-    script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
+        $$ SELECT pg_sleep(2); SELECT mz_catalog.mz_now() $$;"""
+    demo.script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
     stop = threading.Event()
-    engine.load_demo(attached)
-    updates = engine.updates(attached, stop)
+    demo.load()
+    updates = demo.engine.updates(demo.stack, stop)
     rows = f"{RUN_NAME}.pageviews_progress"
-    postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
+    demo.postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
     began = time.monotonic()
     first = next(updates)
-    assert time.monotonic() - began < 5.5
+    assert time.monotonic() - began < 1.8
     second = next(updates)
     stop.set()
-    assert list(updates) is not None
     assert isinstance(first, Progress) and isinstance(second, Summary)

@@ -2,6 +2,9 @@
 views."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
@@ -11,6 +14,8 @@ from confluent_kafka import Message
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.feed import plan
+from racetrack.engines.pg.services import postgres
+from racetrack.engines.shared.tests import fakes
 from racetrack.stack.contract import Stack
 
 NOW_MS = 1_795_000_000_000
@@ -51,11 +56,26 @@ def purchase(number: int, price: str, buyer: int = 7) -> dict[str, Any]:
     return {**what, "purchase_price": price, **times}
 
 
-def bring(connection: "psycopg.Connection[Any]", *messages: Message) -> set[str]:
-    of = plan.read(connection)
-    return feed.bring(connection, messages, cast(Any, PlainAvro()), of)
+@dataclass(frozen=True)
+class Loaded:
+    """A stack with a workload's tables and views, and a connection such as the feeder uses."""
+
+    stack: Stack
+    connection: "psycopg.Connection[Any]"
+
+    def bring(self, *messages: Message) -> set[str]:
+        of = plan.read(self.connection)
+        return feed.bring(self.connection, messages, cast(Any, PlainAvro()), of)
+
+    def rows(self, view: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = pg.ENGINE.read_view(self.stack, view).to_pylist()
+        return found
 
 
-def rows(stack: Stack, view: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pg.ENGINE.read_view(stack, view).to_pylist()
-    return found
+@contextmanager
+def demo(stack: Stack, **changes: object) -> Iterator[Loaded]:
+    """Load the demo into a stack with these settings changed."""
+    changed = fakes.stack(stack.settings.model_copy(update=changes))
+    pg.ENGINE.load_demo(changed)
+    with postgres.connect(changed.settings) as connection:
+        yield Loaded(changed, connection)

@@ -1,22 +1,18 @@
 """Fixtures: a real PostgreSQL, set up as for the baseline engine."""
 
 from collections.abc import Iterator
-from typing import Any
 
-import psycopg
 import pytest
 
-from racetrack.engines.pg import engine as pg
-from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.tests.brought import Loaded, demo
 from racetrack.engines.shared.tests import fakes
-from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
 from racetrack.stack.contract import Stack
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    with running_postgres() as found:
-        found.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+    with for_the_shop() as found:
         yield found
 
 
@@ -29,9 +25,6 @@ def stack(server: Postgres) -> Iterator[Stack]:
 
 
 @pytest.fixture
-def loaded(stack: Stack) -> Iterator["psycopg.Connection[Any]"]:
-    """Create the demo's tables and views; yield a connection such as the consumer of Kafka uses to
-    fill them."""
-    pg.ENGINE.load_demo(stack)
-    with postgres.connect(stack.settings) as connection:
-        yield connection
+def loaded(stack: Stack) -> Iterator[Loaded]:
+    with demo(stack) as found:
+        yield found

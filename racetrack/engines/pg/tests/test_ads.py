@@ -3,39 +3,24 @@ that the workload's script names, into the script's own tables."""
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
-import psycopg
 import pytest
 from confluent_kafka import Message
 
-from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
-from racetrack.engines.pg.services import postgres
-from racetrack.engines.pg.tests.brought import NOW_MS, bring, rows
-from racetrack.engines.shared.tests import fakes
+from racetrack.engines.pg.tests.brought import NOW_MS, Loaded, demo
 from racetrack.stack.contract import Stack
 
 pytestmark = pytest.mark.slow
 
 WINDOW_MS = 10_000
 FIRST = NOW_MS // WINDOW_MS * WINDOW_MS
-Connection = psycopg.Connection[Any]
 
 
 @pytest.fixture
-def ads(stack: Stack) -> Stack:
-    """Return a stack with the workload `ads`."""
-    return fakes.stack(stack.settings.model_copy(update={"workload": "ads"}))
-
-
-@pytest.fixture
-def loaded(ads: Stack) -> Iterator[Connection]:
-    """Create the workload's tables and views; yield a connection such as the consumer of Kafka uses
-    to fill them."""
-    pg.ENGINE.load_demo(ads)
-    with postgres.connect(ads.settings) as connection:
-        yield connection
+def loaded(stack: Stack) -> Iterator[Loaded]:
+    with demo(stack, workload="ads") as found:
+        yield found
 
 
 def event(at: int, ad: str, kind: str = "view", when: int = FIRST, where: int = 0) -> Message:
@@ -53,14 +38,13 @@ def ad(name: str, campaign: str) -> dict[str, str]:
     return {"ad_id": name, "campaign_id": campaign}
 
 
-def windows(stack: Stack) -> set[tuple[str, int, int]]:
-    found = rows(stack, "campaign_windows")
+def windows(loaded: Loaded) -> set[tuple[str, int, int]]:
+    found = loaded.rows("campaign_windows")
     return {(one["campaign_id"], one["window_start_ms"], one["seen_count"]) for one in found}
 
 
-def test_views_are_counted_by_campaign_and_window(loaded: Connection, ads: Stack) -> None:
-    bring(
-        loaded,
+def test_views_are_counted_by_campaign_and_window(loaded: Loaded) -> None:
+    loaded.bring(
         row(0, "campaigns", {"campaign_id": "c"}),
         row(0, "ads", ad("a", "c")),
         row(1, "ads", ad("b", "c")),
@@ -71,22 +55,20 @@ def test_views_are_counted_by_campaign_and_window(loaded: Connection, ads: Stack
         event(4, "a", kind="purchase"),
         event(0, "nobody's", where=1),
     )
-    assert windows(ads) == {("c", FIRST, 2), ("c", FIRST + WINDOW_MS, 1)}
-    assert [one["campaign_id"] for one in rows(ads, "campaigns")] == ["c"]
+    assert windows(loaded) == {("c", FIRST, 2), ("c", FIRST + WINDOW_MS, 1)}
+    assert [one["campaign_id"] for one in loaded.rows("campaigns")] == ["c"]
 
 
-def test_an_ad_counts_where_it_belongs_however_late_that_is_known(
-    loaded: Connection, ads: Stack
-) -> None:
-    bring(loaded, event(0, "a"), event(1, "a"))
-    assert windows(ads) == set()
-    bring(loaded, row(0, "ads", ad("a", "c")))
-    assert windows(ads) == {("c", FIRST, 2)}
-    bring(loaded, row(1, "ads", ad("a", "d"), ad("a", "c")))
-    assert windows(ads) == {("d", FIRST, 2)}
+def test_an_ad_counts_where_it_belongs_however_late_that_is_known(loaded: Loaded) -> None:
+    loaded.bring(event(0, "a"), event(1, "a"))
+    assert windows(loaded) == set()
+    loaded.bring(row(0, "ads", ad("a", "c")))
+    assert windows(loaded) == {("c", FIRST, 2)}
+    loaded.bring(row(1, "ads", ad("a", "d"), ad("a", "c")))
+    assert windows(loaded) == {("d", FIRST, 2)}
 
 
-def test_what_is_no_event_is_loud(loaded: Connection) -> None:
+def test_what_is_no_event_is_loud(loaded: Loaded) -> None:
     with pytest.raises(feed.Refused, match="offset=0"):
-        bring(loaded, Message("ad-events", 0, 0, value=b'{"ad_id": "a", "event_type": "view"}'))
-    assert feed.wait_for_tables(loaded) == {}
+        loaded.bring(Message("ad-events", 0, 0, value=b'{"ad_id": "a", "event_type": "view"}'))
+    assert feed.wait_for_tables(loaded.connection) == {}

@@ -49,6 +49,14 @@ def test_what_feeds_it_gets_the_same_as_natively(context: Context) -> None:
         assert ours[name] == native[name]
 
 
+def imported(folder: Path) -> set[Path]:
+    """Return the modules of the harness that the feeder imports in a folder with its files."""
+    argv = [sys.executable, "-c", WHAT_IT_IMPORTS]
+    done = subprocess.run(argv, cwd=folder, env={}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {Path(line) for line in done.stdout.splitlines()}
+
+
 def test_the_feeder_s_published_image_is_given_all_that_it_imports() -> None:
     described = service("pgfeed")
     ignored = dockerfile_of(described).with_name("Dockerfile.dockerignore").read_text()
@@ -58,14 +66,7 @@ def test_the_feeder_s_published_image_is_given_all_that_it_imports() -> None:
         if line.startswith("!")
         for path in Path(described["build"]["context"]).glob(line.removeprefix("!"))
     }
-    imported = subprocess.run(
-        [sys.executable, "-c", WHAT_IT_IMPORTS],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert {Path(line) for line in imported.stdout.splitlines()} <= listed
+    assert imported(REPO) <= listed
 
 
 def test_the_feeder_in_an_image_that_is_made_here_is_whole(tmp_path: Path) -> None:
@@ -73,13 +74,4 @@ def test_the_feeder_in_an_image_that_is_made_here_is_whole(tmp_path: Path) -> No
     made.files(REPO, FEED)
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
         archive.extractall(tmp_path, filter="data")
-    done = subprocess.run(
-        [sys.executable, "-c", WHAT_IT_IMPORTS],
-        cwd=tmp_path,
-        env={},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert all(Path(line).is_relative_to(tmp_path) for line in done.stdout.splitlines())
+    assert all(path.is_relative_to(tmp_path) for path in imported(tmp_path))

@@ -11,13 +11,13 @@ from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.elsewhere import ELSEWHERE
 from racetrack.engines.pg.services import pgfeed
-from racetrack.engines.pg.tests.brought import bring, pageview
+from racetrack.engines.pg.tests.brought import Loaded, pageview
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
 from racetrack.errors import SetupError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.stack.provided import NAME, SERVICES, Provided, remove_of_killed
+from racetrack.stack.provided import SERVICES
 from racetrack.stack.service import Context
 
 pytestmark = pytest.mark.slow
@@ -47,8 +47,9 @@ def test_the_demo_is_in_a_schema_of_its_own_and_leaves_nothing(
     assert schemas(server) - before == {RUN_NAME}
     options = f"-csearch_path={RUN_NAME}"
     with psycopg.connect(url(server), autocommit=True, options=options) as connection:
-        bring(cast("psycopg.Connection[Any]", connection), pageview(0, "/products/3"))
-    (row,) = pg.ENGINE.read_view(elsewhere, "pageviews_by_item").to_pylist()
+        loaded = Loaded(elsewhere, cast("psycopg.Connection[Any]", connection))
+        loaded.bring(pageview(0, "/products/3"))
+    (row,) = loaded.rows("pageviews_by_item")
     assert row["pageviews"] == 1
     (remark,) = pg.ENGINE.remarks(elsewhere)
     assert RUN_NAME in remark and PASSWORD not in remark
@@ -65,15 +66,9 @@ def test_what_a_killed_run_left_is_removed_by_its_name_only(
     pg.ENGINE.load_demo(elsewhere)
     with psycopg.connect(url(server), autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {others}".encode())
-    provided = Provided(elsewhere.settings)
-    assert provided.environment() == {}
-    provided.check(["postgres", "pgfeed"], print)
-    variables = provided.environment()
-    assert variables[NAME] == RUN_NAME and variables[SERVICES] == '["postgres"]'
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    (line,) = remove_of_killed(variables)
-    assert RUN_NAME in line and PASSWORD not in line
+    services = ["postgres", "pgfeed"]
+    line, variables = fakes.removed_of_killed_run(elsewhere.settings, services, monkeypatch)
+    assert variables[SERVICES] == '["postgres"]' and PASSWORD not in line
     assert RUN_NAME not in schemas(server) and others in schemas(server)
 
 

@@ -4,22 +4,19 @@ import json
 from decimal import Decimal
 from typing import Any, cast
 
-import psycopg
 import pytest
 from confluent_kafka import Message
 
 from racetrack.engines.pg.feed import sink as feed_sink
 from racetrack.engines.pg.tests.brought import (
+    Loaded,
     PlainAvro,
-    bring,
     change,
     purchase,
-    rows,
     user,
 )
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.avro import Avro
-from racetrack.stack.contract import Stack
 
 pytestmark = pytest.mark.slow
 
@@ -38,42 +35,40 @@ class FakeProducer:
         return 0
 
 
-def test_the_sink_sends_what_has_changed_and_what_has_gone(
-    loaded: "psycopg.Connection[Any]", stack: Stack
-) -> None:
+def test_the_sink_sends_what_has_changed_and_what_has_gone(loaded: Loaded) -> None:
     producer = FakeProducer()
     sink = feed_sink.Sink(
         KafkaEndpoint("nowhere"), cast(Any, PlainAvro()), lambda _: cast(Any, producer), 0.0
     )
-    bring(loaded, change("purchases", 0, None, purchase(1, "6000.00")))
-    sink.send_if_due(loaded)
+    loaded.bring(change("purchases", 0, None, purchase(1, "6000.00")))
+    sink.send_if_due(loaded.connection)
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
     assert producer.sent == [(7, value)]
     sink.rows_have_changed()
-    sink.send_if_due(loaded)
+    sink.send_if_due(loaded.connection)
     assert len(producer.sent) == 1  # nothing is new
-    bring(loaded, change("users", 0, None, user(7)))
-    sink.send_if_due(loaded)
+    loaded.bring(change("users", 0, None, user(7)))
+    sink.send_if_due(loaded.connection)
     assert len(producer.sent) == 1  # `rows_have_changed` was not called
     sink.rows_have_changed()
-    sink.send_if_due(loaded)
+    sink.send_if_due(loaded.connection)
     assert producer.sent[1:] == [(7, {**value, "email": "a@b"})]
-    bring(loaded, change("purchases", 1, purchase(1, "6000.00"), purchase(1, "5000.00")))
+    loaded.bring(change("purchases", 1, purchase(1, "6000.00"), purchase(1, "5000.00")))
     sink.rows_have_changed()
-    sink.send_if_due(loaded)
+    sink.send_if_due(loaded.connection)
     assert producer.sent[2:] == [(7, None)]  # 10,000 is not enough for high value
 
 
-def test_the_sink_is_read_back(loaded: "psycopg.Connection[Any]", stack: Stack) -> None:
+def test_the_sink_is_read_back(loaded: Loaded) -> None:
     def sent(at: int, number: int, value: object) -> Message:
         body = None if value is None else json.dumps(value).encode()
         return Message(feed_sink.TOPIC, 0, at, json.dumps({"id": number}).encode(), body)
 
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
-    bring(loaded, sent(0, 7, value), sent(1, 8, value))
-    bring(loaded, sent(2, 7, None))
+    loaded.bring(sent(0, 7, value), sent(1, 8, value))
+    loaded.bring(sent(2, 7, None))
     expected = {**value, "id": 8, "lifetime_value": Decimal("12000.00")}
-    assert rows(stack, "hvu_test") == [expected]
+    assert loaded.rows("hvu_test") == [expected]
 
 
 def test_what_is_not_framed_is_no_avro() -> None:

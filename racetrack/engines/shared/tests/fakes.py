@@ -6,11 +6,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from racetrack.config import Settings, load
 from racetrack.engines.shared.upsert.engine import OpenTopics
 from racetrack.engines.shared.upsert.topics import Span, Topics, Written
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import ServiceClock, Stack
+from racetrack.stack.elsewhere import RUN_NAME
+from racetrack.stack.provided import NAME, Provided, remove_of_killed
+from racetrack.stack.service import Context
 
 KAFKA = KafkaEndpoint("127.0.0.1:54092")
 AT_MS = 1_700_000_000_123  # the broker's time of each message
@@ -77,3 +82,28 @@ def stack(
         program=lambda service, name: f"/parts/{service}/bin/{name}",
     )
     return cast(Stack, found)
+
+
+def removed_of_killed_run(
+    settings: Settings, services: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, Mapping[str, str]]:
+    """Remove what a killed run with its own name left in the only provided service, as its watchdog
+    does. Return what is printed, and the variables by which the watchdog knows what to remove."""
+    provided = Provided(settings)
+    assert provided.environment() == {}
+    provided.check(services, print)
+    variables = provided.environment()
+    assert variables[NAME] == RUN_NAME
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (line,) = remove_of_killed(variables)
+    assert RUN_NAME in line
+    return line, variables
+
+
+def pod(part: str, folder: Path, **overrides: str) -> Context:
+    """Return the context of a process that has its own pod."""
+    (folder / part / "lib").mkdir(parents=True)
+    (folder / "work").mkdir()
+    settings = load({"BIND_ADDRESS": "0.0.0.0", **overrides})  # noqa: S104
+    return Context(settings, folder / "work", {part: folder / part})

@@ -2,14 +2,22 @@
 
 import json
 import threading
+from collections.abc import Sequence
 
+import duckdb
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 
 from racetrack.engines.contract import Engine
 from racetrack.stack.contract import Stack
-from racetrack.workloads.nexmark.harness import EVENTS
-from racetrack.workloads.nexmark.tests.test_views import PARTITIONS, START_MS, messages
+from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.nexmark.harness import EVENTS, WORKLOAD
+from racetrack.workloads.nexmark.tests.test_views import (
+    DELAY_MS,
+    PARTITIONS,
+    START_MS,
+    messages,
+)
 from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka
 
 FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
@@ -37,6 +45,23 @@ def write(kafka: SecuredKafka) -> None:
         message = {name: row[name] for name in FIELDS if row[name] is not None}
         producer.produce(topic, json.dumps(message), partition=row["partition"])
     assert producer.flush(10) == 0
+
+
+def settings_of(kafka: SecuredKafka, queries: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a stack whose Kafka has the topic."""
+    return {
+        "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
+        "KAFKA_TOPIC_PREFIX": PREFIX,
+        "EVENTS_PARTITIONS": str(PARTITIONS),
+        "WORKLOAD": WORKLOAD.name,
+        "NEXMARK_QUERIES": ",".join(queries),
+        "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
+    }
+
+
+def judged(db: duckdb.DuckDBPyConnection, engine: Engine, stack: Stack, query: str) -> Compared:
+    """Compare a query's rows with those that it should have."""
+    return compare(db, WORKLOAD.view(query), engine.read_view(stack, query), 3)
 
 
 def traced_values(engine: Engine, stack: Stack) -> dict[tuple[str, int], int]:

@@ -6,15 +6,16 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 from tests.ports import free_ports
+from tests.waiting import wait_until
 
 PASSWORD = "not-shown-anywhere"  # only of servers that live for one test
 START_WITHIN_S = 30.0
@@ -46,12 +47,18 @@ def running_postgres() -> Iterator[Postgres]:
     """Create a cluster and start it; stop and remove it at the end."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parts[-2]))
     folder = Path(tempfile.mkdtemp(prefix="racetrack-postgres-"))
-    user = _nobody()
     try:
-        if user:
-            os.chown(folder, user.pw_uid, user.pw_gid)
-        data, log = folder / "data", folder / "log"
-        _make(programs, folder, data, user)
+        own: dict[str, Any] = {"cwd": folder}
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            own |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        data, log, secret = (folder / name for name in ("data", "log", "password"))
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        words = f"-D {data} -U materialize -A scram-sha-256 --no-sync -E UTF8 --no-locale"
+        argv = [str(programs / "initdb"), *words.split(), f"--pwfile={secret}"]
+        subprocess.run(argv, check=True, capture_output=True, **own)
         (port,) = free_ports(1)
         settings = {"listen_addresses": "127.0.0.1", "port": port, "fsync": "off"}
         settings |= {"unix_socket_directories": "", "timezone": "Europe/Vienna"}
@@ -61,11 +68,8 @@ def running_postgres() -> Iterator[Postgres]:
                 [programs / "postgres", "-D", data, *options],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=folder,
                 start_new_session=True,
-                user=user and user.pw_uid,
-                group=user and user.pw_gid,
-                extra_groups=user and [],
+                **own,
             )
         try:
             postgres = Postgres(port, server.pid)
@@ -78,38 +82,22 @@ def running_postgres() -> Iterator[Postgres]:
         shutil.rmtree(folder)
 
 
-def _make(programs: Path, folder: Path, data: Path, user: pwd.struct_passwd | None) -> None:
-    secret = folder / "password"
-    secret.write_text(PASSWORD)
-    secret.chmod(0o644)
-    argv = [str(programs / "initdb"), "-D", str(data), "-U", "materialize", "-A", "scram-sha-256"]
-    argv += ["--no-sync", "-E", "UTF8", "--no-locale", f"--pwfile={secret}"]
-    subprocess.run(
-        argv,
-        check=True,
-        capture_output=True,
-        cwd=folder,
-        user=user and user.pw_uid,
-        group=user and user.pw_gid,
-        extra_groups=user and [],
-    )
+@contextmanager
+def for_the_shop() -> Iterator[Postgres]:
+    """Start a server with the role that a stack's own PostgreSQL has."""
+    with running_postgres() as server:
+        server.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        yield server
 
 
-def _nobody() -> pwd.struct_passwd | None:
-    """Return the user for PostgreSQL, which refuses to run as root; None unless we are root."""
-    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+def _wait(postgres: Postgres, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    first = postgres.url.replace("/materialize?", "/postgres?")
 
+    def answers() -> bool:
+        assert server.poll() is None, log.read_text(errors="replace")
+        with suppress(psycopg.OperationalError), psycopg.connect(first, autocommit=True) as made:
+            made.execute("CREATE DATABASE materialize")
+            return True
+        return False
 
-def _wait(postgres: Postgres, server: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + START_WITHIN_S
-    while True:
-        try:
-            first = postgres.url.replace("/materialize?", "/postgres?")
-            with psycopg.connect(first, autocommit=True) as connection:
-                connection.execute("CREATE DATABASE materialize")
-            return
-        except psycopg.OperationalError:
-            message = log.read_text(errors="replace")
-            assert server.poll() is None, message
-            assert time.monotonic() < give_up, message
-            time.sleep(0.05)
+    wait_until(answers, f"PostgreSQL, whose log is {log},", START_WITHIN_S, 0.05)

@@ -1,15 +1,11 @@
 """The engines that are Java programs of this repository, and their parts that tests need."""
 
-from collections.abc import Mapping
-
 from racetrack import plugins
-from racetrack.config import load
 from racetrack.engines import all_engines, engine_names, find_engine
 from racetrack.engines.shared.java_program.recipe import ProgramRecipe
 from racetrack.engines.shared.java_program.service import JavaProgram
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
 from racetrack.stack.service import find_service
-from tests.service_facts import another_value
 
 
 def _service(engine: str) -> object:
@@ -37,13 +33,3 @@ def service_of(engine: str) -> JavaProgram:
     service = find_service(engine)
     assert isinstance(service, JavaProgram)
     return service
-
-
-def other_settings(engine: str) -> Mapping[str, str]:
-    """Return the settings that the program reads in every runtime, each with a changed value."""
-    own = f"{engine.upper()}_"
-    return {
-        name: another_value(name)
-        for name in service_of(engine).environment(load())
-        if name.startswith(own)
-    }

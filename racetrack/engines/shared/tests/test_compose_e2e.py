@@ -11,7 +11,6 @@ from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.engines.shared.tests.programs import ENGINES
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import (
-    Door,
     check_views_after_a_kill,
     ended_well,
     purchases_without_marks,
@@ -24,22 +23,20 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_view_of_an_engine_is_right(engine: str, contained: Settings) -> None:
-    words = ("500", "5", "10", "1.0", "--verify", "--workload", "ads")
-    door = Door("run_experiment.sh", engine, *words)
+    door = upsert_e2e.run(engine, "500 5 10 1.0 --workload ads")
     run = ended_well(door)
     assert run["runtime"] == "compose"
-    right = {view.name: "right" for view in find_workload("ads").views}
-    assert upsert_e2e.statuses(door) == right
+    upsert_e2e.check_all_are_right(door, "ads")
     assert run["results"]["processed_events"] == run["results"]["published_events"] > 5_000
     assert run["versions"][engine]
     assert run["results"]["processes"][engine]["cpu_s"] > 0
 
 
-def checked(engine: str, *further: str) -> dict[str, Any]:
+def checked(engine: str, further: str = "", **settings: str) -> dict[str, Any]:
     """Check the record of a verified experiment on changing rows; return it."""
+    changes = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
     # Long enough for containers to restart and report updates.
-    door = Door("run_experiment.sh", engine, "500", "5", "25", "1.0", "--verify", *further)
-    door.wait(400)
+    door = upsert_e2e.run(engine, f"500 5 25 1.0 {further}", **changes, **settings)
     run = read_run(run_folder(door.output))
     assert run["runtime"] == "compose"
     check_views_after_a_kill(run, door)
@@ -52,27 +49,17 @@ def checked(engine: str, *further: str) -> dict[str, Any]:
     return run
 
 
-@pytest.fixture
-def changing(contained: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UPDATES_PER_SECOND", "30")
-    monkeypatch.setenv("DELETES_PER_SECOND", "5")
-
-
-@pytest.mark.usefixtures("changing")
+@pytest.mark.usefixtures("contained")
 def test_every_view_is_right_after_a_kill() -> None:
-    run = checked("pg", "--fault", "kill:engine@4s")
+    run = checked("pg", "--fault kill:engine@4s")
     assert run["faults"]["done"][0]["services"] == list(find_engine("pg").services)
 
 
-@pytest.mark.usefixtures("changing")
-def test_every_view_is_right_and_as_old_as_its_mini_batches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("contained")
+def test_every_view_is_right_and_as_old_as_its_mini_batches() -> None:
     """The lag of views, measured by tracer events, must include the interval of mini-batches.
     `dt_ms`, the published measure, does not: it is sampled just after an update."""
-    monkeypatch.setenv("FLINK_MINI_BATCH_MS", "5000")
-    monkeypatch.setenv("TRACER_EVENTS_PER_SECOND", "12")
-    run = checked("flink")
+    run = checked("flink", FLINK_MINI_BATCH_MS="5000", TRACER_EVENTS_PER_SECOND="12")
     assert run["outcome"] == "ok"
     fresh_ms = run["results"]["dt_ms"]["p50"]
     for view in run["results"]["views"]:

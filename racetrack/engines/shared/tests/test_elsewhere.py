@@ -1,8 +1,9 @@
 """Tests of engines that run outside the stack: some of their services are started nevertheless, and
-their cost is unknown."""
+their cost is unknown; and of properties that are passed on to engines."""
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.shared.tests.fakes import stack
 from racetrack.errors import UsageError
@@ -29,3 +30,23 @@ def test_its_cost_is_unknown(name: str, setting: str, url: str, started: tuple[s
     assert f"it ran at {setting}" in blank and "so they are blank" in blank
     with pytest.raises(UsageError, match="runs outside the stack"):
         faults.services_hit(faults.parse(f"kill:{name}@1s"), engine, own.settings)
+
+
+@pytest.mark.parametrize(
+    ("engine", "words", "named"),
+    [
+        ("kstreams", "num.stream.threads", "num.stream.threads"),
+        ("kstreams", "a.b=1 a.b=2", "a.b"),
+        ("kstreams", "'a.b=1", "quot"),
+        ("kstreams", "num.stream.threads=2 commit.interval.ms=9", "KSTREAMS_COMMIT_MS"),
+        ("kstreams", "application.id=x", "application.id"),
+        ("spark", "scheduler.mode=FAIR", "scheduler.mode"),
+        ("spark", "spark.scheduler.mode=FAIR spark.master=local", "SPARK_MASTER_URL"),
+        ("flink", "pipeline.object-reuse", "pipeline.object-reuse"),
+    ],
+)
+def test_properties_that_can_not_be_set_are_named(engine: str, words: str, named: str) -> None:
+    setting = f"{engine.upper()}_PROPERTIES"
+    with pytest.raises(UsageError, match=f"{setting}.*{named}"):
+        load({setting: words})
+    load({setting: "spark.scheduler.mode=FAIR spark.a='b c'"})

@@ -14,15 +14,13 @@ from racetrack import install
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView
-from racetrack.engines.shared.tests.nexmark_topic import traced_values, write
+from racetrack.engines.shared.tests.nexmark_topic import judged, settings_of, traced_values, write
 from racetrack.engines.shared.tests.programs import RUN_NEXMARK, service_of
-from racetrack.stack.contract import Stack
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context
-from racetrack.verify.compare import Compared, compare
 from racetrack.workloads.nexmark.harness import WORKLOAD
-from racetrack.workloads.nexmark.tests.test_views import DELAY_MS, PARTITIONS, db
-from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from racetrack.workloads.nexmark.tests.test_views import db
+from tests.secured_kafka import SecuredKafka, secured_kafka
 from tests.servers import running
 from tests.waiting import wait_until
 
@@ -44,31 +42,11 @@ def queries_of(engine: str) -> tuple[str, ...]:
     return WORKLOAD.with_scripts(find_engine(engine).script_ending)
 
 
-def stack_of(engine: str, kafka: SecuredKafka) -> Stack:
-    return NativeStack(
-        load(
-            {
-                "KAFKA_BOOTSTRAP_SERVERS": kafka.address(ADMIN),
-                "KAFKA_TOPIC_PREFIX": PREFIX,
-                "EVENTS_PARTITIONS": str(PARTITIONS),
-                "WORKLOAD": WORKLOAD.name,
-                "NEXMARK_QUERIES": ",".join(queries_of(engine)),
-                "NEXMARK_WATERMARK_DELAY_MS": str(DELAY_MS),
-            }
-        )
-    )
-
-
-def judged(db: duckdb.DuckDBPyConnection, engine: str, stack: Stack, query: str) -> Compared:
-    rows = find_engine(engine).read_view(stack, query)
-    return compare(db, WORKLOAD.view(query), rows, 3)
-
-
 @pytest.mark.parametrize("engine", RUN_NEXMARK)
 def test_all_queries_are_right_and_show_tracer_rows(
     engine: str, kafka: SecuredKafka, db: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    stack = stack_of(engine, kafka)
+    stack = NativeStack(load(settings_of(kafka, queries_of(engine))))
     parts = install.ensure([engine], install.read_versions(), print)
     service = service_of(engine)
     launch = service.launch(Context(stack.settings, tmp_path, parts))
@@ -78,7 +56,7 @@ def test_all_queries_are_right_and_show_tracer_rows(
 
         def is_right(query: str) -> bool:
             with suppress(NoSuchView):  # nothing is written yet
-                return judged(db, engine, stack, query).right
+                return judged(db, find_engine(engine), stack, query).right
             return False
 
         for query in queries_of(engine):

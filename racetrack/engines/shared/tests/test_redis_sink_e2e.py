@@ -8,10 +8,10 @@ import pytest
 from racetrack.config import Settings
 from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.engines.shared.tests.programs import WRITE_TO_REDIS
-from racetrack.workloads.ads.harness import VIEWS
-from tests.e2e.shared import Door, check_answers, ended_well, run_folder, stack_up
+from tests.e2e.shared import check_answers, ended_well, run_folder, stack_up
 from tests.run_json import read_run
 
+RUN = "1000 8 10 1.0 --workload ads"
 pytestmark = [pytest.mark.e2e, pytest.mark.parametrize("engine", WRITE_TO_REDIS)]
 
 # Settings as different from the defaults as possible. tests/e2e/test_workloads.py tests the
@@ -26,19 +26,9 @@ OTHERWISE = {
 }
 
 
-def run(engine: str, *further: str, **settings: str) -> Door:
-    """Start a verified experiment; `further` are additional arguments."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        words = ("1000", "8", "10", "1.0", "--workload", "ads", "--verify", *further)
-        return Door("run_experiment.sh", engine, *words)
-
-
 def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
     """Kill an engine between two writes; return the numbers of events counted and published."""
-    door = run(engine, "--fault", "kill:engine@12s", **settings)
-    door.wait(upsert_e2e.WITHIN_S)
+    door = upsert_e2e.run(engine, f"{RUN} --fault kill:engine@12s", **settings)
     found = read_run(run_folder(door.output))
     assert "verified" in found, door.output
     results = found["results"]
@@ -48,12 +38,11 @@ def counted_after_a_kill(engine: str, **settings: str) -> tuple[int, int]:
 def test_every_view_is_right_when_it_is_set_otherwise(engine: str) -> None:
     """During the run, a client also reads the views."""
     settings = {"ADS_WITH_SKEW": "true", "READS_PER_SECOND": "2", **OTHERWISE[engine]}
-    found = ended_well(run(engine, **settings), upsert_e2e.WITHIN_S)
-    views, results = found["verified"]["views"], found["results"]
-    assert {name: view["status"] for name, view in views.items()} == {
-        view.name: "right" for view in VIEWS
-    }
-    assert views["campaign_windows"]["compared"] > 0
+    door = upsert_e2e.run(engine, RUN, **settings)
+    found = ended_well(door)
+    upsert_e2e.check_all_are_right(door, "ads")
+    results = found["results"]
+    assert found["verified"]["views"]["campaign_windows"]["compared"] > 0
     assert results["processed_events"] == results["published_events"]
     assert results["processes"][engine]["cpu_s"] > 0
     assert {engine, "redis"} <= found["versions"].keys()

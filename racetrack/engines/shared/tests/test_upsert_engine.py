@@ -1,15 +1,22 @@
-"""Tests of an engine whose views are topics: its progress, and reads of its views."""
+"""Tests of an engine whose views are topics: its progress, reads of its views, and the rows that a
+client keeps of them: the last one of each key, indexed by the first column."""
 
+import json
 import threading
 from decimal import Decimal
+from unittest.mock import Mock
 
+import confluent_kafka
 import pytest
+from confluent_kafka import Message
 
 from racetrack.engines.contract import NoSuchView, Progress, Summary
 from racetrack.engines.shared.tests.fakes import AT_MS, FakeTopics, stack, topics
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.shared.upsert.topics import Written
+from racetrack.engines.shared.upsert.views import Table, Tables
 from racetrack.kafka_endpoint import KafkaEndpoint
+from tests.waiting import wait_until
 
 PROGRESS, SUMMARY = "upsert.pageviews_progress", "upsert.pageviews_summary"
 ITEMS = "upsert.item_summary"
@@ -82,3 +89,50 @@ def test_a_view_that_is_read_once_can_be_asked_for_by_its_key() -> None:
     upsert = engine(item_summary=[ITEM, UNSOLD])
     with upsert.reader(upsert.access(stack())) as reader:
         assert reader.rows("item_summary", "item_id", [2, 3])["name"].to_pylist() == ["b"]
+
+
+# ---- The rows that a client keeps ----------------------------------------------------------------
+
+
+def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:
+    """Return a message as engines write it. The key is not the first column."""
+    value = {"owner_id": owner, "nth": nth, **rest}
+    return f'{{"nth":{nth}}}'.encode(), json.dumps(value, separators=(",", ":")).encode()
+
+
+def owners(rows: list[bytes]) -> list[tuple[int, int]]:
+    return sorted((row["owner_id"], row["nth"]) for row in map(json.loads, rows))
+
+
+def test_it_holds_the_last_row_of_each_key_found_by_its_first_column() -> None:
+    table = Table()
+    for owner, nth, at in ((1, 1, 5), (2, 2, 6), (12, 3, 7), (1, 4, 8), (1, 1, 9)):
+        table.take(*message(owner, nth, at=at))
+    assert sorted(json.loads(row)["at"] for row in table.rows()) == [6, 7, 8, 9]
+    assert owners(table.rows_of("owner_id", [1])) == [(1, 1), (1, 4)]
+    assert owners(table.rows_of("owner_id", [2, 12, 99])) == [(2, 2), (12, 3)]
+    table.take(*message(2, 1))  # it moves to another
+    assert owners(table.rows_of("owner_id", [1])) == [(1, 4)]
+    assert owners(table.rows_of("owner_id", [2])) == [(2, 1), (2, 2)]
+
+
+def test_a_row_that_has_gone_is_gone() -> None:
+    table = Table()
+    key, value = message(1, 1)
+    table.take(key, value)
+    table.take(key, None)
+    table.take(b'{"nth":9}', None)  # a key that does not exist
+    assert table.rows() == table.rows_of("owner_id", [1]) == []
+
+
+def test_a_deletion_that_arrives_alone_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a message without a value counts as a message, although it is false."""
+    key, value = message(1, 1)
+    messages = iter([Message("t", 0, 0, key, value), Message("t", 0, 1, key, None)])
+    consumer = Mock()
+    consumer.get_watermark_offsets.return_value = (0, 1)
+    consumer.poll = lambda _within_s: next(messages, None)
+    consumer.consume.return_value = []
+    monkeypatch.setattr(confluent_kafka, "Consumer", lambda _settings: consumer)
+    with Tables(KafkaEndpoint("127.0.0.1:1"), ["t"]) as tables:
+        wait_until(lambda: tables.rows("t") == [], "the deletion")

@@ -1,6 +1,9 @@
 """Verified experiments on a shop whose rows are updated and deleted, and checks of their
 results."""
 
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+
 import psutil
 import pytest
 
@@ -28,16 +31,27 @@ CHANGES = {
 }
 
 
-def run(engine: str, events_per_s: int, *further: str, **settings: str) -> Door:
-    """Run a verified experiment to its end; `further` are additional arguments."""
-    words = (str(events_per_s), "15", "10", "1.0", "--verify", *further)
+def run(
+    engine: str,
+    words: str,
+    meanwhile: Callable[[Door], object] = lambda _: None,
+    /,
+    **settings: str,
+) -> Door:
+    """Run a verified experiment to its end; `words` are its arguments after the engine."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (CHANGES | settings).items():
+        for name, value in settings.items():
             patch.setenv(name, value)
-        door = Door("run_experiment.sh", engine, *words)
-        write_odd_rows(door)
+        door = Door("run_experiment.sh", engine, *words.split(), "--verify")
+        meanwhile(door)
         door.wait(WITHIN_S)
     return door
+
+
+def run_with_changes(engine: str, events_per_s: int, further: str = "", **settings: str) -> Door:
+    """Run one on a shop in which rows are odd, updated and deleted."""
+    words = f"{events_per_s} 15 10 1.0 {further}"
+    return run(engine, words, write_odd_rows, **CHANGES | settings)
 
 
 def statuses(door: Door) -> dict[str, str]:
@@ -46,10 +60,14 @@ def statuses(door: Door) -> dict[str, str]:
     return {name: view["status"] for name, view in views.items()}
 
 
+def check_all_are_right(door: Door, workload: str = "shop") -> None:
+    right = {view.name: "right" for view in find_workload(workload).views}
+    assert statuses(door) == right, door.output
+
+
 def check_every_view_is_right(door: Door) -> None:
     """Fail unless every view holds what it should after updates and deletions."""
-    right = {view.name: "right" for view in find_workload("shop").views}
-    assert statuses(door) == right, door.output
+    check_all_are_right(door)
     folder = run_folder(door.output)
     run = read_run(folder)
     verified = run["verified"]
@@ -99,3 +117,10 @@ def listening(engine: str, settings: Settings) -> list[str]:
         for connection in psutil.Process(pid).net_connections(kind="tcp")
         if connection.status == psutil.CONN_LISTEN
     ]
+
+
+def check_loopback_only(services: Iterable[str], settings: Settings) -> None:
+    """Fail unless these services listen, and on addresses of this machine alone."""
+    addresses = {address for service in services for address in listening(service, settings)}
+    assert addresses
+    assert all(ip_address(address).is_loopback for address in addresses), addresses

@@ -1,6 +1,5 @@
-"""Tests of the addresses and sizes of Spark's processes when each is in its own pod, of the
-properties that can be set, and of a Spark that the user provides, as far as they need no running
-Spark."""
+"""Tests of the addresses and sizes of Spark's processes when each is in its own pod, and of a Spark
+that the user provides, as far as they need no running Spark."""
 
 import socket
 from collections.abc import Iterator
@@ -10,30 +9,25 @@ import pytest
 
 from racetrack.config import Settings, load
 from racetrack.engines import find_engine
-from racetrack.engines.shared.tests.fakes import stack
+from racetrack.engines.shared.tests import fakes
 from racetrack.engines.spark.elsewhere import ELSEWHERE
 from racetrack.engines.spark.services import sparkmaster
 from racetrack.engines.spark.settings import SparkSettings
-from racetrack.errors import SetupError, UsageError
+from racetrack.errors import SetupError
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.service import Context, find_service
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    part, work = tmp_path / "spark", tmp_path / "work"
-    (part / "lib").mkdir(parents=True)
-    work.mkdir()
-    settings = load(
-        {
-            "BIND_ADDRESS": "0.0.0.0",  # noqa: S104
-            "ENGINE_REPLICAS": "2",
-            "SPARK_CORES": "3",
-            "SPARK_HEAP": "5g",
-            "PEER_SPARK_MASTER": "boss",
-        }
+    return fakes.pod(
+        "spark",
+        tmp_path,
+        ENGINE_REPLICAS="2",
+        SPARK_CORES="3",
+        SPARK_HEAP="5g",
+        PEER_SPARK_MASTER="boss",
     )
-    return Context(settings, work, {"spark": part})
 
 
 def test_a_worker_has_the_sizes_of_the_settings(context: Context) -> None:
@@ -54,25 +48,9 @@ def test_the_program_waits_for_all_executors_and_leaves_state_where_it_is(contex
     found = sparkmaster.of_driver(settings, context.parts["spark"], cores=6)
     assert found["spark.master"] == "spark://boss:7077"
     assert found["spark.executor.memory"] == "5g"
-    assert (found["spark.cores.max"], found["spark.scheduler.minRegisteredResourcesRatio"]) == (
-        6,
-        1,
-    )
+    assert found["spark.cores.max"] == 6
+    assert found["spark.scheduler.minRegisteredResourcesRatio"] == 1
     assert found["spark.locality.wait"] == "1d"
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("spark.scheduler.mode", "spark.scheduler.mode"),
-        ("scheduler.mode=FAIR", "scheduler.mode"),
-        ("spark.scheduler.mode=FAIR spark.master=local", "SPARK_MASTER_URL"),
-    ],
-)
-def test_properties_that_can_not_be_set_are_named(words: str, named: str) -> None:
-    with pytest.raises(UsageError, match=f"SPARK_PROPERTIES.*{named}"):
-        load({"SPARK_PROPERTIES": words})
-    load({"SPARK_PROPERTIES": "spark.scheduler.mode=FAIR spark.a='b c'"})
 
 
 SPARK = find_engine("spark")
@@ -107,7 +85,7 @@ def test_each_failure_of_the_check_names_its_setting() -> None:
 def test_only_the_folder_of_the_run_is_removed(settings: Settings, tmp_path: Path) -> None:
     for name in (RUN_NAME, OTHERS):
         (tmp_path / name / "state").mkdir(parents=True)
-    assert f"rm -r {tmp_path / OTHERS}" in "\n".join(SPARK.remarks(stack(settings)))
+    assert f"rm -r {tmp_path / OTHERS}" in "\n".join(SPARK.remarks(fakes.stack(settings)))
     removed, left = ELSEWHERE.remove(settings, RUN_NAME)
     assert removed == f"removed {tmp_path / RUN_NAME}"
     assert f"of the application {RUN_NAME}" in left

@@ -6,26 +6,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.avro.generic.GenericRecord;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Yahoo's benchmark: what is counted where, and that nothing is lost. */
-public abstract class AdsContract<S extends Stage> {
-  protected S stage;
-
-  protected abstract S open() throws Exception;
-
-  @BeforeEach
-  void begin() throws Exception {
-    stage = open();
-  }
-
-  @AfterEach
-  void end() throws Exception {
-    stage.close();
-  }
-
+public abstract class AdsContract<S extends Stage> extends ViewsContract<S> {
   @Test
   void viewsAreCountedByCampaignAndTenSecondsAndAllEventsOnce() {
     ad("a", null, "x");

@@ -10,26 +10,10 @@ import java.math.BigDecimal;
 import java.util.List;
 import java.util.Set;
 import org.apache.avro.generic.GenericRecord;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The views of the shop that all engines make, after what is changed and what is taken back. */
-public abstract class ShopContract<S extends Stage> {
-  protected S stage;
-
-  protected abstract S open() throws Exception;
-
-  @BeforeEach
-  void begin() throws Exception {
-    stage = open();
-  }
-
-  @AfterEach
-  void end() throws Exception {
-    stage.close();
-  }
-
+/** The views of the shop that all engines make. */
+public abstract class ShopContract<S extends Stage> extends ViewsContract<S> {
   @Test
   void anItemIsSummarizedWhateverCameFirstAndTakesBackWhatChanges() {
     GenericRecord first = purchase(1, 7L, 5L, 2L, "9999999999.99");

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Any property of Kafka Streams and its clients can be set, and a misspelled one is named. */
@@ -32,23 +33,16 @@ class SettingsTest {
   }
 
   private static Properties of(String properties) {
-    Map<String, String> variables =
-        new HashMap<>(
-            Map.of(
-                "KAFKA_BOOTSTRAP", "nowhere:1",
-                "SCHEMA_REGISTRY_URL", "http://nowhere",
-                "WORKLOAD", "shop",
-                "KSTREAMS_COMMIT_MS", "100",
-                "KSTREAMS_GUARANTEE", "at_least_once",
-                "KSTREAMS_THREADS", "1",
-                "KSTREAMS_CACHE_MB", "10",
-                "KSTREAMS_LINGER_MS", "5",
-                "KSTREAMS_STORE", "rocksdb",
-                "KSTREAMS_CHANGELOG", "on"));
-    variables.put("KSTREAMS_AFTER_A_KILL", "resume");
+    Map<String, String> variables = new HashMap<>();
+    """
+    KAFKA_BOOTSTRAP=nowhere:1 SCHEMA_REGISTRY_URL=http://nowhere WORKLOAD=shop
+    KSTREAMS_COMMIT_MS=100 KSTREAMS_GUARANTEE=at_least_once KSTREAMS_THREADS=1
+    KSTREAMS_CACHE_MB=10 KSTREAMS_LINGER_MS=5 KSTREAMS_STORE=rocksdb KSTREAMS_CHANGELOG=on
+    KSTREAMS_AFTER_A_KILL=resume STATE_FOLDER=state READY_FILE=ready"""
+        .lines()
+        .flatMap(line -> Stream.of(line.split(" ")))
+        .forEach(each -> variables.put(each.split("=")[0], each.split("=")[1]));
     variables.put("KSTREAMS_PROPERTIES", properties);
-    variables.put("STATE_FOLDER", "state");
-    variables.put("READY_FILE", "ready");
     return Settings.from(variables).forStreams("test");
   }
 }

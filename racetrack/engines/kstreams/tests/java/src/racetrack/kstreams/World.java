@@ -28,20 +28,8 @@ final class World extends Stage {
 
   /** As it is delivered, or as far from that as its settings go: no view may hold anything else. */
   enum Kind {
-    DELIVERED("at_least_once", 10 << 20, false, true),
-    OTHERWISE("exactly_once_v2", 0, true, false);
-
-    private final String guarantee;
-    private final int cacheBytes;
-    private final boolean inMemory;
-    private final boolean changelog;
-
-    Kind(String guarantee, int cacheBytes, boolean inMemory, boolean changelog) {
-      this.guarantee = guarantee;
-      this.cacheBytes = cacheBytes;
-      this.inMemory = inMemory;
-      this.changelog = changelog;
-    }
+    DELIVERED,
+    OTHERWISE
   }
 
   World(BiFunction<Settings, Integer, TopologyContext> topology, Kind kind) throws IOException {
@@ -57,11 +45,12 @@ final class World extends Stage {
       String... queries)
       throws IOException {
     Path state = Files.createTempDirectory("kstreams-state");
+    boolean delivered = kind == Kind.DELIVERED;
     Settings settings =
         new Settings(
             Cluster.at("nowhere:1"), registry.url(), "test", List.of(queries), watermarkDelayMs, 100,
-            kind.guarantee, 1, kind.cacheBytes, 5,
-            kind.inMemory, kind.changelog, true, Map.of(), "only", state, state.resolve("ready"));
+            delivered ? "at_least_once" : "exactly_once_v2", 1, delivered ? 10 << 20 : 0, 5,
+            !delivered, delivered, true, Map.of(), "only", state, state.resolve("ready"));
     driver =
         new TopologyTestDriver(
             topology.apply(settings, partitions).build(),

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.util.List;
 import java.util.Map;
-import org.apache.storm.task.OutputCollector;
 import org.apache.storm.tuple.Tuple;
 import org.junit.jupiter.api.Test;
 import org.apache.storm.kafka.spout.KafkaSpoutConfig.ProcessingGuarantee;
@@ -21,7 +20,7 @@ class CountViewsTest extends WithRedis {
   private CountViews bolt(ProcessingGuarantee guarantee, int flushMs) {
     CountViews bolt =
         new CountViews(new Settings("", HOST, PORT, guarantee, 1, flushMs, 1_000, ""));
-    bolt.prepare(Map.of(), null, new OutputCollector(collected));
+    bolt.prepare(Map.of(), null, collected.collector());
     return bolt;
   }
 
