@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,16 +16,21 @@ from racetrack.config import REPO
 pytestmark = pytest.mark.e2e
 
 
-def bench(*arguments: str, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the figures of a brief benchmark."""
-    done = subprocess.run(
-        [REPO / "bench/loadgen.sh", "--brief", "--json", *arguments],
-        env={**os.environ, **(environment or {})},
+def program(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        words,
+        cwd=REPO,
+        env={**os.environ, "PYTHONPATH": str(REPO), **environment},
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
+
+
+def bench(*arguments: str, **environment: str) -> dict[str, Any]:
+    """Return the figures of a brief benchmark."""
+    done = program("bench/loadgen.sh", "--brief", "--json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -47,21 +52,9 @@ def test_every_part_runs() -> None:
 
 
 def test_another_workload_s_events_are_measured() -> None:
-    figures = bench("--only", "flat", environment={"WORKLOAD": "ads"})
+    figures = bench("--only", "flat", WORKLOAD="ads")
     (run,) = figures["flat_out"]["loadgen"]["runs"]
     assert run["messages"] == figures["messages"]
-
-
-def program(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words,
-        cwd=REPO,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
 
 
 def test_rows_in_topics_are_followed(nothing_left: Callable[[], None]) -> None:

@@ -114,16 +114,6 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
     assert stack.died() == {}
 
 
-@pytest.mark.parametrize("service", ["mysql", "broker", "registry", "debezium"])
-def test_what_would_forget_is_not_killed(stack: ComposeStack, service: str) -> None:
-    with pytest.raises(RacetrackError, match=f"{service} can't be killed"):
-        stack.kill([service])
-    fault = faults.parse(f"kill:{service}@5s") if service != "registry" else None
-    if fault:
-        with pytest.raises(UsageError, match=rf"in containers, {service} would lose its data"):
-            faults.require_possible(fault, [service], stack)
-
-
 def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     stack: ComposeStack, opened: Callable[[], ComposeStack]
 ) -> None:
@@ -149,20 +139,3 @@ def test_one_that_ends_unasked_is_reported_with_its_log_tail(
     assert found[0] == "loadgen"
     assert "exit code 137; the end of its log:" in found[1]
     assert "Load generator on Python" in found[1] or "events" in found[1]
-
-
-def test_a_container_that_does_not_come_up_is_reported_with_its_log_tail(
-    opened: Callable[[], ComposeStack], stack: ComposeStack, tmp_path: Path
-) -> None:
-    """This test must be the last in this file, because it ends the stack of the others."""
-    stack.stop(print)
-    broken = ComposeStack(stack.settings.model_copy(update={"shop_users": 0}), find(airgap=True))
-    (logs := tmp_path / "stack").mkdir()
-    try:
-        with pytest.raises(RacetrackError) as failed:
-            broken.start(SERVICES, logs, print)
-    finally:
-        broken.stop(print)
-    assert "loadgen did not start: exit code 2; the end of its log:" in str(failed.value)
-    assert "SHOP_USERS" in str(failed.value)
-    assert opened().running() is None

@@ -153,38 +153,3 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
     record = read_run(run_folder(run.output))
     assert record["outcome"].startswith("broker ended during the run")
     nothing_left()
-
-
-def test_a_second_run_learns_who_holds_the_machine(door: Open, nothing_left: NothingLeft) -> None:
-    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
-    first.until(r"^\[1/6\]")
-    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
-    assert second.wait() == 4
-    assert f"pid {first.process.pid} " in second.output
-    first.signal(signal.SIGINT)
-    assert first.wait() == 130
-    nothing_left()
-
-
-def test_a_taken_port_is_named_with_its_holder_and_its_setting(
-    door: Open, nothing_left: NothingLeft
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.MonkeyPatch.context() as patch:
-        port = server.getsockname()[1]
-        patch.setenv("CONNECT_PORT", str(port))
-        run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
-        assert run.wait() == 4
-    assert f"Port {port} is taken by pid {os.getpid()} " in run.output
-    assert "set CONNECT_PORT" in run.output
-    nothing_left()
-
-
-def test_a_service_that_does_not_start_shows_its_last_words(
-    door: Open, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_HEAP", "1m")
-    run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
-    assert run.wait() == 1
-    assert "the end of its log:" in run.output
-    assert "broker did not start" in read_run(run_folder(run.output))["outcome"]
-    nothing_left()

@@ -106,16 +106,6 @@ def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_reported(
     nothing_left()
 
 
-def test_too_low_a_limit_of_open_files_ends_it_before_anything_starts(
-    door: Callable[..., Door], nothing_left: NothingLeft
-) -> None:
-    script = f"ulimit -n 256; exec ./run_experiment.sh {CALIBRATION} 1000 5 3 1.0"
-    run = door("/bin/bash", "-c", script)
-    assert run.wait() == 3
-    assert "this shell allows 256" in run.output
-    nothing_left()
-
-
 @pytest.fixture
 def own_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a copy of Kafka, in a cache that shares all other parts."""

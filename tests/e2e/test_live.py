@@ -1,108 +1,148 @@
-"""End-to-end tests of several engines on one input: a run, and a session controlled by HTTP."""
+"""End-to-end tests of several engines on one input: a run, and live sessions, one of them used in a
+real browser. tests/live has the rest of the page. Needs Chromium (Debian: `apt-get install
+chromium`)."""
 
 import csv
-import json
+import re
 import signal
-import threading
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+from playwright.sync_api import Browser
 
 from racetrack.results.folder import engine_folders
 from racetrack.results.folder import read_run as read_record
 from tests.e2e.shared import Door, run_folder
-from tests.some_engines import EXAMPLE
+from tests.live.driven import WIDE, Tab
+from tests.report.browser import chromium, needs_chromium
+from tests.some_engines import CALIBRATION, EXAMPLE
 
 pytestmark = pytest.mark.e2e
-
-PAIR = (EXAMPLE, "pg")
-WITHIN_S = 120.0
-
-
-class Steered:
-    """A session, and the data that its page receives."""
-
-    def __init__(self, door: Door) -> None:
-        self.door = door
-        address = door.until(r"^http://127\.0\.0\.1:\d+/#token=")
-        base, token = address.split("/#token=")
-        headers = {"X-Racetrack-Token": token, "Content-Type": "application/json"}
-        self.client = httpx.Client(base_url=base, headers=headers, timeout=60)
-        self.newest: dict[str, Any] = {}
-        self._reader = threading.Thread(target=self._read, args=(base,), daemon=True)
-        self._reader.start()
-
-    def _read(self, base: str) -> None:
-        with httpx.stream("GET", f"{base}/events", timeout=60) as stream:
-            name = ""
-            for line in stream.iter_lines():
-                if line.startswith("event: "):
-                    name = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    self.newest[name] = json.loads(line.removeprefix("data: "))
-
-    def act(self, name: str, **given: object) -> None:
-        answer = self.client.post(f"/actions/{name}", content=json.dumps(given))
-        assert answer.json() == {"ok": True}, answer.text
-
-    def until(self, reached: Callable[[], bool]) -> None:
-        give_up_s = time.monotonic() + WITHIN_S
-        while not reached():
-            assert time.monotonic() < give_up_s, (self.newest, self.door.output)
-            assert self.door.process.poll() is None, self.door.output
-            time.sleep(0.1)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        return dict(self.newest.get("state") or self.newest["hello"]["state"])
-
-    def value(self, series: str) -> float:
-        return float(self.newest.get("sample", {"values": {}})["values"].get(series) or 0.0)
-
-    def status(self, engine: str) -> str:
-        return next(str(e["status"]) for e in self.state["engines"] if e["name"] == engine)
+ENGINES = (EXAMPLE, "pg")
+READY_WITHIN_S, FOLLOWS_WITHIN_S, RESTARTS_WITHIN_S = 120.0, 30.0, 60.0
+STATUSES = "[...document.querySelectorAll('.engine .status')].map((one) => one.dataset.status)"
 
 
-def test_a_session_is_steered_and_leaves_only_its_folder(
-    door: Callable[..., Door], nothing_left: Callable[[], None]
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Door]:
+    """Start a session of both engines. The last test ends it."""
+    live = Door("race", "live", *ENGINES, "--rate", "500", "--port", "0")
+    yield live
+    if live.process.poll() is None:
+        live.signal(signal.SIGINT)
+        live.wait()
+
+
+@pytest.fixture(scope="module")
+def url(live: Door) -> str:
+    found = re.search(r"http://\S+", live.until(r"http://127\.0\.0\.1:\d+/#token="))
+    assert found
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, url: str) -> Tab:
+    """Open a page of the session, and wait until the stack is up."""
+    tab = Tab(browser, WIDE).open(url)
+    tab.until(
+        "document.querySelector('[data-control=rate]').getAttribute('aria-disabled') === 'false'",
+        within_s=READY_WITHIN_S,
+    )
+    return tab
+
+
+def wait_for_rates(tab: Tab, per_s: int) -> None:
+    """Wait until the offered, published and counted rates of all engines are near a rate."""
+    tab.until(
+        """(perS) => {
+          const shown = [...document.querySelectorAll(".chart.rate .legend .value")]
+            .map((one) => Number.parseFloat(one.textContent.replaceAll(",", "")));
+          return shown.length === 4 && shown.every((one) => Math.abs(one - perS) < 0.4 * perS);
+        }""",
+        per_s,
+        FOLLOWS_WITHIN_S,
+    )
+
+
+@needs_chromium
+def test_the_curves_follow_the_rate_and_views_are_read(tab: Tab) -> None:
+    wait_for_rates(tab, 500)
+    tab.page.fill("#rate", "2k")
+    tab.page.press("#rate", "Enter")
+    tab.wait("#target", "2,000")
+    wait_for_rates(tab, 2000)
+    for chart in ("rate", "lag", "cpu", "memory", "noise"):
+        values = tab.page.locator(f".chart.{chart} .legend .value").all_text_contents()
+        assert any(re.search(r"\d", value) for value in values), chart
+    assert re.search(r"\d", tab.text(".engine .lag dd"))
+    tab.page.fill("#kind-reads", "3")
+    tab.page.press("#kind-reads", "Enter")
+    tab.wait("#events", "reads 0/s → 3/s")
+    times = "[...document.querySelectorAll('.engine .reads dd')].map((one) => one.textContent)"
+    are_known = f"{times}.length && {times}.every((time) => /\\d/.test(time))"
+    tab.until(are_known, within_s=FOLLOWS_WITHIN_S)
+    assert tab.errors == []
+
+
+@needs_chromium
+def test_a_killed_engine_is_said_and_comes_back(tab: Tab) -> None:
+    tab.page.click('[data-control="kill/pg"]')
+    tab.until(f"{STATUSES}.includes('killed')", within_s=FOLLOWS_WITHIN_S)
+    assert "kill" in tab.text("#spoken")
+    assert tab.page.locator("#events .bad", has_text="kill").count() >= 1
+    tab.until("document.querySelector('[data-control=\"restart/pg\"]').ariaDisabled === 'false'")
+    tab.page.click('[data-control="restart/pg"]')
+    running = f"{STATUSES}.every((status) => status === 'running')"
+    tab.until(running, within_s=RESTARTS_WITHIN_S)
+    wait_for_rates(tab, 2000)
+
+
+@needs_chromium
+def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
+    live: Door, tab: Tab, url: str, nothing_left: Callable[[], None]
 ) -> None:
-    steered = Steered(door("race", "live", *PAIR, "--rate", "1k", "--port", "0"))
-    steered.until(lambda: "hello" in steered.newest and steered.state["phase"] == "running")
-    steered.until(lambda: all(steered.value(f"counted_per_s/{name}") > 500 for name in PAIR))
-    steered.act("rate", per_s="3k")
-    steered.until(lambda: steered.value("offered_per_s") > 2_500)
-    steered.until(lambda: all(steered.value(f"counted_per_s/{name}") > 2_000 for name in PAIR))
-    killed = PAIR[1]
-    steered.act("kill", target=killed)
-    steered.until(lambda: steered.status(killed) == "killed")
-    steered.act("restart", target=killed)
-    steered.until(lambda: steered.status(killed) == "running")
-    steered.until(lambda: steered.value(f"backlog/{killed}") < 3_000)
-    assert f'racetrack_lag_seconds{{engine="{EXAMPLE}"' in steered.client.get("/metrics").text
-    steered.door.signal(signal.SIGINT)
-    assert steered.door.wait() == 0, steered.door.output
+    metrics = url.replace("/#", "/metrics#")
+    assert f'racetrack_lag_seconds{{engine="{EXAMPLE}"' in httpx.get(metrics).text
+    tab.page.click("#ask-end")
+    tab.page.click("#end button[value=end]")
+    assert live.wait() == 0, live.output
+    tab.wait("#connection", "Ended")
     nothing_left()
-    folder = run_folder(steered.door.output)
+    folder = run_folder(live.output)
     with (folder / "actions.csv").open(newline="") as rows:
-        assert [row["action"] for row in csv.DictReader(rows)] == [
-            *("rate", "rate", "kill", "restart")
-        ]
+        actions = [row["action"] for row in csv.DictReader(rows)]
+    assert actions == ["rate", "rate", "reads", "kill", "restart"]
     for path in engine_folders(folder):
         assert read_record(path).outcome == "ok"
         assert (path / "views.csv").stat().st_size > 100
 
 
+def test_ctrl_c_ends_a_session_in_good_order(
+    door: Callable[..., Door], nothing_left: Callable[[], None]
+) -> None:
+    session = door("race", "live", CALIBRATION, "--rate", "500", "--port", "0")
+    session.until("> set events_per_second 500")
+    session.signal(signal.SIGINT)
+    assert session.wait() == 0, session.output
+    nothing_left()
+    assert read_record(run_folder(session.output)).outcome == "ok"
+
+
 def test_a_run_of_two_engines_has_a_result_of_each(
     door: Callable[..., Door], nothing_left: Callable[[], None]
 ) -> None:
-    run = door("run_experiment.sh", ",".join(PAIR), "1000", "5", "3", "1.0", "--decide-within", "0")
+    run = door("run_experiment.sh", ",".join(ENGINES), "1000", "5", "3", "1.0", "--decide-within", "0")
     code = run.wait()
     nothing_left()
     folder = run_folder(run.output)
-    assert folder.name.endswith(f"_UTC_{'+'.join(PAIR)}_1000")
+    assert folder.name.endswith(f"_UTC_{'+'.join(ENGINES)}_1000")
     whole = read_record(folder)
     assert (code == 0) == all(each.outcome == "ok" for each in whole.engines), run.output
     for each in whole.engines:

@@ -2,7 +2,6 @@
 share, including the load of earlier tests."""
 
 import contextlib
-import os
 import re
 import socket
 from collections import Counter
@@ -45,25 +44,19 @@ def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
 
 
 def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None:
+    home: dict[str, int] = {}
+    assert in_order(first_second)
     for message in first_second:
         assert set(message.value) == {"user_id", "url", "channel", "received_at"}
         user, url, received_at_ms = (message.value[k] for k in ("user_id", "url", "received_at"))
         assert message.key == str(user)
         assert 1 <= user <= 10_000
+        assert home.setdefault(message.key, message.partition) == message.partition
         page = re.fullmatch(r"/(products|profiles)/([1-9][0-9]*)", url)
-        assert page, url
-        assert int(page[2]) <= {"products": 1_000, "profiles": 10_000}[page[1]]
-        assert message.value["channel"] in CHANNELS
+        assert page and int(page[2]) <= {"products": 1_000, "profiles": 10_000}[page[1]], url
         assert type(received_at_ms) is int
         assert abs(received_at_ms - message.at_ms) < 60_000  # in milliseconds, by the same clock
     assert {message.value["channel"] for message in first_second} == CHANNELS
-
-
-def test_order_and_users_belong_to_partitions(first_second: list[Message]) -> None:
-    home: dict[str, int] = {}
-    assert in_order(first_second)
-    for message in first_second:
-        assert home.setdefault(message.key, message.partition) == message.partition
     # The expected number of different users in so many draws.
     users = 10_000
     expected = users * (1 - (1 - 1 / users) ** len(first_second))
@@ -135,12 +128,25 @@ def in_order(messages: list[Message]) -> bool:
     return True
 
 
-def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
+def test_a_new_rate_holds_within_50_ms_and_is_kept_beside_clients_of_all_kinds(
+    loadgen: LoadgenStack,
+) -> None:
     """On any machine, due pageviews follow the clock, and all are sent with their due times.
     bench/loadgen.sh measures how late they are sent."""
     _, since = loadgen.pause()
-    loadgen.rates(20_000)
-    lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
+    loadgen.rates(1_000)
+    loadgen.watch(0.5)
+    sent_ms = now_ms()
+    loadgen.ask("set events_per_second 20000")
+    answered_ms = now_ms()
+    with contextlib.ExitStack() as crowd:
+        address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
+        for _ in range(100):
+            client = crowd.enter_context(socket.create_connection(address, timeout=60))
+            client.sendall(b"stats\n")
+        with contextlib.suppress(OSError):  # it reads no answers, and is disconnected
+            client.sendall(b"stats\n" * 100_000)
+        lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
     first_ms, last_ms = lines[0]["now_ms"], lines[-1]["now_ms"]
     due = sum(lines[-1]["events"]["due"]) - sum(lines[0]["events"]["due"])
     # Allow for times in whole milliseconds: 1 of 2,800 is 0.04 %.
@@ -148,22 +154,6 @@ def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
     handed, published = loadgen.pause()
     assert handed == published
     assert sum(loadgen.stats()["events"]["refused"]) == 0
-    window = range(first_ms, last_ms)
-    stamped = sum(message.value["received_at"] in window for message in loadgen.read(since))
-    # Allow for a fraction of a pageview per partition, and of a millisecond, at either end.
-    assert stamped == pytest.approx(due, abs=40)
-
-
-def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack) -> None:
-    handed, since = loadgen.pause()
-    loadgen.rates(1_000)
-    loadgen.watch(0.5)
-    sent_ms = now_ms()
-    loadgen.ask("set events_per_second 20000")
-    answered_ms = now_ms()
-    loadgen.watch(0.5)
-    handed, published = loadgen.pause()
-    assert handed == published
     messages = loadgen.read(since)
 
     def due_in(start_ms: int, length_ms: int, partition: int | None = None) -> int:
@@ -173,6 +163,7 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
 
     # Allow for a fraction of a pageview per partition at either end, and for a millisecond between
     # the two clocks.
+    assert due_in(first_ms, last_ms - first_ms) == pytest.approx(due, abs=40)
     assert due_in(sent_ms - 300, 300) == pytest.approx(300, abs=13)
     assert due_in(answered_ms + 50, 300) == pytest.approx(6_000, abs=32)
     for partition in range(len(handed)):
@@ -184,7 +175,6 @@ def test_updates_and_deletions_change_what_is_there(
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
     loadgen.rates(0)
-    ((rows_before,),) = loadgen.sql("SELECT COUNT(*) FROM purchases")
     vips = dict(loadgen.sql("SELECT id, is_vip FROM users"))
     prices = dict(loadgen.sql("SELECT id, price FROM items"))
     paid = dict(loadgen.sql("SELECT id, purchase_price FROM purchases"))
@@ -199,65 +189,9 @@ def test_updates_and_deletions_change_what_is_there(
     for kind in ("updates", "deletes"):
         assert counts[kind]["due"] == counts[kind]["done"] > 0
     rows = loadgen.sql("SELECT id, status, purchase_price FROM purchases")
-    assert len(rows) == rows_before - counts["deletes"]["done"]
+    assert len(rows) == len(paid) - counts["deletes"]["done"]
     assert {2, 1} <= {status for _, status, _ in rows}
     # A purchase keeps its price when the item's price changes.
     assert all(price == paid[row] for row, _, price in rows)
-    users = loadgen.sql("SELECT id, is_vip, email FROM users")
-    assert [row for row, is_vip, _ in users if is_vip != vips[row]]
-    assert all(("@vip." in email) is bool(is_vip) for _, is_vip, email in users)
-    cheaper = {
-        category
-        for row, price, category in loadgen.sql("SELECT id, price, category FROM items")
-        if price < prices[row]
-    }
-    assert cheaper == {"clearance"}
-
-
-def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
-    loadgen: LoadgenStack, wait_until: WaitUntil
-) -> None:
-    """bench/loadgen.sh --only clients measures how late such clients make the load."""
-    address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
-    loadgen.rates(10_000)
-    loadgen.watch(0.3)
-    with contextlib.ExitStack() as crowd:
-
-        def join() -> socket.socket:
-            return crowd.enter_context(socket.create_connection(address, timeout=60))
-
-        for _ in range(100):
-            join().sendall(b"stats\n")
-        join().sendall(b"watch\n")
-        junk, long_line, deaf, page = join(), join(), join(), join()
-        junk.sendall(os.urandom(64) + b"\n\0\xff\xfe\n")
-        long_line.sendall(b"x" * 1_000_000)
-        with contextlib.suppress(OSError):  # the server disconnects before all is sent
-            deaf.sendall(b"stats\n" * 100_000)
-        page.sendall(b"POST / HTTP/1.1\r\nHost: shop\r\n\r\nset events_per_second 9\r\n")
-        lines = loadgen.watch(2)
-        junk.shutdown(socket.SHUT_WR)
-        assert b"Error: that is not text" in _all_of(junk)
-        assert b"Error: a line may have" in _all_of(long_line)
-        wait_until(lambda: "does not read its answers" in loadgen.log(), "the deaf one's end")
-        wait_until(lambda: "it speaks HTTP or TLS" in loadgen.log(), "the page's end")
-        wait_until(lambda: waiting(loadgen) < 10_000 * 0.1, "load that is caught up")
-    assert {line["events"]["rate"] for line in lines} == {10_000}
-    due = sum(lines[-1]["events"]["due"]) - sum(lines[0]["events"]["due"])
-    took_ms = lines[-1]["now_ms"] - lines[0]["now_ms"]
-    assert due / took_ms * 1000 == pytest.approx(10_000, rel=0.002)
-    handed, published = loadgen.pause()
-    assert handed == published
-
-
-def waiting(loadgen: LoadgenStack) -> int:
-    """Return the number of pageviews that are due but neither handed over nor refused."""
-    counts = loadgen.stats()["events"]
-    return int(sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"]))
-
-
-def _all_of(client: socket.socket) -> bytes:
-    heard = b""
-    while more := client.recv(4096):
-        heard += more
-    return heard
+    assert dict(loadgen.sql("SELECT id, is_vip FROM users")) != vips
+    assert dict(loadgen.sql("SELECT id, price FROM items")) != prices

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from racetrack.config import REPO
 from tests.e2e.loadgen_stack import LoadgenStack
-from tests.e2e.shared import EXPERIMENT, Door
+from tests.e2e.shared import EXPERIMENT, Door, nc
 
 pytestmark = pytest.mark.e2e
 
@@ -77,15 +76,7 @@ def test_the_dialogue_is_a_real_one(loadgen: LoadgenStack) -> None:
     shown = transcripts()[NC]
     typed = [line for line in shown if re.match(r"(set|get|quit|help|stats|flush)\b", line)]
     assert typed[-1] == "quit"
-    nc = subprocess.run(
-        ["nc", "localhost", str(loadgen.settings.loadgen_port)],
-        input="".join(f"{line}\n" for line in typed),
-        capture_output=True,
-        text=True,
-        timeout=10,
-        check=True,
-    )
-    greeting, *answers = nc.stdout.splitlines()
+    greeting, *answers = nc(loadgen.settings, *typed[:-1])
     real = [greeting]
     for line, answer in zip(typed, answers, strict=True):
         real += [line, answer]

@@ -3,10 +3,9 @@ what acks=0 sends, but not if the broker is slow."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -43,26 +42,22 @@ RATE = 5_000
 NONE_FITS, ONE_FITS = "60", "250"
 
 
-def limit_messages(stack: Stack, resource: ConfigResource) -> None:
+def limit_messages(stack: Stack, name: str, limit: str, what: ResourceType, which: str) -> None:
+    """Limit the size of messages of a topic, or of the whole broker."""
+    entry = ConfigEntry(name, limit, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(what, which, incremental_configs=[entry])
     client = AdminClient(stack.endpoints.kafka.librdkafka({"log_level": 2}))
     for changed in client.incremental_alter_configs([resource]).values():
         changed.result(10)
 
 
-def limited_topic(limit: str) -> ConfigResource:
-    entry = ConfigEntry("max.message.bytes", limit, incremental_operation=AlterConfigOpType.SET)
-    return ConfigResource(ResourceType.TOPIC, "pageviews", incremental_configs=[entry])
-
-
 def tampering(limit: str) -> Engine:
     """Return an engine that, while its demo is loaded, limits the size of the topic's messages, so
     that the broker drops the load."""
-
-    def load_demo(stack: Stack) -> None:
-        limit_messages(stack, limited_topic(limit))
-
     engine = copy(calibration_engine())
-    engine.load_demo = load_demo  # type: ignore[method-assign]
+    engine.load_demo = lambda stack: limit_messages(  # type: ignore[method-assign]
+        stack, "max.message.bytes", limit, ResourceType.TOPIC, "pageviews"
+    )
     return engine
 
 
@@ -73,11 +68,7 @@ class Refusing(NativeStack):
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
         super().start(services, logs, say, on_ready)
-        entry = ConfigEntry(
-            "message.max.bytes", NONE_FITS, incremental_operation=AlterConfigOpType.SET
-        )
-        whole = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
-        limit_messages(self, whole)
+        limit_messages(self, "message.max.bytes", NONE_FITS, ResourceType.BROKER, "1")
 
 
 @pytest.fixture
@@ -88,17 +79,15 @@ def guard() -> Iterator[terminal.Guard]:
 
 def outcome(
     engine: Engine, stack: Stack, logs: Path, guard: terminal.Guard
-) -> tuple[Mapping[str, Any], str]:
-    """Run an experiment; return its record and its outcome."""
+) -> tuple[list[str], str]:
+    """Run an experiment; return the steps that it has done, and its outcome."""
     make_ready(engine, stack, print)
     folder = RunFolder.create(logs, engine.name, str(RATE))
     arguments = RunArguments(events_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
     result = Experiment(arguments, engine, stack, folder, Screen(Console())).run(guard)
-    return read_run(folder.path), result
-
-
-def steps_done(run: Mapping[str, Any]) -> list[str]:
-    return [step["name"] for step in run["steps"]]
+    run = read_run(folder.path)
+    assert run["outcome"] == result
+    return [step["name"] for step in run["steps"]], result
 
 
 @pytest.mark.parametrize("limit", [NONE_FITS, ONE_FITS])
@@ -106,10 +95,8 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
     limit: str, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     stack = NativeStack(load())
-    run, message = outcome(tampering(limit), stack, tmp_path, guard)
-    # The run neither settled nor took samples.
-    assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
-    assert message == run["outcome"]
+    steps, message = outcome(tampering(limit), stack, tmp_path, guard)
+    assert steps == [*STEPS[:3], STEPS[-1]]  # it neither settled nor took samples
     assert message.startswith(f"The broker at {stack.endpoints.kafka} does not keep the events")
     assert f"max.message.bytes={limit}" in message
     nothing_left()
@@ -118,14 +105,17 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
 def test_a_broker_that_refuses_ends_the_run_before_the_demo(
     settings: Settings, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    run, message = outcome(calibration_engine(), Refusing(settings), tmp_path, guard)
-    assert steps_done(run) == [STEPS[0], STEPS[-1]]
-    assert message.startswith(f"The broker at {Refusing(settings).endpoints.kafka} refuses writes")
+    stack = Refusing(settings)
+    steps, message = outcome(calibration_engine(), stack, tmp_path, guard)
+    assert steps == [STEPS[0], STEPS[-1]]
+    assert message.startswith(f"The broker at {stack.endpoints.kafka} refuses writes")
     assert "MSG_SIZE_TOO_LARGE" in message and "max.message.bytes" in message
     nothing_left()
 
 
-def test_a_broker_that_is_paused_for_a_while_passes(loadgen: LoadgenStack) -> None:
+def test_a_broker_that_is_paused_for_a_while_gets_the_record_in_a_topic_of_its_own(
+    loadgen: LoadgenStack,
+) -> None:
     loadgen.rates(RATE)
     loadgen.native.pause("broker")
     going_on = threading.Timer(2.0, loadgen.native.resume, ["broker"])
@@ -135,6 +125,8 @@ def test_a_broker_that_is_paused_for_a_while_passes(loadgen: LoadgenStack) -> No
     finally:
         going_on.join()
         loadgen.rates(0)
+    client = AdminClient(loadgen.native.endpoints.kafka.librdkafka({"log_level": 2}))
+    assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1
 
 
 @pytest.mark.parametrize("rate", [2_000_000, 0])
@@ -157,9 +149,3 @@ def test_a_broker_that_hangs_ends_the_check_within_10_s(loadgen: LoadgenStack) -
     finally:
         loadgen.native.resume("broker")
         loadgen.rates(0)
-
-
-def test_the_record_has_a_topic_of_its_own(loadgen: LoadgenStack) -> None:
-    check_writes(loadgen.native, lambda: None)
-    client = AdminClient(loadgen.native.endpoints.kafka.librdkafka({"log_level": 2}))
-    assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1
