@@ -91,6 +91,15 @@ class Door:
         self._reader.start()
 
     @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return run_folder(self.output)
+
+    def record(self) -> dict[str, Any]:
+        """Return the run's `run.json`."""
+        return read_run(self.folder)
+
+    @property
     def output(self) -> str:
         """Output until now."""
         return "\n".join(self.lines)
@@ -154,6 +163,11 @@ class Door:
         assert self.process.stdout
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
+
+
+Open = Callable[..., Door]
+NothingLeft = Callable[[], None]
+WaitUntil = Callable[..., None]
 
 
 @contextlib.contextmanager

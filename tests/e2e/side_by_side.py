@@ -39,7 +39,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Run tests of the README's experiment alone, because it measures."""
+    """Mark tests of this folder. Run those of the README's experiment alone, because it
+    measures."""
+    if item.path.parent == Path(__file__).parent:
+        item.add_marker(pytest.mark.e2e)
     if "experiment" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.alone)
 

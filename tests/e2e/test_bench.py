@@ -6,14 +6,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from racetrack.config import REPO
-
-pytestmark = pytest.mark.e2e
+from tests.e2e.shared import NothingLeft
 
 
 def program(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -57,7 +55,7 @@ def test_another_workload_s_events_are_measured() -> None:
     assert run["messages"] == figures["messages"]
 
 
-def test_rows_in_topics_are_followed(nothing_left: Callable[[], None]) -> None:
+def test_rows_in_topics_are_followed(nothing_left: NothingLeft) -> None:
     done = program(sys.executable, "bench/topics.py", "1000", "2")
     assert done.returncode == 0, done.stderr
     assert re.search(r"client [\d.]+ %, broker [\d.]+ %.* p50 \d+ ms, p99 \d+ ms", done.stdout)

@@ -4,19 +4,18 @@ was programmed into the calibration engine."""
 import json
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.shared import Door, skip_if_busy
+from tests.e2e.shared import NothingLeft, Open, skip_if_busy
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = pytest.mark.alone
 
 
 def test_what_was_programmed_is_measured_after_an_interruption(
-    door: Callable[..., Door], nothing_left: Callable[[], None], tmp_path: Path
+    door: Open, nothing_left: NothingLeft, tmp_path: Path
 ) -> None:
     first = door("race", "calibrate")
     first.until("== run 3 of 18")

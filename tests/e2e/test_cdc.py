@@ -4,7 +4,7 @@ pause."""
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pymysql
@@ -12,18 +12,14 @@ import pytest
 
 from racetrack.config import load
 from racetrack.stack import net
-from tests.e2e.shared import Door, ended_well, run_folder, write_odd_rows
-from tests.run_json import read_run
+from tests.e2e.shared import Door, NothingLeft, ended_well, write_odd_rows
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 MIB = 1 << 20
 SEEDED_WITHIN_S = 60.0
 SEEDED = 1_000
 # Time from a change that Debezium can't deliver until the run ends.
 ENDS_WITHIN_S = 40.0
-NothingLeft = Callable[[], None]
 
 
 def in_shop(*statements: str) -> None:
@@ -67,7 +63,7 @@ def changed() -> Iterator[dict[str, Any]]:
     ended_well(door, 400)
     # Long values are shortened on the screen.
     assert max(map(len, door.lines)) < 2_000
-    yield read_run(run_folder(door.output))
+    yield door.record()
 
 
 def test_null_stays_null_large_values_pass_and_views_are_right(changed: dict[str, Any]) -> None:
@@ -86,7 +82,7 @@ def test_what_debezium_does_not_deliver_is_not_blamed_on_the_engine(
     door.until(r"^\[4/")
     in_shop("TRUNCATE TABLE purchases")
     assert door.wait(400) == 1, door.output
-    verified = read_run(run_folder(door.output))["verified"]
+    verified = door.record()["verified"]
     assert verified["cdc"]["tables"]["purchases"]["status"] == "wrong"
     assert "right" in statuses(verified["views"])
     assert re.search(r"CDC delivered .* differ", door.output), door.output
@@ -106,7 +102,7 @@ def test_a_value_that_debezium_can_not_send_ends_the_run_with_its_reason(
     sent_s = time.monotonic()
     assert door.wait() == 1, door.output
     assert time.monotonic() - sent_s < ENDS_WITHIN_S
-    outcome = read_run(run_folder(door.output))["outcome"]
+    outcome = door.record()["outcome"]
     assert outcome.startswith("Debezium's task failed:")
     assert "RecordTooLargeException" in outcome
     nothing_left()

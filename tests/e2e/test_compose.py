@@ -24,11 +24,9 @@ from racetrack.stack.lifetime import Watchdog
 from racetrack.stack.runtime import open_stack
 from racetrack.stack.service import find_service
 from tests.docker_engine import Engine
-from tests.e2e.shared import Door, ended_well, run_folder
+from tests.e2e.shared import Door, NothingLeft, Open, WaitUntil, ended_well
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 ENGINE = example_engine()
 LABEL = "com.docker.compose.project"
@@ -90,11 +88,11 @@ def finished(contained: Settings, bystander: Any) -> Door:
 
 @pytest.fixture(scope="module")
 def folder(finished: Door) -> Path:
-    return run_folder(finished.output)
+    return finished.folder
 
 
 def test_it_clears_what_a_killed_run_left_and_leaves_nothing(
-    finished: Door, nothing_left: Callable[[], None]
+    finished: Door, nothing_left: NothingLeft
 ) -> None:
     assert re.search(r"Cleared what a killed run left: \d+ container", finished.output)
     nothing_left()
@@ -134,9 +132,7 @@ def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
         assert 0.9 * cpu_s - 0.1 <= by_group[name] <= 1.5 * cpu_s + 3.0, name
 
 
-def test_ctrl_c_while_it_runs(
-    contained: Settings, door: Callable[..., Door], nothing_left: Callable[[], None]
-) -> None:
+def test_ctrl_c_while_it_runs(contained: Settings, door: Open, nothing_left: NothingLeft) -> None:
     run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
     found, of = listening(contained), contained
@@ -156,12 +152,10 @@ def test_ctrl_c_while_it_runs(
     run.signal(signal.SIGINT)
     assert run.wait() == 128 + signal.SIGINT
     nothing_left()
-    assert read_run(run_folder(run.output))["outcome"] == "interrupted by SIGINT"
+    assert run.record()["outcome"] == "interrupted by SIGINT"
 
 
-def test_sigterm_while_it_starts(
-    door: Callable[..., Door], nothing_left: Callable[[], None]
-) -> None:
+def test_sigterm_while_it_starts(door: Open, nothing_left: NothingLeft) -> None:
     run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until("ready after")
     run.signal(signal.SIGTERM)
@@ -170,10 +164,10 @@ def test_sigterm_while_it_starts(
 
 
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
-    door: Callable[..., Door],
+    door: Open,
     contained: Settings,
-    nothing_left: Callable[[], None],
-    wait_until: Callable[..., None],
+    nothing_left: NothingLeft,
+    wait_until: WaitUntil,
 ) -> None:
     run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until("ready after")  # the first service; `docker compose up` still starts others
@@ -183,7 +177,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     nothing_left()
     assert processes.members(contained.stack_name) == []
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
-    assert read_run(run_folder(run.output))["outcome"] == "the harness was killed"
+    assert run.record()["outcome"] == "the harness was killed"
 
 
 def ports(service: str, settings: Settings) -> list[int]:

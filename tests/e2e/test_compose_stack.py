@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import docker
 import psutil
@@ -10,15 +9,13 @@ import pytest
 from docker.models.containers import Container
 
 from racetrack.config import Settings, load
-from racetrack.errors import BusyError, RacetrackError, UsageError
+from racetrack.errors import BusyError
 from racetrack.probes.loadgen import Control
-from racetrack.run import faults
 from racetrack.stack.compose.engine import find
 from racetrack.stack.compose.stack import ComposeStack
 from tests.docker_engine import Engine
+from tests.e2e.shared import WaitUntil
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 SERVICES = ("mysql", "broker", "loadgen")
 
@@ -76,9 +73,7 @@ def test_processes_are_all_of_the_containers_the_main_one_first(stack: ComposeSt
     assert len(pids_of["loadgen"]) > 1  # it has workers
 
 
-def test_output_goes_to_files_as_it_comes(
-    stack: ComposeStack, wait_until: Callable[..., None]
-) -> None:
+def test_output_goes_to_files_as_it_comes(stack: ComposeStack, wait_until: WaitUntil) -> None:
     log = stack.log_of("loadgen")
     assert "Initializing shop database DONE" in log.read_text()
     with Control(stack.settings.reach_address, stack.settings.loadgen_port) as control:
@@ -89,7 +84,7 @@ def test_output_goes_to_files_as_it_comes(
 
 
 def test_a_paused_container_stands_still_and_goes_on(
-    stack: ComposeStack, settings: Settings, wait_until: Callable[..., None]
+    stack: ComposeStack, settings: Settings, wait_until: WaitUntil
 ) -> None:
     stack.pause("loadgen")
     account = stack.accounting("loadgen")
@@ -131,7 +126,7 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
 
 
 def test_one_that_ends_unasked_is_reported_with_its_log_tail(
-    stack: ComposeStack, wait_until: Callable[..., None]
+    stack: ComposeStack, wait_until: WaitUntil
 ) -> None:
     container(stack, "loadgen").kill()
     wait_until(lambda: bool(stack.died()), "news of its death", 10.0)

@@ -1,7 +1,7 @@
 """End-to-end test that an engine has cores of its own in a comparison: no thread of any other
 process may use them, and none of the engine's may use others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -11,10 +11,8 @@ from racetrack import clock, engines, host
 from racetrack.config import Settings
 from racetrack.stack import processes, resources
 from racetrack.units import parse_cores
-from tests.e2e.shared import Door
+from tests.e2e.shared import Open
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 PLAN = """
 settings = { READS_PER_SECOND = "2", TRACER_EVENTS_PER_SECOND = "12" }
@@ -39,7 +37,7 @@ def threads_by_service(stack_name: str, harness: psutil.Process) -> Iterator[tup
 
 @pytest.mark.skipif(len(host.separable_cores()) < 2, reason="this machine has one core")
 def test_nothing_but_the_engine_may_use_its_cores(
-    door: Callable[..., Door], settings: Settings, tmp_path: Path
+    door: Open, settings: Settings, tmp_path: Path
 ) -> None:
     plan = tmp_path / "mine.toml"
     plan.write_text(PLAN)

@@ -5,9 +5,8 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,13 @@ import pytest
 from racetrack.config import REPO, Settings
 from racetrack.stack import processes
 from racetrack.stack.lifetime import Watchdog
-from tests.e2e.shared import LINE_WITHIN_S, Door, run_folder
+from tests.e2e.shared import LINE_WITHIN_S, NothingLeft, Open, WaitUntil
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION, EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 # The calibration engine is up within seconds. The whole stack, with JVMs and Debezium, is used only
 # to interrupt a start or the loading of a demo, and for Ctrl-C on a pipeline.
 LIGHT = CALIBRATION
-NothingLeft = Callable[[], None]
-Open = Callable[..., Door]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +43,7 @@ def test_a_signal_in_any_step(
     run.signal(number)
     code = run.wait()
     nothing_left()
-    record = read_run(run_folder(run.output))
+    record = run.record()
     if step == 6:  # everything was measured: the clean-up finishes, and the run counts
         assert (code, record["outcome"]) == (0, "ok"), run.output
     else:
@@ -80,7 +75,7 @@ def pipeline(
 def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
     pipeline: "tuple[subprocess.Popen[bytes], Path]",
     nothing_left: NothingLeft,
-    wait_until: Callable[..., None],
+    wait_until: WaitUntil,
 ) -> None:
     process, seen = pipeline
     wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4", 2 * LINE_WITHIN_S)
@@ -106,7 +101,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     door: Open,
     nothing_left: NothingLeft,
     settings: Settings,
-    wait_until: Callable[..., None],
+    wait_until: WaitUntil,
     moment: str,
     and_begun: set[str],
     engine: str,
@@ -120,7 +115,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     nothing_left()
     # The watchdog ends last, shortly after it has released its lock.
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
-    folder = run_folder(run.output)
+    folder = run.folder
     assert read_run(folder)["outcome"] == "the harness was killed"
     assert "The harness was killed; ended" in (folder / "start.log").read_text()
 
@@ -132,7 +127,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     first.until(r"^\[2/6\]")
     first.kill_with_watchdog()
     assert processes.members(settings.stack_name)
-    assert read_run(run_folder(first.output))["outcome"] == "unfinished"
+    assert first.record()["outcome"] == "unfinished"
     second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     second.until(r"Cleared what a killed run left: \d+ processes \(.*broker")
     second.until(r"^\[1/6\]")
@@ -150,6 +145,6 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
     broker.process.kill()
     assert run.wait() == 1
     assert "broker ended during the run: killed by signal 9" in run.output
-    record = read_run(run_folder(run.output))
+    record = run.record()
     assert record["outcome"].startswith("broker ended during the run")
     nothing_left()

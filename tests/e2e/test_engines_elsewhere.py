@@ -17,18 +17,13 @@ from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.engines.shared.tests.postgres import PASSWORD, running_postgres
 from racetrack.engines.spark.tests.standalone import running_standalone
 from racetrack.workloads.contract import find_workload
-from tests.e2e.shared import Door, run_folder
-from tests.run_json import read_run
+from tests.e2e.shared import Door, NothingLeft, Open
 from tests.waiting import wait_until
-
-pytestmark = pytest.mark.e2e
 
 BRIEF, LONG = ("500", "5", "5", "1.0", "--verify"), ("500", "60", "5", "1.0")
 SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'racetrack%'"
 # With the default, Spark uses all CPU, and the generator may be late.
 CALM = {"SPARK_HEAP": "1g", "SPARK_TRIGGER_MS": "1000"}
-OpenDoor = Callable[..., Door]
-NothingLeft = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ def engine(running: Provided, monkeypatch: pytest.MonkeyPatch) -> Provided:
     return running
 
 
-def begun(door: OpenDoor, engine: Provided, *words: str) -> Door:
+def begun(door: Open, engine: Provided, *words: str) -> Door:
     """Start an experiment; return it at the start of step 4, in which the engine settles."""
     run = door("run_experiment.sh", engine.name, *words)
     run.until(r"^\[4/")
@@ -113,7 +108,7 @@ def test_the_check_lists_what_is_possible_and_leaves_nothing(engine: Provided) -
 
 
 def test_a_run_is_verified_and_leaves_nothing(
-    door: OpenDoor, engine: Provided, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
+    door: Open, engine: Provided, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine's cost is unknown, and its secret is in no file, output or argument. (It is a JVM
     option of the test's Deephaven, but that JVM runs within a Python process.)"""
@@ -125,7 +120,7 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert run.wait(400) == 0, run.output
     nothing_left()
     wait_until(lambda: not engine.left(), "end of all that the run made", 80, 0.5)
-    record = read_run(run_folder(run.output))
+    record = run.record()
     setting, results = next(iter(engine.settings)), record["results"]
     assert any(f"it ran at {setting}" in caveat for caveat in record["caveats"])
     assert results["engine"] is None and not record.get("engine_services")
@@ -141,14 +136,14 @@ def test_a_run_is_verified_and_leaves_nothing(
         assert any("clock is" in caveat for caveat in record["caveats"])
         assert any(read["age"] for read in results["reads"])
         assert not any(read["errors"] for read in results["reads"])
-        files = [path for path in run_folder(run.output).rglob("*") if path.is_file()]
+        files = [path for path in run.folder.rglob("*") if path.is_file()]
         texts = [arguments, run.output, *(path.read_text(errors="replace") for path in files)]
         assert not any(engine.secret in text for text in texts)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(
-    door: OpenDoor, engine: Provided, nothing_left: NothingLeft, how: signal.Signals
+    door: Open, engine: Provided, nothing_left: NothingLeft, how: signal.Signals
 ) -> None:
     run = begun(door, engine, *LONG)
     run.signal(how)

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,10 @@ from racetrack import integrity
 from racetrack.config import Settings
 from racetrack.install import cache, folder_of, read_versions
 from racetrack.stack import processes
-from tests.e2e.shared import Door, ended_well, run_folder
-from tests.run_json import read_run
+from tests.e2e.shared import Door, NothingLeft, Open, ended_well
 from tests.some_engines import CALIBRATION
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount"),
-]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 
 HOSTILE = {
     "_JAVA_OPTIONS": "-Xmx20m",
@@ -42,12 +37,11 @@ HOSTILE = {
 LOCALE = {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kolkata"}
 ENDS_WITHIN_S = 20.0
 ROOM = 1100 << 20
-NothingLeft = Callable[[], None]
-Mounted = Callable[..., Door]
+Mounted = Open
 
 
 @pytest.fixture
-def mounted(door: Callable[..., Door]) -> Mounted:
+def mounted(door: Open) -> Mounted:
     """Return a function, `mounted(folder, size, *words)`, that runs an experiment with a tmpfs at a
     folder."""
 
@@ -125,7 +119,7 @@ def own_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_damaged_jar_is_named_and_its_component_is_not_used_again(
-    own_kafka: Path, door: Callable[..., Door], nothing_left: NothingLeft
+    own_kafka: Path, door: Open, nothing_left: NothingLeft
 ) -> None:
     (jar,) = own_kafka.glob("libs/kafka-clients-*.jar")
     os.truncate(jar, jar.stat().st_size // 2)
@@ -144,7 +138,7 @@ def test_a_full_tmpfs_ends_the_run_with_the_reason(
     run.until(r"^\[4/6\]")
     fill(seen_inside(run, processes.SHM) / "full", ROOM)
     ends_by_itself(run, "no space in /dev/shm: 1.1 GiB")
-    outcome = read_run(run_folder(run.output))["outcome"]
+    outcome = run.record()["outcome"]
     assert outcome.startswith("no space in /dev/shm")
     nothing_left()
 
@@ -155,7 +149,7 @@ def test_a_full_disk_of_run_folders_ends_the_run(
     monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
     run = mounted(tmp_path, "30m", CALIBRATION, "1000", "60", "3", "1.0")
     run.until(r"^\[4/6\]")
-    record = (seen_inside(run, run_folder(run.output)) / "run.json").open()
+    record = (seen_inside(run, run.folder) / "run.json").open()
     fill(seen_inside(run, tmp_path) / "full", 40 << 20)
     ends_by_itself(run, "LOGS_FOLDER")
     with record:

@@ -4,7 +4,6 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,9 @@ import pytest
 from racetrack.analysis import raw
 from racetrack.config import load
 from racetrack.engines import find_engine
-from tests.e2e.shared import Door, run_folder, skip_if_busy
+from tests.e2e.shared import Door, NothingLeft, skip_if_busy
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 OWN = find_engine(EXAMPLE).services
 CLIENTS = tuple(find_engine(EXAMPLE).clients(load()))
@@ -28,11 +25,11 @@ HARNESS_MOST_PCT = 4
 
 @pytest.fixture(scope="module")
 def folder(experiment: Door) -> Path:
-    return run_folder(experiment.output)
+    return experiment.folder
 
 
 def test_its_folder_is_complete_and_nothing_is_left_behind(
-    folder: Path, logs_folder: Path, nothing_left: Callable[[], None]
+    folder: Path, logs_folder: Path, nothing_left: NothingLeft
 ) -> None:
     nothing_left()
     assert folder.parent == logs_folder

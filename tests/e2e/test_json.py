@@ -1,7 +1,6 @@
 """End-to-end tests of messages that look unusual: engines read valid ones alike, and are not blamed
 for others."""
 
-import pytest
 from confluent_kafka import Producer
 
 from racetrack.config import load
@@ -9,11 +8,9 @@ from racetrack.results import folder as runfolder
 from racetrack.results.verification import Verified, ViewStatus
 from racetrack.stack import net
 from racetrack.workloads.contract import find_workload
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import Door
 from tests.json_messages import INVALID, VALID, Row
 from tests.some_engines import EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 WORKLOAD = "ads"  # without views of the last minutes
 # Parsers that no other test calls directly.
@@ -38,7 +35,7 @@ def verified(engines: str, rows: list[Row]) -> tuple[list[Verified], str]:
         producer.produce(topic.name, row.of(topic), partition=number % 2)
     assert producer.flush(10) == 0
     assert door.wait() == 1, door.output  # there are more messages than the generator sent
-    folder = run_folder(door.output)
+    folder = door.folder
     names = engines.split(",")
     folders = [folder / name for name in names] if len(names) > 1 else [folder]
     found = [runfolder.read_run(of).verified for of in folders]

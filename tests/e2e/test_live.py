@@ -5,7 +5,7 @@ chromium`)."""
 import csv
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -13,12 +13,11 @@ from playwright.sync_api import Browser
 
 from racetrack.results.folder import engine_folders
 from racetrack.results.folder import read_run as read_record
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import Door, NothingLeft, Open
 from tests.live.driven import WIDE, Tab
 from tests.report.browser import chromium, needs_chromium
 from tests.some_engines import CALIBRATION, EXAMPLE
 
-pytestmark = pytest.mark.e2e
 ENGINES = (EXAMPLE, "pg")
 READY_WITHIN_S, FOLLOWS_WITHIN_S, RESTARTS_WITHIN_S = 120.0, 30.0, 60.0
 STATUSES = "[...document.querySelectorAll('.engine .status')].map((one) => one.dataset.status)"
@@ -106,7 +105,7 @@ def test_a_killed_engine_is_said_and_comes_back(tab: Tab) -> None:
 
 @needs_chromium
 def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
-    live: Door, tab: Tab, url: str, nothing_left: Callable[[], None]
+    live: Door, tab: Tab, url: str, nothing_left: NothingLeft
 ) -> None:
     metrics = url.replace("/#", "/metrics#")
     assert f'racetrack_lag_seconds{{engine="{EXAMPLE}"' in httpx.get(metrics).text
@@ -115,7 +114,7 @@ def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
     assert live.wait() == 0, live.output
     tab.wait("#connection", "Ended")
     nothing_left()
-    folder = run_folder(live.output)
+    folder = live.folder
     with (folder / "actions.csv").open(newline="") as rows:
         actions = [row["action"] for row in csv.DictReader(rows)]
     assert actions == ["rate", "rate", "reads", "kill", "restart"]
@@ -124,24 +123,22 @@ def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
         assert (path / "views.csv").stat().st_size > 100
 
 
-def test_ctrl_c_ends_a_session_in_good_order(
-    door: Callable[..., Door], nothing_left: Callable[[], None]
-) -> None:
+def test_ctrl_c_ends_a_session_in_good_order(door: Open, nothing_left: NothingLeft) -> None:
     session = door("race", "live", CALIBRATION, "--rate", "500", "--port", "0")
     session.until("> set events_per_second 500")
     session.signal(signal.SIGINT)
     assert session.wait() == 0, session.output
     nothing_left()
-    assert read_record(run_folder(session.output)).outcome == "ok"
+    assert read_record(session.folder).outcome == "ok"
 
 
-def test_a_run_of_two_engines_has_a_result_of_each(
-    door: Callable[..., Door], nothing_left: Callable[[], None]
-) -> None:
-    run = door("run_experiment.sh", ",".join(ENGINES), "1000", "5", "3", "1.0", "--decide-within", "0")
+def test_a_run_of_two_engines_has_a_result_of_each(door: Open, nothing_left: NothingLeft) -> None:
+    run = door(
+        "run_experiment.sh", ",".join(ENGINES), "1000", "5", "3", "1.0", "--decide-within", "0"
+    )
     code = run.wait()
     nothing_left()
-    folder = run_folder(run.output)
+    folder = run.folder
     assert folder.name.endswith(f"_UTC_{'+'.join(ENGINES)}_1000")
     whole = read_record(folder)
     assert (code == 0) == all(each.outcome == "ok" for each in whole.engines), run.output

@@ -5,7 +5,6 @@ import contextlib
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -13,10 +12,8 @@ from racetrack.clock import now_ms
 from racetrack.workloads.shop.load.tracers import Reserved
 from racetrack.workloads.shop.settings import ShopSettings
 from tests.e2e.loadgen_stack import LoadgenStack, Message
+from tests.e2e.shared import WaitUntil
 
-pytestmark = pytest.mark.e2e
-
-WaitUntil = Callable[..., None]
 CHANNELS = {"organic search", "paid search", "referral", "social", "display"}
 
 

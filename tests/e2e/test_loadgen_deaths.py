@@ -4,7 +4,6 @@ processes. All tests share one generator, including the load of earlier tests.""
 import os
 import re
 import signal
-from collections.abc import Callable
 
 import psutil
 import pytest
@@ -12,10 +11,7 @@ import pytest
 from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import LoadgenError
 from tests.e2e.loadgen_stack import LoadgenStack, Message, as_started
-
-pytestmark = pytest.mark.e2e
-
-WaitUntil = Callable[..., None]
+from tests.e2e.shared import WaitUntil
 
 
 def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(

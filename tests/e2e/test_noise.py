@@ -1,7 +1,6 @@
 """End-to-end test that another program makes a run void, and that its CPU use is measured."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,21 +8,21 @@ import pytest
 from racetrack.analysis.outcome import VOID_EXIT_CODE
 from racetrack.probes.noise import COLUMNS
 from racetrack.run.burner import burning, burnt_pct
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import NothingLeft, Open
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = pytest.mark.alone
 
 EXPERIMENT = f"./run_experiment.sh {CALIBRATION} 3000 4 15 1.0"
 BURNT_CORES, WITHIN_PCT = 0.25, 3.0
 
 
 def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
-    door: Callable[..., Door],
+    door: Open,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    nothing_left: Callable[[], None],
+    nothing_left: NothingLeft,
 ) -> None:
     monkeypatch.setenv("NOISE_GATE", "true")
     file = tmp_path / "burnt.csv"
@@ -31,7 +30,7 @@ def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
         run = door(*shlex.split(EXPERIMENT))
         code = run.wait()
     assert code == VOID_EXIT_CODE, run.output
-    folder = run_folder(run.output)
+    folder = run.folder
     record = read_run(folder)
     assert record["outcome"].startswith("Void: in the measured window other programs used")
     assert "NOISE_GATE=false" in run.output

@@ -9,15 +9,12 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import Door
 from tests.relay import Relay
-from tests.run_json import read_run
 from tests.secured_kafka import FAR, PREFIX, RELAY, SecuredKafka, secured_kafka
 from tests.secured_registry import PASSWORD as REGISTRY_PASSWORD
 from tests.secured_registry import SecuredRegistry, secured_registry
 from tests.waiting import wait_until
-
-pytestmark = pytest.mark.e2e
 
 SECRET = re.compile(r'a \\*"secret')  # however quotation marks are escaped
 
@@ -57,7 +54,7 @@ def test_a_run_is_verified_and_leaves_nothing(
     assert bool(registry.subjects()) == has_registry
     text = text_of_run(door)
     assert registry.subjects() == kafka.topics() == set()
-    assert "broker" not in read_run(run_folder(door.output))["results"]["processes"]
+    assert "broker" not in door.record()["results"]["processes"]
     assert not SECRET.search(text) and REGISTRY_PASSWORD not in text
 
 
@@ -86,7 +83,7 @@ def test_a_run_outlasts_a_broker_that_goes_away_for_a_while(
         time.sleep(5)
         relay.mend()
         assert door.wait() == 0, door.output
-    measured = read_run(run_folder(door.output))["measured"]
+    measured = door.record()["measured"]
     assert measured["handed_over"] == measured["end_offsets"]
 
 
@@ -95,7 +92,7 @@ def text_of_run(door: Door) -> str:
     command lines of its processes."""
     arguments = [" ".join(each.cmdline()) for each in processes()]
     assert door.wait() == 0, door.output
-    files = [path for path in run_folder(door.output).rglob("*") if path.is_file()]
+    files = [path for path in door.folder.rglob("*") if path.is_file()]
     content = [path.read_text(errors="replace") for path in files]
     return "\n".join([door.output, *content, *arguments])
 

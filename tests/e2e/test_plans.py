@@ -4,17 +4,16 @@ the harness is killed on the way."""
 import json
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from racetrack.metrics import CAPACITY
-from tests.e2e.shared import Door
+from tests.e2e.shared import Door, NothingLeft, Open
 from tests.some_engines import CALIBRATION
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = pytest.mark.alone
 
 PER_S, EXPONENT = 4_000, 0.8
 FACTOR = 2**EXPONENT
@@ -58,7 +57,7 @@ def _capacity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAL_SCALING_EXPONENT", str(EXPONENT))
 
 
-def compared(door: Callable[..., Door], tmp_path: Path, text: str, *typed: str) -> Door:
+def compared(door: Open, tmp_path: Path, text: str, *typed: str) -> Door:
     plan = tmp_path / "mine.toml"
     plan.write_text(text)
     return door("race", "compare", *typed, "--plan", str(plan))
@@ -71,7 +70,7 @@ def resume_of(output: str) -> list[str]:
 
 
 def test_a_search_that_is_killed_in_each_phase_finds_what_was_programmed(
-    door: Callable[..., Door], nothing_left: Callable[[], None], tmp_path: Path
+    door: Open, nothing_left: NothingLeft, tmp_path: Path
 ) -> None:
     run, file = compared(door, tmp_path, SEARCH, CALIBRATION), tmp_path / "found.json"
     for number, line in enumerate(KILLED_AT):
@@ -95,7 +94,7 @@ def test_a_search_that_is_killed_in_each_phase_finds_what_was_programmed(
 
 
 def test_the_programmed_factor_of_replicas_is_found_after_an_interruption(
-    door: Callable[..., Door], nothing_left: Callable[[], None], tmp_path: Path
+    door: Open, nothing_left: NothingLeft, tmp_path: Path
 ) -> None:
     first = compared(door, tmp_path, SCALE, f"{CALIBRATION}[ENGINE_REPLICAS=1|2]")
     first.until("== run 2 of 4")

@@ -6,13 +6,9 @@ import shlex
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from racetrack.config import REPO
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.e2e.shared import EXPERIMENT, Door, nc
-
-pytestmark = pytest.mark.e2e
 
 README = (REPO / "README.md").read_text()
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

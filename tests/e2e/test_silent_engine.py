@@ -2,32 +2,29 @@
 
 import csv
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from racetrack.engines import calibration_engine
 from racetrack.results.defects import InjectedDefect
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import Open
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION
-
-pytestmark = pytest.mark.e2e
 
 # The only partition stalls before the rate has settled, and until long after the window.
 STALLED = InjectedDefect(stalled_partition=0, stall_after_s=4, stall_for_s=25)
 
 
 def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
-    door: Callable[..., Door], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    door: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("EVENTS_PARTITIONS", "1")
     for name, value in calibration_engine().settings_of(STALLED).items():
         monkeypatch.setenv(name, value)
     run = door("run_experiment.sh", CALIBRATION, "1000", "5", "8", "1.0")
     assert run.wait() == 0, run.output
-    folder = run_folder(run.output)
+    folder = run.folder
     record = read_run(folder)
     assert record["outcome"] == "ok"
     assert record["measured"]["engine_drained"]

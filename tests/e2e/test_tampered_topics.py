@@ -2,7 +2,6 @@
 future, and new partitions. All tests share one broker."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,8 @@ from racetrack.probes.refused_input import KafkaInput, future_message
 from racetrack.results.folder import RunFolder
 from racetrack.workloads.contract import find_workload
 from tests.e2e.loadgen_stack import TOPIC, LoadgenStack
+from tests.e2e.shared import WaitUntil
 
-pytestmark = pytest.mark.e2e
-
-WaitUntil = Callable[..., None]
 NAMED_WITHIN_S = 15.0
 PARTITION = 2  # its messages are deleted
 

@@ -7,11 +7,8 @@ from racetrack import plugins
 from racetrack.config import load
 from racetrack.engines import all_engines, find_engine
 from racetrack.workloads.contract import find_workload, workload_in
-from tests.e2e.shared import Door, ended_well, run_folder
-from tests.run_json import read_run
+from tests.e2e.shared import Door, ended_well
 from tests.some_engines import CALIBRATION, EXAMPLE
-
-pytestmark = pytest.mark.e2e
 
 OTHERS = [name for name in plugins.workload_names() if name != plugins.default_workload()]
 RACED = [
@@ -70,7 +67,7 @@ def test_a_killed_engine_counts_all_of_it_again(workload: str) -> None:
     arguments = (EXAMPLE, "1000", "8", "15", "1.0", "--verify", "--workload", workload)
     door = Door("run_experiment.sh", *arguments, "--fault", "kill:engine@8s")
     door.wait(400)
-    run = read_run(run_folder(door.output))
+    run = door.record()
     views = run["verified"]["views"].values()
     assert {found["status"] for found in views} == {"right"}, door.output
 

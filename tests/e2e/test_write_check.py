@@ -3,7 +3,7 @@ what acks=0 sends, but not if the broker is slow."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
 
@@ -31,9 +31,8 @@ from racetrack.stack.contract import OnReady, Say, Stack, ignore
 from racetrack.stack.native.stack import NativeStack
 from racetrack.terminal import Screen
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.e2e.shared import NothingLeft
 from tests.run_json import read_run
-
-pytestmark = pytest.mark.e2e
 
 RATE = 5_000
 # Largest size of a batch, in bytes. A batch has 61 bytes before its first record, so 60 permits
@@ -92,7 +91,7 @@ def outcome(
 
 @pytest.mark.parametrize("limit", [NONE_FITS, ONE_FITS])
 def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
-    limit: str, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
+    limit: str, tmp_path: Path, guard: terminal.Guard, nothing_left: NothingLeft
 ) -> None:
     stack = NativeStack(load())
     steps, message = outcome(tampering(limit), stack, tmp_path, guard)
@@ -103,7 +102,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
 
 
 def test_a_broker_that_refuses_ends_the_run_before_the_demo(
-    settings: Settings, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
+    settings: Settings, tmp_path: Path, guard: terminal.Guard, nothing_left: NothingLeft
 ) -> None:
     stack = Refusing(settings)
     steps, message = outcome(calibration_engine(), stack, tmp_path, guard)

@@ -46,23 +46,20 @@ def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDri
     return driver, offered
 
 
-def test_each_rate_is_set_at_its_time_and_written(folder: RunFolder) -> None:
-    driver, offered = driven(Steps((1_000, 2_000, 500), 0.2), folder, 3)
-    assert offered == [1_000, 2_000, 500]
+def test_each_rate_is_set_at_its_time_and_written_and_a_peak_is_recorded(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    driver, offered = driven(QuickSpike(1_000, 5_000, 0.2), folder, 3)
+    assert offered == [1_000, 5_000, 1_000]
     with (folder.path / LOAD_CSV).open(newline="") as file:
         rows = [(int(row["at_ms"]), int(row["events_per_s"])) for row in csv.DictReader(file)]
     assert [rate for _, rate in rows] == offered
     log = driver.record()
-    assert log
-    assert (log.profile, log.peak_from_ms) == ("steps 1k,2k,500 0.2s", None)
-    for number, (at_ms, _) in enumerate(rows):
-        assert at_ms - log.from_ms >= 200 * number - EARLY_MS
-
-
-def test_the_peak_of_a_spike_is_recorded(folder: RunFolder) -> None:
-    driver, offered = driven(QuickSpike(1_000, 5_000, 0.2), folder, 3)
-    assert offered == [1_000, 5_000, 1_000]
-    log = driver.record()
     assert log and log.peak_from_ms and log.peak_until_ms
     assert log.peak_from_ms - log.from_ms >= 100 - EARLY_MS
     assert log.peak_until_ms - log.peak_from_ms >= 200 - EARLY_MS
+    for (at_ms, _), after_ms in zip(rows, (0, 100, 300), strict=True):
+        assert at_ms - log.from_ms >= after_ms - EARLY_MS
+    steps = driven(Steps((1_000, 2_000), 0.01), RunFolder.create(tmp_path, "fake", "2"), 2)
+    log = steps[0].record()
+    assert log and (log.profile, log.peak_from_ms) == ("steps 1k,2k 0.01s", None)

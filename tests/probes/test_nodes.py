@@ -132,18 +132,14 @@ def test_pods_are_summed_at_common_times() -> None:
     assert {round(each.rss_gib, 6) for each in summed[1:10]} == {1.0}
 
 
-def test_a_pod_that_was_replaced_counts_on() -> None:
+def test_a_pod_that_was_replaced_counts_on_and_one_that_is_gone_has_no_memory() -> None:
     before = [Reading(1000 * s, 10.0 + s, 0.0, 1.0) for s in range(4)]
     after = [Reading(6000 + 1000 * s, float(s), 0.0, 1.0) for s in range(4)]
-    summed = raw.summed_pods({"a": {"a-0": [*before, *after]}})["a"]
-    assert summed[-1].cpu_s - summed[0].cpu_s == pytest.approx(6.0)
-
-
-def test_a_pod_that_is_gone_has_no_memory() -> None:
-    gone = [Reading(1000 * s, 1.0, 0.0, 1.0) for s in range(4)]
     stays = [Reading(1000 * s, 1.0, 0.0, 0.25) for s in range(11)]
-    summed = raw.summed_pods({"a": {"a-0": gone, "a-1": stays}})["a"]
-    assert (summed[2].rss_gib, summed[9].rss_gib) == (1.25, 0.25)
+    replaced = raw.summed_pods({"a": {"a-0": [*before, *after]}})["a"]
+    assert replaced[-1].cpu_s - replaced[0].cpu_s == pytest.approx(6.0)
+    gone = raw.summed_pods({"a": {"a-0": before, "a-1": stays}})["a"]
+    assert (gone[2].rss_gib, gone[9].rss_gib) == (1.25, 0.25)
 
 
 def node_rows(node: str, machine: str, services: float, foreign: float, shift_ms: int = 0) -> str:

@@ -1,8 +1,6 @@
 """Tests of other programs' CPU use, from the kernel's counters; nothing is counted twice."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from racetrack.probes.noise import (
     machine_s,
 )
 from racetrack.probes.usage import Meter
+from tests.probes.burning import BURNT_S, LEAST_S, Account, burn, burnt
 
 STAT = """\
 cpu  1000 100 500 8000 200 0 100 50 30 0
@@ -21,22 +20,6 @@ cpu0 500 50 250 4000 100 0 50 25 15 0
 cpu1 500 50 250 4000 100 0 50 25 15 0
 intr 1 2 3
 """
-BURN = "import time\nwhile time.process_time() < {}: pass\nprint(flush=True)\ntime.sleep(60)"
-
-
-class Account:
-    """A fake account of a service's CPU time, with a value that the test sets."""
-
-    def __init__(self) -> None:
-        self.said: float | None = 0.0
-
-    def cpu_s(self) -> float:
-        if self.said is None:
-            raise FileNotFoundError
-        return self.said
-
-    def memory_bytes(self) -> int:
-        return 0
 
 
 def test_the_machine_is_busy_when_it_is_neither_idle_nor_stolen() -> None:
@@ -81,34 +64,24 @@ def test_a_program_that_has_ended_still_counts() -> None:
     before_s = meter.cpu_s()
     if before_s is None:
         pytest.skip("not all processes are seen here")
-    subprocess.run([sys.executable, "-c", BURN.format(0.3).rpartition("\n")[0]], check=True)
+    burn()
     assert (after_s := meter.cpu_s()) is not None
-    assert after_s - before_s >= 0.28
+    assert after_s - before_s >= LEAST_S
 
 
 def test_a_child_of_the_harness_is_the_harness_unless_it_is_a_service() -> None:
-    argv = [sys.executable, "-c", BURN.format(0.3)]
-    with (
-        subprocess.Popen(argv, stdout=subprocess.PIPE) as service,
-        subprocess.Popen(argv, stdout=subprocess.PIPE) as own,
-    ):
+    with burnt() as service, burnt() as own:
         with_own = HarnessMeter(lambda: {"service": [service.pid]})
         with_none = HarnessMeter(lambda: {"service": [service.pid], "other": [own.pid]})
-        for child in (service, own):
-            assert child.stdout
-            child.stdout.readline()
         least_s = with_none.cpu_s()
-        assert 0.28 <= with_own.cpu_s() - least_s <= 0.6
-        service.kill()
-        own.kill()
+        assert LEAST_S <= with_own.cpu_s() - least_s <= 2 * BURNT_S
 
 
 def test_an_account_that_begins_anew_goes_on_and_one_that_is_away_stands_still() -> None:
     account = Account()
     meter = ServicesMeter(Meter(lambda: {"broker": []}), {"broker": account}, list)
     seen = []
-    for message in (1.0, 5.0, None, 0.5, 2.0):
-        account.said = message
+    for account.used_s in (1.0, 5.0, None, 0.5, 2.0):
         seen.append(meter.cpu_s())
     assert seen == [1.0, 5.0, 5.0, 5.5, 7.0]
 
@@ -116,8 +89,7 @@ def test_an_account_that_begins_anew_goes_on_and_one_that_is_away_stands_still()
 def test_what_runs_the_services_is_theirs_and_who_has_an_account_counts_once() -> None:
     here = os.getpid()
     meter = Meter(lambda: {"broker": [here], "engine": [here]})
-    account = Account()
-    account.said = 1_000.0
+    account = Account(1_000.0)
     alone_s = meter.cpu_s(excluding=("engine",))
     both_s = ServicesMeter(meter, {"broker": account}, lambda: [here]).cpu_s()
     assert both_s - 1_000 == pytest.approx(2 * alone_s, abs=0.2)

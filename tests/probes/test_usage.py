@@ -3,8 +3,6 @@ ended children."""
 
 import csv
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -13,41 +11,34 @@ import pytest
 from racetrack.errors import RacetrackError
 from racetrack.probes.usage import CgroupProbe, Meter, UsageProbe, cpu_times
 from racetrack.results.folder import RunFolder
+from tests.probes.burning import LEAST_S, Account, burn, burnt
 from tests.waiting import wait_until
-
-BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
 def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
     meter = Meter(lambda: {"tests": [os.getpid()]})
     before = cpu_times(meter)["tests"]
-    subprocess.run([sys.executable, "-c", BURN], check=True)
+    burn()
     used = cpu_times(meter)["tests"].since(before)
-    assert used.user + used.system >= 0.28  # rounded to ticks
+    assert used.user + used.system >= LEAST_S
 
 
 def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
-    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ntime.sleep(60)"
     running: list[int] = []
     meter = Meter(lambda: {"engine": running, "broker": [os.getpid()]})
-    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as first:
-        assert first.stdout
-        first.stdout.readline()
+    with burnt() as first:
         running[:] = [first.pid]
         with meter.killing(["engine", "not measured"]):
             first.kill()
             running.clear()
     dead = meter.read()["engine"]
-    assert dead.cpu_s >= 0.28  # rounded to ticks
+    assert dead.cpu_s >= LEAST_S
     assert dead.rss_gib == 0
-    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as second:
-        assert second.stdout
-        second.stdout.readline()
+    with burnt() as second:
         running[:] = [second.pid]
         meter.refresh()
         both = meter.read()["engine"]
-        second.kill()
-    assert both.cpu_s >= dead.cpu_s + 0.28
+    assert both.cpu_s >= dead.cpu_s + LEAST_S
     assert both.rss_gib > 0
 
 
@@ -64,39 +55,21 @@ def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
             threading.Event().wait(0.01)
 
 
-class Account:
-    """A fake account whose CPU time grows each time that it is read, unless its service is down."""
-
-    def __init__(self) -> None:
-        self.looks = 0
-        self.is_down = False
-
-    def cpu_s(self) -> float:
-        if self.is_down:
-            raise FileNotFoundError("cpuacct.usage")
-        self.looks += 1
-        return self.looks / 4
-
-    def memory_bytes(self) -> int:
-        return 3 << 29
-
-
 def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
-    up, down = Account(), Account()
-    down.is_down = True
-    folder = RunFolder(tmp_path, "steady")
-    probe = CgroupProbe({"broker": up, "steadyd": down}, 0.01, folder)
+    up, down = Account(grows_s=0.25), Account(None)
+    probe = CgroupProbe({"broker": up, "steadyd": down}, 0.01, RunFolder(tmp_path, "steady"))
+
+    def rows() -> list[dict[str, str]]:
+        return list(csv.DictReader((tmp_path / "cgroup.csv").open()))
+
     probe.start()
-    wait_until(lambda: up.looks >= 3, "third look")
-    down.is_down = False
-    wait_until(lambda: down.looks >= 1, "look at the second")
+    wait_until(lambda: len(rows()) >= 3, "third look")
+    down.used_s = 0.0
+    wait_until(lambda: rows()[-1]["service"] == "steadyd", "look at the second")
     probe.check()
     probe.stop()
-    rows = list(csv.DictReader((tmp_path / "cgroup.csv").open()))
-    assert rows[0].keys() == {"at_ms", "service", "cpu_s", "memory_gib"}
-    broker = [row for row in rows if row["service"] == "broker"]
-    assert [float(row["cpu_s"]) for row in broker[:3]] == [0.25, 0.5, 0.75]
-    assert {float(row["memory_gib"]) for row in rows} == {1.5}
+    assert rows()[0].keys() == {"at_ms", "service", "cpu_s", "memory_gib"}
     # The service that was down has rows from when it was up again.
-    assert [row["service"] for row in rows[:3]] == ["broker"] * 3
-    assert "steadyd" in {row["service"] for row in rows}
+    assert [row["service"] for row in rows()[:3]] == ["broker"] * 3
+    assert [float(row["cpu_s"]) for row in rows()[:3]] == [0.25, 0.5, 0.75]
+    assert {float(row["memory_gib"]) for row in rows()} == {1.5}
