@@ -39,16 +39,22 @@ def selection(workload: str, engine: str) -> dict[str, str]:
 def test_every_view_is_right_and_can_be_read(
     workload: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There are updates in mid-run, if the workload has any."""
+    """There are updates in mid-run, if the workload has any, and of one engine also skewed and late
+    events, which count in the windows of their times."""
     selected_settings = selection(workload, engine)
     for name, value in selected_settings.items():
         monkeypatch.setenv(name, value)
     has_updates = "updates_per_second" in find_workload(workload).rates
     monkeypatch.setenv("UPDATES_PER_SECOND", "2" if has_updates else "0")
-    arguments = (engine, "2000", "10", "10", "1.0", "--verify", "--workload", workload)
+    is_skewed = (workload, engine) == ("ads", EXAMPLE)
+    if is_skewed:
+        monkeypatch.setenv("ADS_WITH_SKEW", "true")
+    rate = "5000" if is_skewed else "2000"
+    arguments = (engine, rate, "10", "10", "1.0", "--verify", "--workload", workload)
     door = Door("run_experiment.sh", *arguments)
     run = ended_well(door)
     assert run["settings"]["workload"] == workload
+    assert not is_skewed or run["settings"]["ads_with_skew"] is True
     views = run["verified"]["views"]
     selected = workload_in(load({"WORKLOAD": workload}))
     expected = {view.name: "right" for view in selected.views}

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from racetrack import plugins
-from racetrack.config import load
+from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.run import checks
@@ -26,12 +26,21 @@ from racetrack.workloads.nexmark.load.sequence import (
     event,
     is_bid,
 )
-from racetrack.workloads.nexmark.load.texts import prepare
 from racetrack.workloads.nexmark.load.tracers import Reserved, tracer
+from racetrack.workloads.nexmark.tests.load.test_sequence import SEED, texts
 
 DUE_MS, PARTITIONS = 1_774_155_868_000, 6
 BID = {"auction": 1, "bidder": 2, "price": 3, "channel": "c", "url": "u", "extra": ""}
 PERSON = dict.fromkeys(("name", "emailAddress", "creditCard", "city", "state", "extra"), "x")
+
+
+def settings_of(queries: str) -> Settings:
+    """Return the settings of a run of these queries."""
+    return load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
+
+
+def traced(queries: str) -> list[str]:
+    return [view.view for view in workload_in(settings_of(queries)).traced_views]
 
 
 def text(**changes: Any) -> bytes:
@@ -41,8 +50,8 @@ def text(**changes: Any) -> bytes:
 
 
 def test_generated_messages_look_as_usual() -> None:
-    share, texts = Share(42, 1, PARTITIONS), prepare(42)
-    events = [event(share, n, texts, DUE_MS) for n in range(3, 300)]
+    share = Share(SEED, 1, PARTITIONS)
+    events = [event(share, n, texts(), DUE_MS) for n in range(3, 300)]
     reserved = [Reserved.of(1).event(n) for n in range(3)]
     tracers = [tracer(n, PARTITIONS, is_auction=kind)[1] for kind in (True, False) for n in (0, 1)]
     for each in (*events, *reserved, *tracers):
@@ -99,7 +108,7 @@ def rows_of(query: str, tracers: list[Auction | Bid]) -> pa.Table:
 @pytest.mark.parametrize(("query", "count", "shown"), [("q2", 10, 5), ("q3", 10, 10)])
 def test_tracer_rows_count_the_tracer_events(query: str, count: int, shown: int) -> None:
     """Half of the bids are on the auction that q2 is traced by."""
-    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query})
+    settings = settings_of(query)
     (view,) = workload_in(settings).traced_views
     numbers = [n for n in range(100) if n // 2 % PARTITIONS == 0][:count]
     tracers = [tracer(n, PARTITIONS, is_auction=query == "q3")[1] for n in numbers]
@@ -110,15 +119,14 @@ def test_tracer_rows_count_the_tracer_events(query: str, count: int, shown: int)
 
 
 def test_the_reserved_rows_of_q3_are_no_tracer_events() -> None:
-    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q3"})
-    (view,) = workload_in(settings).traced_views
+    (view,) = workload_in(settings_of("q3")).traced_views
     own = Reserved.of(0)
     rows = pa.Table.from_pylist([{"name": own.name, "id": own.auctions[0]}])
-    assert view.values_in(rows, view.keys(settings))[0] == 0
+    assert view.values_in(rows, view.keys(settings_of("q3")))[0] == 0
 
 
 def test_the_harness_looks_for_the_reserved_ids() -> None:
-    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q4,q16"})
+    settings = settings_of("q0,q4,q16")
     keys = {view.view: view.keys(settings) for view in workload_in(settings).traced_views}
     reserved = [Reserved.of(partition) for partition in range(PARTITIONS)]
     assert keys["q0"] == [each.auctions[0] for each in reserved]
@@ -126,10 +134,12 @@ def test_the_harness_looks_for_the_reserved_ids() -> None:
     assert keys["q16"] == [each.name for each in reserved]
 
 
-def test_only_selected_queries_are_views() -> None:
-    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4, q0,q4"})
+def test_only_selected_queries_are_views_and_unknown_ones_are_refused() -> None:
+    settings = settings_of("q4, q0,q4")
     assert settings.model_dump()["nexmark_queries"] == "q0,q4"
     assert [view.name for view in workload_in(settings).views] == ["q0", "q4"]
+    with pytest.raises(UsageError, match="q6"):
+        load({"NEXMARK_QUERIES": "q0,q6"})
 
 
 def test_there_are_always_tracer_events_since_they_show_the_progress() -> None:
@@ -140,40 +150,24 @@ def test_there_are_always_tracer_events_since_they_show_the_progress() -> None:
 
 
 def test_q3_has_tracer_rows_only_alone() -> None:
-    def traced(queries: str) -> list[str]:
-        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries})
-        return [view.view for view in workload_in(settings).traced_views]
-
     assert traced("q3") == ["q3"]
     assert traced("q0,q3") == ["q0"]
     assert traced("q3,q15") == ["q15"]
 
 
-def test_an_unknown_query_is_refused() -> None:
-    with pytest.raises(UsageError, match="q6"):
-        load({"NEXMARK_QUERIES": "q0,q6"})
-
-
-def test_a_query_that_an_engine_lacks_is_refused() -> None:
-    """Materialize has no program for Nexmark."""
-    with pytest.raises(UsageError, match="nexmark"):
-        checks.require_raced_on(find_engine("mz"), load({"WORKLOAD": "nexmark"}))
-
-
 @pytest.mark.parametrize("query", [view.name for view in WORKLOAD.views])
 def test_each_query_shows_its_progress_alone(query: str) -> None:
-    settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query})
-    assert [view.view for view in workload_in(settings).traced_views] == [query]
+    assert traced(query) == [query]
     for engine in ("flink", "dh"):
-        checks.require_raced_on(find_engine(engine), settings)
+        checks.require_raced_on(find_engine(engine), settings_of(query))
 
 
 def test_the_calibration_engine_shows_only_the_progress_of_its_own_query() -> None:
     cal = find_engine("cal")
-    checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q1"}))
+    checks.require_raced_on(cal, settings_of("q1"))
     for query in ("q0", "q5"):
         with pytest.raises(UsageError, match="q1"):
-            checks.require_raced_on(cal, load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query}))
+            checks.require_raced_on(cal, settings_of(query))
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 6, 50])
@@ -191,29 +185,26 @@ def test_bids_are_counted_by_the_sequence(partitions: int) -> None:
 
 
 def test_windows_need_time_at_saturation() -> None:
-    def of(queries: str) -> tuple[float, float]:
-        workload = workload_in(load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": queries}))
-        return workload.results_every_s, workload.least_saturation_s
-
-    assert of("q0,q15") == (0, 0)
-    assert of("q0,q5") == (2, 120)
-    assert of("q5,q7") == (10, 120)
+    for queries, expected in (("q0,q15", (0, 0)), ("q0,q5", (2, 120)), ("q5,q7", (10, 120))):
+        workload = workload_in(settings_of(queries))
+        assert (workload.results_every_s, workload.least_saturation_s) == expected
 
 
-def test_a_program_that_is_missing_is_named_with_those_that_exist(
+def test_an_engine_without_programs_is_refused_and_a_missing_one_named_with_those_that_exist(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    with pytest.raises(UsageError, match="nexmark"):
+        checks.require_raced_on(find_engine("mz"), load({"WORKLOAD": "nexmark"}))
     (tmp_path / "nexmark").mkdir()
     for name in ("nexmark", "q2"):
         (tmp_path / "nexmark" / f"{name}.flink.sql").touch()
     monkeypatch.setattr(plugins, "SCRIPTS", tmp_path)
     with pytest.raises(UsageError, match=r"no program for q4 .* q2"):
-        settings = load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q2,q4"})
-        checks.require_raced_on(find_engine("flink"), settings)
+        checks.require_raced_on(find_engine("flink"), settings_of("q2,q4"))
 
 
 def test_runs_of_different_queries_are_different_work() -> None:
-    runs = [load({"WORKLOAD": "nexmark", "NEXMARK_QUERIES": query}) for query in ("q0", "q4")]
+    runs = [settings_of(query) for query in ("q0", "q4")]
     works = [work_of(each.model_dump()) for each in runs]
     assert works == ["nexmark q0", "nexmark q4"]
     assert run_label("native", works[1]) == "native, nexmark q4"

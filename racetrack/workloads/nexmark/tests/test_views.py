@@ -19,11 +19,11 @@ from racetrack.verify.compare import Compared, compare
 from racetrack.workloads.nexmark.harness import WORKLOAD
 from racetrack.workloads.nexmark.load.render import RECORDS
 from racetrack.workloads.nexmark.load.sequence import RESERVED_EVENTS, Bid, Share, event
-from racetrack.workloads.nexmark.load.texts import prepare
 from racetrack.workloads.nexmark.load.tracers import Reserved, tracer
+from racetrack.workloads.nexmark.tests.load.test_sequence import SEED, texts
 
 Row = dict[str, Any]
-PARTITIONS, EVENTS, EVERY_MS, SEED = 3, 900, 30, 42
+PARTITIONS, EVENTS, EVERY_MS = 3, 900, 30
 START_MS = 1_774_155_868_000  # not the beginning of a window
 DELAY_MS = 1_000
 RANKS = {"total": (0, 10**9), "rank1": (0, 10**4), "rank2": (10**4, 10**6), "rank3": (10**6, 10**9)}
@@ -36,13 +36,13 @@ MOST_FINDINGS = 5
 @cache
 def messages() -> list[Row]:
     """Return 27 s of messages, with tracer events, and with ties for the highest price."""
-    texts, found = prepare(SEED), []
+    found = []
     for partition in range(PARTITIONS):
         share = Share(SEED, partition, PARTITIONS)
         share.schedule = Schedule.starting(0, 100_000, PARTITIONS * 1000 * 10**9)
         records: list[Any] = [Reserved.of(partition).event(n) for n in range(RESERVED_EVENTS)]
         at = [START_MS + n * EVERY_MS for n in range(EVENTS)]
-        records += [event(share, n, texts, at[n]) for n in range(RESERVED_EVENTS, EVENTS)]
+        records += [event(share, n, texts(), at[n]) for n in range(RESERVED_EVENTS, EVENTS)]
         tracers = [tracer(n, PARTITIONS, is_auction=False) for n in range(6 * PARTITIONS)]
         records += [content for of, content in tracers if of == partition]
         auction = next(each for each in records if RECORDS[type(each)] == "auction").id

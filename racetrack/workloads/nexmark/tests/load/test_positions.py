@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cffi import FFI  # type: ignore[import-untyped]
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, NS_PER_S
@@ -17,33 +16,20 @@ from loadgen.config import load as load_config
 from loadgen.derived import DerivedEvent
 from loadgen.generator import Generator
 from loadgen.positions import Positions
-from loadgen.producer import PartitionState, Producer
+from loadgen.producer import PartitionState
 from loadgen.rdkafka import Accepted
 from loadgen.schedule import Schedule
-from racetrack.config import REPO
 from racetrack.workloads.nexmark.load import make
 from racetrack.workloads.nexmark.load.events import NexmarkEvents
 from racetrack.workloads.nexmark.load.settings import load
-from racetrack.workloads.shop.tests.load.bench import FakeRenderer, Sent
+from racetrack.workloads.shop.tests.load.bench import Broker, producer_to
+from tests.loadgen.messages import message_ffi
 from tests.waiting import wait_until
 
 TRACERS = "tracer_events_per_second"
 PARTITIONS = 3
 START_NS = 1_774_155_868 * NS_PER_S
 ENVIRONMENT = {"WORKLOAD": "nexmark", "EVENTS_PARTITIONS": str(PARTITIONS)}
-
-
-class FakeBroker:
-    """A fake client that accepts as many messages as it has capacity for."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity, self.sent = capacity, list[Sent]()
-
-    def produce(self, _topic: Any, _partition: int, messages: list[Sent], count: int) -> Accepted:
-        taken = min(count, self.capacity)
-        self.capacity -= taken
-        self.sent += messages[:taken]
-        return Accepted(taken, 0, "")
 
 
 @pytest.fixture
@@ -58,17 +44,13 @@ def test_the_position_counts_the_messages_that_were_handed_over(
     counters: c.Counters, capacity: int
 ) -> None:
     """Also if the queue takes only a part of a batch."""
-    broker, noted = FakeBroker(capacity), list[tuple[int, int, int]]()
+    broker, noted = Broker(), list[tuple[int, int, int]]()
+    broker.capacity = capacity
     now = SimpleNamespace(ns=START_NS)
-    producer = Producer(
-        number=0,
-        clock=SimpleNamespace(now_ns=lambda: now.ns),  # type: ignore[arg-type]
-        counters=counters,
-        client=broker,  # type: ignore[arg-type]
-        topic=None,
-        renderer=FakeRenderer(),  # type: ignore[arg-type]
-        give_up_ms=1_000_000,
-        log=print,
+    producer = producer_to(
+        broker,
+        counters,
+        now,
         on_derived=lambda event, position, due_ms: noted.append((event.number, position, due_ms)),
     )
     schedule = Schedule.starting(START_NS, 1000 * 1000, 1000 * NS_PER_S)
@@ -80,16 +62,15 @@ def test_the_position_counts_the_messages_that_were_handed_over(
         now.ns += 3 * NS_PER_MS
         producer.turn(state, now.ns, min(now.ns, START_NS + 20 * NS_PER_MS))
         broker.capacity += capacity
-    places = {sent.what: place for place, sent in enumerate(broker.sent, start=1)}
+    places = {sent.what: place for place, sent in enumerate(broker.topic[1], start=1)}
     assert len(noted) == 4
     for number, position, due_ms in noted:
         assert position == places[f"tracer {number}"]
-        assert due_ms == broker.sent[position - 1].stamp_ms
+        assert due_ms == broker.topic[1][position - 1].stamp_ms
 
 
 def test_positions_are_written_in_order_and_kept_while_the_queue_is_full() -> None:
-    ffi = FFI()
-    ffi.cdef((REPO / "loadgen" / "rdkafka_abi.h").read_text())
+    ffi = message_ffi()
     broker = SimpleNamespace(taken=2, sent=[])
 
     def produce(topic: str, _partition: int, messages: Any, count: int) -> Accepted:

@@ -12,8 +12,7 @@ from racetrack.workloads.nexmark.load.events import NexmarkEvents
 from racetrack.workloads.nexmark.load.render import Renderer, message
 from racetrack.workloads.nexmark.load.sequence import RESERVED_EVENTS, Auction, event
 from racetrack.workloads.nexmark.load.settings import NexmarkSettings, load
-from racetrack.workloads.nexmark.load.texts import Texts, prepare
-from racetrack.workloads.nexmark.tests.load.test_sequence import schedule
+from racetrack.workloads.nexmark.tests.load.test_sequence import schedule, texts
 from tests.loadgen.messages import message_ffi, rendered
 
 CAPACITY, SEED, PARTITIONS = 64, 42, 4
@@ -26,13 +25,8 @@ def settings_of(**given: str) -> NexmarkSettings:
 
 
 @pytest.fixture(scope="module")
-def texts() -> Texts:
-    return prepare(SEED)
-
-
-@pytest.fixture(scope="module")
-def renderer(texts: Texts) -> Renderer:
-    return Renderer(message_ffi(), texts, CAPACITY, SEED, PARTITIONS)
+def renderer() -> Renderer:
+    return Renderer(message_ffi(), texts(), CAPACITY, SEED, PARTITIONS)
 
 
 @settings(max_examples=200)
@@ -45,7 +39,6 @@ def renderer(texts: Texts) -> Renderer:
 )
 def test_rendered_bytes_are_the_events_of_the_sequence(
     renderer: Renderer,
-    texts: Texts,
     partition: int,
     first: int,
     count: int,
@@ -56,7 +49,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
     renderer.follow(share, schedule(per_s))
     renderer.clear()
     renderer.events(share, first, count, due_ms)
-    expected = [message(event(share, first + i, texts, due_ms), due_ms) for i in range(count)]
+    expected = [message(event(share, first + i, texts(), due_ms), due_ms) for i in range(count)]
     assert rendered(renderer) == [(None, value) for value in expected]
 
 

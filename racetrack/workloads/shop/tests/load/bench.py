@@ -74,6 +74,21 @@ class Broker:
         return Accepted(taken, 0, "")
 
 
+def producer_to(broker: Broker, counters: c.Counters, now: Any, **more: Any) -> Producer:
+    """Return a worker's producer whose clock shows `now.ns`."""
+    return Producer(
+        number=0,
+        clock=SimpleNamespace(now_ns=lambda: now.ns),  # type: ignore[arg-type]
+        counters=counters,
+        client=broker,  # type: ignore[arg-type]
+        topic=None,
+        renderer=FakeRenderer(),  # type: ignore[arg-type]
+        give_up_ms=1_000_000,
+        log=print,
+        **more,
+    )
+
+
 class FakeWorker:
     """A worker's partitions, its queue of pageviews that follow from other events, and its
     producer."""
@@ -85,16 +100,7 @@ class FakeWorker:
         every = [views(source, Schedule.starting(START_NS, 0, 1)) for source in SOURCES]
         self.feed = Feed(every, max_waiting)
         self._counters, self._now = counters, now
-        self._producer = Producer(
-            number=0,
-            clock=SimpleNamespace(now_ns=lambda: now.ns),  # type: ignore[arg-type]
-            counters=counters,
-            client=broker,  # type: ignore[arg-type]
-            topic=None,
-            renderer=FakeRenderer(),  # type: ignore[arg-type]
-            give_up_ms=1_000_000,
-            log=print,
-        )
+        self._producer = producer_to(broker, counters, now)
 
     def join(self, partition: int, pageviews: Schedule, derived: list[Schedule]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)

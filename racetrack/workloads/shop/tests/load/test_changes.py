@@ -39,31 +39,13 @@ class Database:
         return self.user
 
 
-def kinds(source: Updates, count: int) -> list[str]:
-    return [source.make(n, 0).decide.__name__ for n in range(count)]
-
-
-def schedule() -> Schedule:
-    return Schedule.starting(0, 0, 1000 * NS_PER_S)
-
-
 def test_updates_alternate_and_deletions_are_cancellations() -> None:
-    assert kinds(Updates(SETTINGS, schedule()), 4) == [
-        "new_price",
-        "other_vip_flag",
-        "next_status",
-        "new_price",
-    ]
-    assert set(kinds(Deletes(SETTINGS, schedule()), 4)) == {"cancellation"}
-
-
-def test_the_same_seed_gives_the_same_changes_and_deletions_are_not_the_updates_numbers() -> None:
-    def drawn(source: Updates) -> list[tuple[int, int]]:
-        return [(change.which, change.how) for change in (source.make(n, 0) for n in range(50))]
-
-    updates = drawn(Updates(SETTINGS, schedule()))
-    assert updates == drawn(Updates(SETTINGS, schedule()))
-    assert updates != drawn(Deletes(SETTINGS, schedule()))
+    for source, expected in (
+        (Updates, ["new_price", "other_vip_flag", "next_status", "new_price"]),
+        (Deletes, ["cancellation"] * 4),
+    ):
+        made = source(SETTINGS, Schedule.starting(0, 0, 1000 * NS_PER_S))
+        assert [made.make(n, 0).decide.__name__ for n in range(4)] == expected
 
 
 @given(WORDS_32, WORDS_32, st.integers(500, 50_000))
@@ -81,17 +63,13 @@ def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
     assert item in range(1, 21)
 
 
-def test_a_vip_flag_turns_and_takes_the_address_with_it() -> None:
+def test_a_vip_flag_turns_and_takes_the_address_with_it_and_a_status_goes_round() -> None:
     database = Database(ids=[3])
     sql, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
     assert (sql.split()[1], values) == ("users", (0, "calm.lamp.7@example.com", 103))
     database.user = (0, "calm.lamp.7@example.com")
     _, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
     assert values == (1, "calm.lamp.7@vip.example.com", 103)
-
-
-def test_a_status_goes_round() -> None:
-    database = Database(ids=[3])
     _, values = changes.next_status(database.ask, SETTINGS, 0, 0) or ("", ())
     assert values == (1, 3)
 

@@ -70,7 +70,7 @@ def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
     st.lists(
         st.tuples(
             st.sampled_from(["pageview_rate", "purchase_rate", "mark_rate"]),
-            st.sampled_from([0, 20, 700, 5_000]),
+            st.sampled_from([0, 20, 700, 2_000]),
             st.integers(0, 80),
         ),
         max_size=10,
@@ -84,10 +84,9 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
         getattr(bench, what)(per_s, late_ms)
         bench.go_on(7)
     # Let so many pageviews become due that they include all that were sent too early.
-    bench.pageview_rate(5_000)
-    bench.purchase_rate(5_000)
-    bench.mark_rate(5_000)
-    bench.go_on(1_000)
+    for change in (bench.pageview_rate, bench.purchase_rate, bench.mark_rate):
+        change(2_000)
+    bench.go_on(500)
     bench.finish()
     for partition, sent in enumerate(bench.broker.topic):
         assert all(a.stamp_ms <= b.stamp_ms for a, b in pairwise(sent))
@@ -145,10 +144,6 @@ def test_a_tracer_event_is_a_purchase_and_a_pageview_of_reserved_ids_of_its_part
         assert viewer in ALL_USERS[partition]
         assert viewer > user
         seen.setdefault(partition, []).append(page_url(page, reserved.last_item))
-    for partition, urls in seen.items():
-        assert urls[:3] == [
-            f"/products/{8 + partition}",
-            f"/profiles/{21 + partition}",
-            f"/products/{8 + partition}",
-        ]
-    assert set(seen) == {0, 1, 2}
+    for partition in range(3):
+        mine = [f"/products/{8 + partition}", f"/profiles/{21 + partition}"]
+        assert seen[partition][:4] == 2 * mine

@@ -24,7 +24,8 @@ from tests.loadgen.messages import message_ffi, rendered
 
 USERS, ITEMS, CAPACITY = 300, 40, 64
 EVEN_ITEMS, EVEN_USERS = zipf(ITEMS), zipf(USERS)
-EXPONENT = 1.2
+EXPONENT, SEED = 1.2, 42
+POPULAR = zipf(ITEMS, EXPONENT), zipf(USERS, EXPONENT)
 STAMP_MS = 1_763_712_000_123
 PARTITION_USERS = [user for user in range(1, USERS + 1) if user % 3 == 0]
 VIEWERS = Popularity([user**-EXPONENT for user in PARTITION_USERS])
@@ -42,10 +43,10 @@ def skewed() -> SkewedRenderer:
         message_ffi(),
         SHOP,
         CAPACITY,
-        42,
+        SEED,
         [[], PARTITION_USERS],
-        items=zipf(ITEMS, EXPONENT),
-        users=zipf(USERS, EXPONENT),
+        items=POPULAR[0],
+        users=POPULAR[1],
         viewers=[VIEWERS, VIEWERS],
     )
 
@@ -53,23 +54,31 @@ def skewed() -> SkewedRenderer:
 @settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**63 - 1),
-    first=st.integers(0, 2**33).filter(lambda n: (n & 0xFFFFFFFF) <= 2**32 - CAPACITY),
+    first=st.integers(0, 2**33).filter(lambda n: (n & 0xFFFFFFFF) < 2**32 - CAPACITY),
     count=st.integers(1, CAPACITY),
     stamp_ms=st.integers(10**12, 10**13 - 1),
 )
 def test_rendered_bytes_are_the_events_of_the_sequence(
-    renderer: Renderer, seed: int, first: int, count: int, stamp_ms: int
+    renderer: Renderer, skewed: SkewedRenderer, seed: int, first: int, count: int, stamp_ms: int
 ) -> None:
+    stream, users = Stream(seed, "pageviews/1"), renderer.users_array(PARTITION_USERS)
     renderer.clear()
-    users = renderer.users_array(PARTITION_USERS)
-    renderer.events(Share(Stream(seed, "pageviews/1"), users), first, count, stamp_ms)
-    stream, viewers = Stream(seed, "pageviews/1"), zipf(len(PARTITION_USERS))
-    events = [
-        pageview(stream, first + i, PARTITION_USERS, EVEN_ITEMS, EVEN_USERS, viewers)
-        for i in range(count)
-    ]
-    expected = [(b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, stamp_ms)) for e in events]
-    assert rendered(renderer) == expected
+    renderer.events(Share(stream, users), first, count, stamp_ms)
+    even = EVEN_ITEMS, EVEN_USERS, zipf(len(PARTITION_USERS))
+    assert rendered(renderer) == expected(stream, first, count, stamp_ms, even)
+    first %= 2**32
+    skewed.clear()
+    skewed.events(skewed.share(1), first, count, stamp_ms)
+    of_seed, popular = Stream(SEED, "pageviews/1"), (*POPULAR, VIEWERS)
+    assert rendered(skewed) == expected(of_seed, first, count, stamp_ms, popular)
+
+
+def expected(
+    stream: Stream, first: int, count: int, stamp_ms: int, of: tuple[Popularity, ...]
+) -> list[tuple[bytes, bytes]]:
+    """Return the messages of a partition, as keys and values."""
+    events = (pageview(stream, n, PARTITION_USERS, *of) for n in range(first, first + count))
+    return [(b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, stamp_ms)) for e in events]
 
 
 def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> None:
@@ -85,29 +94,11 @@ def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> 
     ]
 
 
-@settings(max_examples=50)
-@given(first=st.integers(0, 2**32 - 1 - CAPACITY), count=st.integers(1, CAPACITY))
-def test_with_a_key_skew_too_the_bytes_are_the_events_of_the_sequence(
-    skewed: SkewedRenderer, first: int, count: int
-) -> None:
-    skewed.clear()
-    skewed.events(skewed.share(1), first, count, STAMP_MS)
-    stream = Stream(42, "pageviews/1")
-    items, users = zipf(ITEMS, EXPONENT), zipf(USERS, EXPONENT)
-    assert rendered(skewed) == [
-        (b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, STAMP_MS))
-        for e in (
-            pageview(stream, first + i, PARTITION_USERS, items, users, VIEWERS)
-            for i in range(count)
-        )
-    ]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [128, 129, 1_000, 65_536])
-def test_every_message_has_the_size_of_the_setting(size: int) -> None:
-    renderer = Renderer(message_ffi(), Reserved(200_000, 9, partitions=3), 3, size=size)
-    most = Reserved(200_000, 9, partitions=3).last_user
+@pytest.mark.parametrize(("size", "users"), [(128, 200_000), (129, 300), (65_536, 300)])
+def test_every_message_has_the_size_of_the_setting(size: int, users: int) -> None:
+    renderer = Renderer(message_ffi(), Reserved(users, 9, partitions=3), 3, size=size)
+    most = Reserved(users, 9, partitions=3).last_user
     for event in ((1, 0), (most, len(CHANNELS) * (9 + 3 + most) - 5)):
         renderer.one(event, STAMP_MS)
     renderer.one((7, 3 * len(CHANNELS) + 1), STAMP_MS)
