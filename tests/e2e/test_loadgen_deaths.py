@@ -40,36 +40,6 @@ def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
         assert beginning(second, partition) == beginning(first, partition)
 
 
-def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
-    loadgen: LoadgenStack, wait_until: WaitUntil
-) -> None:
-    ((rows_before,),) = loadgen.sql("SELECT COUNT(*) FROM purchases")
-    loadgen.rates(5_000, purchases=20)
-    loadgen.ask("set deletes_per_second 10")
-    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= 10, "purchases")
-    start_mysql = loadgen.kill("mysql")
-    wait_until(lambda: "Trying again in" in loadgen.log(), "word of MySQL")
-    lines = loadgen.watch(2)
-    counts = [sum(line["events"]["due"]) for line in (lines[0], lines[-1])]
-    seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
-    # The 20 pageviews per second that follow from purchases also continue.
-    assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.002)
-    wait_until(lambda: handed(loadgen) >= counts[1], "pageviews without MySQL")
-    stats = loadgen.stats()
-    assert stats["purchases"]["due"] > stats["purchases"]["done"]
-    start_mysql()
-    wait_until(lambda: "MySQL is back after" in loadgen.log(), "return of MySQL")
-    wait_until(lambda: purchases_waiting(loadgen) < 20, "end of the queue of purchases")
-    sent, published = loadgen.pause()
-    assert sent == published
-    purchases, deletes = loadgen.stats()["purchases"], loadgen.stats()["deletes"]
-    assert purchases["due"] == purchases["done"]
-    assert deletes["due"] == deletes["done"] > 0
-    # No purchase is lost or repeated, although the connection broke in the middle of a transaction.
-    rows = loadgen.sql("SELECT COUNT(*) FROM purchases")
-    assert rows == [(rows_before + purchases["done"] - deletes["done"],)]
-
-
 def test_a_worker_that_dies_is_replaced_and_its_loss_is_reported(
     loadgen: LoadgenStack, wait_until: WaitUntil
 ) -> None:
@@ -118,15 +88,6 @@ def nothing_is_lost_from_now_on(loadgen: LoadgenStack) -> None:
     loadgen.watch(0.5)
     handed, published = loadgen.pause()
     assert handed == published
-
-
-def purchases_waiting(loadgen: LoadgenStack) -> int:
-    counts = loadgen.stats()["purchases"]
-    return int(counts["due"] - counts["done"] - counts["refused"])
-
-
-def handed(loadgen: LoadgenStack) -> int:
-    return sum(loadgen.stats()["events"]["handed"])
 
 
 def answers(loadgen: LoadgenStack) -> bool:
