@@ -98,17 +98,6 @@ def test_a_paused_container_stands_still_and_goes_on(
     wait_until(lambda: events(settings) > counted, "more events", 10.0)
 
 
-def test_a_killed_container_is_missed_by_nobody_and_comes_back(
-    stack: ComposeStack, settings: Settings
-) -> None:
-    stack.kill(["loadgen"])
-    assert (stack.pids(["loadgen"]), stack.died()) == ({"loadgen": []}, {})
-    stack.restart("loadgen")
-    assert len(stack.pids(["loadgen"])["loadgen"]) > 1
-    assert events(settings) >= 0
-    assert stack.died() == {}
-
-
 def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     stack: ComposeStack, opened: Callable[[], ComposeStack]
 ) -> None:

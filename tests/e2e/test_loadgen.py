@@ -90,31 +90,6 @@ def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: W
     assert viewed.total() == purchases["done"] - done
 
 
-def test_tracer_events_are_purchases_and_pageviews_of_what_is_reserved_for_their_partition(
-    loadgen: LoadgenStack, wait_until: WaitUntil
-) -> None:
-    _, since = loadgen.pause()
-    loadgen.ask("set events_per_second 1000")
-    loadgen.ask("set tracer_events_per_second 120")
-    wait_until(lambda: loadgen.stats()["tracer_events"]["done"] >= 120, "120 tracer events")
-    loadgen.pause()
-    count, due_ms = loadgen.stats()["tracer_events"]["newest"]
-    sent = loadgen.read(since)
-    assert in_order(sent)
-    marks = [message for message in sent if int(message.key) > 10_000]
-    assert len(marks) == count
-    assert max(mark.value["received_at"] for mark in marks) == due_ms
-    for partition in range(loadgen.settings.events_partitions):
-        urls = [mark.value["url"] for mark in marks if mark.partition == partition]
-        mine = [f"/products/{1_001 + partition}", f"/profiles/{10_001 + partition}"]
-        assert urls == (mine * len(urls))[: len(urls)]
-    bought = loadgen.sql(
-        "SELECT user_id - 10001, item_id - 1001 FROM purchases WHERE item_id > 1000"
-    )
-    assert len(bought) == count
-    assert all(user == item for user, item in bought)
-
-
 def in_order(messages: list[Message]) -> bool:
     """Return whether due times never decrease within a partition."""
     newest: dict[int, int] = {}

@@ -141,15 +141,11 @@ def test_an_event_that_waits_for_no_window_is_processed_when_it_is_due() -> None
     assert [*positions.progress(0)] == [Progress(13, 0, 10, 13)]
 
 
-def test_a_delay_of_watermarks_is_no_lag() -> None:
-    delayed = WINDOWS.delayed(100)
-    assert delayed.number(0) == WINDOWS.number(0) + 100
-
-
-def test_a_time_in_a_window_may_be_text() -> None:
+def test_a_time_in_a_window_may_be_text_and_a_delay_of_watermarks_is_no_lag() -> None:
     start_ms = 1_774_155_868_000
     assert WINDOWS.number("2026-03-22 05:04:28") == WINDOWS.number(start_ms)
     assert WINDOWS.number("2026-03-22T05:04:28.012Z") == WINDOWS.number(start_ms + 12)
+    assert WINDOWS.delayed(100).number(0) == WINDOWS.number(0) + 100
 
 
 def test_a_count_of_all_partitions_is_a_position_in_each() -> None:

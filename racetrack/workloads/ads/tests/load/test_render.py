@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -199,8 +200,9 @@ def test_a_time_that_is_not_milliseconds_is_refused() -> None:
         tail_piece(1_763_712_000)
 
 
-def test_all_of_them_come_equally_often() -> None:
-    stream, count = Stream(42, "ad events/0"), 30_000
+def test_all_of_them_come_equally_often_and_the_kind_does_not_depend_on_the_ad() -> None:
+    """One random number picks both the ad and the kind of event."""
+    stream, count, ads = Stream(42, "ad events/0"), 30_000, 4
     events = [ad_event(stream, n, IDS) for n in range(count)]
     for column, values in (
         ("event_type", EVENT_TYPES),
@@ -211,18 +213,15 @@ def test_all_of_them_come_equally_often() -> None:
     ):
         found = Counter(getattr(event, column) for event in events)
         assert found.keys() == set(values)
-        # Five standard deviations of each count.
-        mean = count / len(values)
-        assert max(abs(n - mean) for n in found.values()) < 5 * mean**0.5, column
-
-
-def test_what_came_of_an_event_does_not_depend_on_its_ad() -> None:
-    """One random number picks both the ad and the kind of event."""
-    stream, count, ads = Stream(42, "ad events/0"), 30_000, 4
+        assert is_even(found), column
     pairs = Counter(ad_and_kind(stream.draw(n)[1], ads) for n in range(count))
-    assert len(pairs) == ads * KINDS
-    mean = count / len(pairs)
-    assert max(abs(n - mean) for n in pairs.values()) < 5 * mean**0.5
+    assert len(pairs) == ads * KINDS and is_even(pairs)
+
+
+def is_even(found: Counter[Any]) -> bool:
+    """Return whether all counts are within five standard deviations of their mean."""
+    mean = found.total() / len(found)
+    return max(abs(n - mean) for n in found.values()) < 5 * mean**0.5
 
 
 def test_a_seed_gives_the_very_bytes_that_it_has_always_given(renderer: Renderer) -> None:
