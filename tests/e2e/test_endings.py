@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import REPO, Settings
+from racetrack.stack import processes
 from racetrack.stack.lifetime import Watchdog
 from tests.e2e.shared import LINE_WITHIN_S, NothingLeft, Open, WaitUntil
 from tests.run_json import read_run
@@ -117,3 +118,19 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     folder = run.folder
     assert read_run(folder)["outcome"] == "the harness was killed"
     assert "The harness was killed; ended" in (folder / "start.log").read_text()
+
+
+def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
+    door: Open, nothing_left: NothingLeft, settings: Settings
+) -> None:
+    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
+    first.until(r"^\[2/6\]")
+    first.kill_with_watchdog()
+    assert processes.members(settings.stack_name)
+    assert first.record()["outcome"] == "unfinished"
+    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
+    second.until(r"Cleared what a killed run left: \d+ processes \(.*broker")
+    second.until(r"^\[1/6\]")
+    second.signal(signal.SIGINT)
+    assert second.wait() == 130
+    nothing_left()
