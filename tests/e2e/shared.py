@@ -130,6 +130,14 @@ class Door:
                     found.append(process.name())
         return found
 
+    def interrupted(self) -> list[str]:
+        """Interrupt a comparison, as Ctrl-C does; return the command that goes on later."""
+        self.signal(signal.SIGINT)
+        assert self.wait() == 130, self.output
+        found = re.search(r"To go on later: \./race (\w+ --resume \S+)", self.output)
+        assert found, self.output
+        return found[1].split()
+
     def kill_with_watchdog(self) -> None:
         """Send SIGKILL to the command, and to the watchdog that would clean up after it."""
         (watchdog,) = [
@@ -375,6 +383,16 @@ def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:
     marks = folder / "tracer_events.csv"
     *_, in_database = _last_row(marks) if marks.exists() else [0]
     return int(run["verified"]["source_rows"]["purchases"]) - in_database
+
+
+def text_of_run(door: Door) -> str:
+    """Wait for a successful end of a run; return its output, the content of its folder, and the
+    command lines of all processes before."""
+    arguments = [" ".join(of.info["cmdline"] or ()) for of in psutil.process_iter(["cmdline"])]
+    assert door.wait(400) == 0, door.output
+    files = [path for path in door.folder.rglob("*") if path.is_file()]
+    content = [path.read_text(errors="replace") for path in files]
+    return "\n".join([door.output, *content, *arguments])
 
 
 def run_folder(output: str) -> Path:

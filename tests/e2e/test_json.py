@@ -1,4 +1,5 @@
-"""End-to-end test of messages that look unusual: engines read valid ones alike."""
+"""End-to-end test of two engines on one input with messages that look unusual: each has a result,
+and they read valid messages alike."""
 
 from confluent_kafka import Producer
 
@@ -15,7 +16,7 @@ WORKLOAD = "ads"  # without views of the last minutes
 ENGINES = "dh,flink"
 
 
-def test_valid_messages_leave_all_views_right() -> None:
+def test_valid_messages_leave_all_views_of_both_engines_right() -> None:
     options = ["--rate", "500", "--settle", "20s", "--samples", "3", "--decide-within", "0"]
     door = Door("race", "run", ENGINES, *options, "--verify", "--workload", WORKLOAD)
     door.until(r"^\[4/")
@@ -25,8 +26,11 @@ def test_valid_messages_leave_all_views_right() -> None:
         producer.produce(topic.name, row.of(topic), partition=number % 2)
     assert producer.flush(10) == 0
     assert door.wait() == 1, door.output  # there are more messages than the generator sent
+    assert door.folder.name.endswith(f"_UTC_{ENGINES.replace(',', '+')}_500")
     for name in ENGINES.split(","):
-        found = runfolder.read_run(door.folder / name).verified
+        run = runfolder.read_run(door.folder / name)
+        assert run.results and run.results.engine and run.results.engine.cpu_s > 0, door.output
+        found = run.verified
         assert found, door.output
         assert {view.status for view in found.views.values()} == {ViewStatus.RIGHT}, door.output
         assert found.unfit == {}

@@ -1,6 +1,5 @@
-"""End-to-end tests of several engines on one input: a run, and live sessions, one of them used in a
-real browser. tests/live has the rest of the page. Needs Chromium (Debian: `apt-get install
-chromium`)."""
+"""End-to-end tests of live sessions, one of them with two engines and used in a real browser.
+tests/live has the rest of the page. Needs Chromium (Debian: `apt-get install chromium`)."""
 
 import csv
 import re
@@ -130,20 +129,3 @@ def test_ctrl_c_ends_a_session_in_good_order(door: Open, nothing_left: NothingLe
     assert session.wait() == 0, session.output
     nothing_left()
     assert read_record(session.folder).outcome == "ok"
-
-
-def test_a_run_of_two_engines_has_a_result_of_each(door: Open, nothing_left: NothingLeft) -> None:
-    run = door(
-        "run_experiment.sh", ",".join(ENGINES), "1000", "5", "3", "1.0", "--decide-within", "0"
-    )
-    code = run.wait()
-    nothing_left()
-    folder = run.folder
-    assert folder.name.endswith(f"_UTC_{'+'.join(ENGINES)}_1000")
-    whole = read_record(folder)
-    assert (code == 0) == all(each.outcome == "ok" for each in whole.engines), run.output
-    for each in whole.engines:
-        assert each.results
-        assert each.results.processed_events == each.results.published_events
-        assert each.results.engine
-        assert each.results.engine.cpu_s > 0

@@ -1,15 +1,13 @@
 """End-to-end tests with services that the user provides: a Kafka with TLS and a password, whose
 user has rights only on names with a prefix; and a registry with TLS and a password."""
 
-import os
 import re
 import time
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
-from tests.e2e.shared import Door
+from tests.e2e.shared import Door, text_of_run
 from tests.relay import Relay
 from tests.secured_kafka import FAR, PREFIX, RELAY, SecuredKafka, secured_kafka
 from tests.secured_registry import PASSWORD as REGISTRY_PASSWORD
@@ -85,22 +83,3 @@ def test_a_run_outlasts_a_broker_that_goes_away_for_a_while(
         assert door.wait() == 0, door.output
     measured = door.record()["measured"]
     assert measured["handed_over"] == measured["end_offsets"]
-
-
-def text_of_run(door: Door) -> str:
-    """Wait for a successful end of a run; return its output, the content of its folder, and the
-    command lines of its processes."""
-    arguments = [" ".join(each.cmdline()) for each in processes()]
-    assert door.wait() == 0, door.output
-    files = [path for path in door.folder.rglob("*") if path.is_file()]
-    content = [path.read_text(errors="replace") for path in files]
-    return "\n".join([door.output, *content, *arguments])
-
-
-def processes() -> Iterator[psutil.Process]:
-    for each in psutil.process_iter():
-        try:
-            if each.uids().real == os.getuid() and each.cmdline():
-                yield each
-        except psutil.Error:
-            continue

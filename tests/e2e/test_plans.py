@@ -98,11 +98,9 @@ def test_the_programmed_factor_of_replicas_is_found_after_an_interruption(
 ) -> None:
     first = compared(door, tmp_path, SCALE, f"{CALIBRATION}[ENGINE_REPLICAS=1|2]")
     first.until("== run 2 of 4")
-    first.signal(signal.SIGINT)
-    assert first.wait() == 130, first.output
+    resume, file = first.interrupted(), tmp_path / "scale.json"
     nothing_left()
-    file = tmp_path / "scale.json"
-    second = door("race", *resume_of(first.output), "--json", str(file))
+    second = door("race", *resume, "--json", str(file))
     assert second.wait(600) == 0, second.output
     assert "== run 1 of 3" in second.output
     nothing_left()
