@@ -73,16 +73,6 @@ def test_processes_are_all_of_the_containers_the_main_one_first(stack: ComposeSt
     assert len(pids_of["loadgen"]) > 1  # it has workers
 
 
-def test_output_goes_to_files_as_it_comes(stack: ComposeStack, wait_until: WaitUntil) -> None:
-    log = stack.log_of("loadgen")
-    assert "Initializing shop database DONE" in log.read_text()
-    with Control(stack.settings.reach_address, stack.settings.loadgen_port) as control:
-        control.ask("set events_per_second 77")
-    wait_until(lambda: "77" in log.read_text(), "the new rate in its log", 5.0)
-    whole = log.parent.parent / "docker-compose.log"
-    wait_until(lambda: "77" in whole.read_text(), "the new rate in the whole log", 5.0)
-
-
 def test_a_paused_container_stands_still_and_goes_on(
     stack: ComposeStack, settings: Settings, wait_until: WaitUntil
 ) -> None:

@@ -116,7 +116,7 @@ def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
     folder = live.folder
     with (folder / "actions.csv").open(newline="") as rows:
         actions = [row["action"] for row in csv.DictReader(rows)]
-    assert actions == ["rate", "rate", "reads", "kill", "restart"]
+    assert actions == ["rate", "rate", "events", "kill", "restart", "end"]
     for path in engine_folders(folder):
         assert read_record(path).outcome == "ok"
         assert (path / "views.csv").stat().st_size > 100

@@ -114,5 +114,6 @@ def test_a_view_that_was_lost_or_counted_twice_is_named_and_a_window_in_the_wron
         rows[7][column] += change
         compared = judged(db, "campaign_windows", rows)
         assert (compared.missing, compared.extra, compared.different) == expected
+        assert len(compared.findings) == sum(expected)
         finding = next(of for of in compared.findings if of.source)
         assert finding.source and finding.source["campaign_id"] == rows[7]["campaign_id"]
