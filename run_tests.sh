@@ -50,7 +50,7 @@ if [[ ${1-} == --quick ]]; then
 fi
 end_to_end=()
 if [[ ${1-} == --readme ]]; then
-    end_to_end=(tests/e2e/test_{bench,readme,experiment,endings,environment,live_page,loadgen,plans,write_check}.py
+    end_to_end=(tests/e2e/test_{bench,readme,experiment,endings,environment,live,loadgen,plans,write_check}.py
         racetrack/engines/dh/tests)
 elif (($#)); then
     exec "$TESTS_PYTHON" -m pytest "$@"
