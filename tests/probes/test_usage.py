@@ -60,7 +60,7 @@ def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     probe = CgroupProbe({"broker": up, "steadyd": down}, 0.01, RunFolder(tmp_path, "steady"))
 
     def rows() -> list[dict[str, str]]:
-        return list(csv.DictReader((tmp_path / "cgroup.csv").open()))
+        return list(csv.DictReader((tmp_path / "cgroup.csv").read_text().splitlines()))
 
     probe.start()
     wait_until(lambda: len(rows()) >= 3, "third look")
