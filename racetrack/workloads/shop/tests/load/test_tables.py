@@ -7,16 +7,6 @@ from racetrack.workloads.shop.load import tables as shop
 SEED, USERS, ITEMS = 42, 2_500, 120
 
 
-def test_rows_go_in_few_statements_with_as_many_values_as_placeholders() -> None:
-    insert = shop.seed_users(SEED, USERS)
-    statements = list(insert.statements())
-    assert len(statements) == 3
-    for sql, values in statements:
-        assert sql.startswith("INSERT INTO users (id, email, is_vip) VALUES (%s, %s, %s)")
-        assert sql.count("%s") == len(values)
-    assert sum(len(values) for _, values in statements) == USERS * 3
-
-
 def test_prices_are_exact_and_a_vip_has_the_address_of_one() -> None:
     prices = [Decimal(str(row[3])) for row in shop.seed_items(SEED, ITEMS).rows]
     assert all(Decimal(5) <= price <= Decimal(500) for price in prices)
