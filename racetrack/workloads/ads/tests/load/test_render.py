@@ -216,7 +216,7 @@ def test_all_of_them_come_equally_often_and_the_kind_does_not_depend_on_the_ad()
 def is_even(found: Counter[Any]) -> bool:
     """Return whether all counts are within five standard deviations of their mean."""
     mean = found.total() / len(found)
-    return max(abs(n - mean) for n in found.values()) < 5 * mean**0.5
+    return all(abs(n - mean) < 5 * mean**0.5 for n in found.values())
 
 
 def test_a_seed_gives_the_very_bytes_that_it_has_always_given(renderer: Renderer) -> None:
