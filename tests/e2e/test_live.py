@@ -124,7 +124,7 @@ def test_the_page_ends_the_session_and_its_folder_has_a_record_of_each_engine(
 
 def test_ctrl_c_ends_a_session_in_good_order(door: Open, nothing_left: NothingLeft) -> None:
     session = door("race", "live", CALIBRATION, "--rate", "500", "--port", "0")
-    session.until("> set events_per_second 500")
+    session.until(r"rate \S+ → 500/s")
     session.signal(signal.SIGINT)
     assert session.wait() == 0, session.output
     nothing_left()
