@@ -44,12 +44,14 @@ def resolved(*names: str, workload: str | None = None) -> ResolvedPlan:
     return resolve(parse_plan(LOADED, "my.toml"), "my.toml", options, environment={})
 
 
-def limited() -> tuple[str, str, str]:
-    """Return an engine with a setting that has an effect with one workload only."""
+def limited() -> tuple[str, str, str, str]:
+    """Return an engine with a setting that has an effect with one workload only, that workload,
+    and another one."""
     for engine, module in plugins.of_all("settings").items():
         exceptions = getattr(module, "APPLICABILITY", Applicability())
-        for name, workloads in exceptions.workloads.items():
-            return engine, name, next(iter(workloads))
+        for name, (workload, *_) in exceptions.workloads.items():
+            others = (each for each in plugins.workload_names() if each != workload)
+            return engine, name, workload, next(others)
     raise AssertionError("no engine has such a setting")
 
 
@@ -81,8 +83,7 @@ def test_a_section_holds_for_its_workload_and_overrides_the_lines_above(
 
 
 def test_what_has_no_effect_with_the_workload_is_skipped_and_named(write_file: WriteFile) -> None:
-    engine, name, workload = limited()
-    other = next(each for each in plugins.workload_names() if each != workload)
+    engine, name, workload, other = limited()
     write_file(f"# why\n{name}=true\n# why\nLOADGEN_SEED=7\n", engine)
     (cell,) = resolved(f"{engine}@tuned", workload=workload).cells
     assert cell.settings[name] == "true"
@@ -95,17 +96,14 @@ def test_what_has_no_effect_with_the_workload_is_skipped_and_named(write_file: W
 
 
 def test_a_variant_of_which_nothing_is_left_is_left_out_and_named(write_file: WriteFile) -> None:
-    engine, name, workload = limited()
-    other = next(each for each in plugins.workload_names() if each != workload)
+    engine, name, workload, other = limited()
+    tuned = f"{engine}@tuned"
     write_file(f"[{workload}]\n# why\n{name}=true\n", engine)
-    assert resolved(engine, f"{engine}@tuned", workload=workload).variants == (
-        engine,
-        f"{engine}@tuned",
-    )
-    plan = resolved(f"{engine}@tuned", engine, workload=other)
+    assert resolved(engine, tuned, workload=workload).variants == (engine, tuned)
+    plan = resolved(tuned, engine, workload=other)
     assert plan.variants == (engine,)
-    assert any(f"{engine}@tuned is left out" in remark for remark in plan.remarks)
-    assert resolved(f"{engine}@tuned", workload=other).variants == (f"{engine}@tuned",)
+    assert any(f"{tuned} is left out" in remark for remark in plan.remarks)
+    assert resolved(tuned, workload=other).variants == (tuned,)
 
 
 def test_default_is_the_engine_without_a_file() -> None:
