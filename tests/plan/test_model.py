@@ -10,7 +10,7 @@ import pytest
 
 from racetrack.errors import UsageError
 from racetrack.plan import variants
-from racetrack.plan.model import Window, find_plan, load_of, parse_plan, read_plan_file
+from racetrack.plan.model import Window, find_plan, parse_plan, read_plan_file
 from racetrack.plan.resolve import Options, ResolvedPlan, resolve
 from tests.some_engines import TWO
 
@@ -75,23 +75,6 @@ def test_a_text_stands_for_variants_whose_labels_can_be_read_again(
 def test_a_text_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         variants.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "per_s", "share", "profile"),
-    [
-        ("5k", 5_000, None, None),
-        ("0", 0, None, None),
-        ("80%", None, 0.8, None),
-        ("10% of slowest", None, 0.1, None),
-        ("spike 5k 50k 10s", None, None, "spike 5k 50k 10s"),
-    ],
-)
-def test_a_load_is_a_rate_a_share_or_a_profile(
-    text: str, per_s: int | None, share: float | None, profile: str | None
-) -> None:
-    load = load_of(text)
-    assert (load.per_s, load.share, load.profile) == (per_s, share, profile)
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,7 @@ def test_brackets_override_the_file(write_file: WriteFile) -> None:
     assert cell.settings == {"LOADGEN_SEED": "7", "ENGINE_REPLICAS": "1"}
 
 
-def test_a_section_holds_for_its_workload_and_overrides_the_lines_above(
-    write_file: WriteFile,
-) -> None:
+def test_a_section_holds_for_its_workload_and_overrides_lines_above(write_file: WriteFile) -> None:
     write_file(
         "# A title.\n\n# all\nLOADGEN_SEED=1\n[shop]\n# one\n# reason\nLOADGEN_SEED='2'\n"
         "[ads]\nENGINE_REPLICAS=2\n"
