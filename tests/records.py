@@ -41,6 +41,15 @@ NOISE_FIGURES: dict[str, Any] = {
     "waited_for_memory_pct": 0.0,
     "waited_for_io_pct": 0.0,
 }
+
+
+GATE: dict[str, Any] = {
+    "noise_gate": True,
+    "foreign_cpu_max_pct": 5.0,
+    "steal_max_pct": 1.0,
+    "core_speed_min_pct": 0.0,
+}
+
 VIEW: dict[str, Any] = {
     "name": "item_summary.orders",
     "source": "purchases",

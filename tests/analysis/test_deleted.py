@@ -54,8 +54,7 @@ def test_the_number_is_exact_once_the_engine_has_drained() -> None:
 
 def test_there_is_no_lag_and_no_verdict() -> None:
     found = judge(recorded(DELETED, PAUSED), 1_000, 9_000)
-    assert found.kind is VerdictKind.UNDECIDED
-    assert found.measured is None
+    assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
     assert "2,050 events" in found.reason
 
 

@@ -65,12 +65,13 @@ def test_lag_grows_while_an_engine_is_silent() -> None:
     assert series.silent.tolist() == [False, False] + [True] * 8
     assert series.lag_ms[-1] == pytest.approx(9_000 - 1_500, abs=2)
     assert np.all(np.diff(series.lag_ms[1:]) > 0)
-
-
-def test_without_updates_lag_is_the_age_of_the_first_pageview() -> None:
+    # Without any update, it is the age of the first event.
     series = lag_series(one_partition(curve()), 0, 9_000)
     assert series.silent.all()
     assert series.lag_ms == pytest.approx(series.at_ms, abs=2)
+    # A long update interval is not silence.
+    slow = curve(*((at, at) for at in range(0, 30_001, 5_000)))
+    assert not lag_series(one_partition(slow, 31_000), 0, 30_000).silent.any()
 
 
 def test_a_lag_whose_beginning_was_not_recorded_is_known_to_be_longer() -> None:
@@ -82,11 +83,6 @@ def test_a_lag_whose_beginning_was_not_recorded_is_known_to_be_longer() -> None:
     assert found["lag_p99_ms"] == found["lag_max_ms"] == np.inf
     assert found["more_than_ms"]["lag_max_ms"] == 3_000
     assert set(found["more_than_ms"]) == {"lag_p90_ms", "lag_p99_ms", "lag_max_ms"}
-
-
-def test_a_long_update_interval_is_not_silence() -> None:
-    slow = curve(*((at, at) for at in range(0, 30_001, 5_000)))
-    assert not lag_series(one_partition(slow, 31_000), 0, 30_000).silent.any()
 
 
 def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> None:
@@ -101,6 +97,7 @@ def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> N
 def test_what_is_not_known_is_not_zero() -> None:
     recorded = one_partition(curve((3_000, 3_000), (20_000, 20_000)))
     assert lag_series(recorded, 1_000, 20_000).end_ms == 10_000  # the recording ends there
+    assert age(recorded, 1_000, 20_000).until_ms[-1] == 10_000
     begun_late = replace(recorded, due=(curve((0, 5_000), (10_000, 15_000)),))
     assert np.isinf(lag_series(begun_late, 1_000, 4_000).lag_ms).all()
 
@@ -180,11 +177,10 @@ def looked_at(recorded: Age, every_ms: float) -> Floats:
 
 
 def test_what_is_not_due_yet_is_not_late() -> None:
-    at = np.arange(0, 10_001, 100.0)
-    due = Curve(at, np.minimum(at, 5_000))  # nothing is due after 5 s
-    recorded = Curves(
-        (0,), (due,), (due,), (due,), (Curve(np.array([5_500.0]), np.array([5_000.0])),)
-    )
+    recorded = one_partition(curve((5_500, 5_000)))
+    at_ms = recorded.due[0].at_ms
+    due = Curve(at_ms, np.minimum(at_ms, 5_000))  # nothing is due after 5 s
+    recorded = replace(recorded, due=(due,), handed_over=(due,), published=(due,))
     assert age(recorded, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
 
 
@@ -224,17 +220,12 @@ def test_rows_that_are_a_few_milliseconds_apart_are_one_update(apart_ms: int) ->
     assert quantile_ms(series, series.lag_ms, 0.5) == pytest.approx(135 + last_ms, abs=5)
 
 
-def test_the_window_ends_where_the_recording_does() -> None:
-    recorded = age(curves_of(SAWTOOTH), START_MS, START_MS + 10_000_000)
-    assert recorded.until_ms[-1] < START_MS + 32_000
-
-
 LENGTH_MS = 10_000
 WINDOWED = SyntheticRun(window_s=40, noise_ms=0, cycle_ms=100, recorded_after_ms=15_000)
 
 
 def window_writes_of(run: SyntheticRun) -> WindowWrites:
-    found = window_writes(synthetic.curves(run, np.random.default_rng(1)), *run.window, LENGTH_MS)
+    found = window_writes(curves_of(run), *run.window, LENGTH_MS)
     assert found
     return found
 
@@ -260,9 +251,5 @@ def test_what_a_stall_of_8_s_shows_is_where_it_falls_in_a_window(
 def test_a_window_that_was_never_written_to_its_end_is_without_end() -> None:
     silent = replace(WINDOWED, pause_at_ms=31_000.0, pause_ms=60_000.0)
     assert window_writes_of(silent).after_end_max_ms == np.inf
-
-
-def test_where_no_window_ends_nothing_is_reported() -> None:
-    made = synthetic.curves(WINDOWED, np.random.default_rng(1))
-    start_ms, _ = WINDOWED.window
-    assert window_writes(made, start_ms, start_ms + 9_999, LENGTH_MS) is None
+    # Where no window ends, nothing is reported.
+    assert window_writes(curves_of(WINDOWED), START_MS, START_MS + 9_999, LENGTH_MS) is None

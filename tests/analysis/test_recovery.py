@@ -10,71 +10,65 @@ from racetrack.analysis.recovery import LagHistory
 from racetrack.results.figures import FaultRecovery, Recovery
 from racetrack.results.run import DoneFault, FaultLog, LoadLog
 
-RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
-CALM_MS = 900.0
+FAULT_MS, CALM_MS = 20_000.0, 900.0
+INSERTS = "at_ms,due,refused,done,captured,sent_ms\n"
 
 
-def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> LagHistory:
+def series(*episodes: tuple[float, float, float]) -> LagHistory:
     """Return one point per second: a calm lag, except in the episodes, which are (from_ms, to_ms,
     lag_ms)."""
-    at_ms = np.arange(0.0, until_ms + 1, 1000.0)
+    at_ms = np.arange(0.0, 60_001.0, 1000.0)
     lag_ms = np.full(len(at_ms), CALM_MS)
     for from_ms, to_ms, value in episodes:
         lag_ms[(at_ms >= from_ms) & (at_ms < to_ms)] = value
     return LagHistory(at_ms, lag_ms)
 
 
-def after_s(of: LagHistory, until_ms: float = FAULT_MS) -> float | None:
-    return recovery.recovery(of, RATE_SET_MS, FAULT_MS, until_ms).after_s
+def of(
+    *episodes: tuple[float, float, float], away_s: float = 0, rate_set_ms: float = 0
+) -> Recovery:
+    """Return the recovery from a fault whose service is away for `away_s`."""
+    until_ms = FAULT_MS + 1000 * away_s
+    return recovery.recovery(series(*episodes), rate_set_ms, FAULT_MS, until_ms)
 
 
-def test_lag_that_never_left_normal_is_back_at_once() -> None:
-    found = recovery.recovery(series(), RATE_SET_MS, FAULT_MS, FAULT_MS + 3000)
-    assert (found.normal_ms, found.worst_ms, found.after_s) == (2000.0, CALM_MS, 0.0)
-
-
-def test_an_episode_ends_at_the_first_normal_point() -> None:
-    found = recovery.recovery(
-        series((22_000, 31_000, 8_000)), RATE_SET_MS, FAULT_MS, FAULT_MS + 5_000
-    )
-    assert found.after_s == pytest.approx(11.0)
-    assert found.worst_ms == 8_000
-
-
-def test_a_calm_of_less_than_five_seconds_is_none() -> None:
-    assert after_s(series((22_000, 25_000, 8_000), (29_000, 33_000, 8_000))) == pytest.approx(13.0)
-    # A calm of six seconds ends the episode.
-    assert after_s(series((22_000, 25_000, 8_000), (32_000, 33_000, 8_000))) == pytest.approx(5.0)
-
-
-def test_a_service_that_is_still_away_has_not_recovered() -> None:
-    quiet_then_late = series((40_000, 45_000, 9_000))
-    assert after_s(quiet_then_late, until_ms=38_000) == pytest.approx(25.0)
-
-
-def test_lag_that_stays_high_never_came_back_and_neither_did_a_calm_that_was_cut_off() -> None:
-    assert after_s(series((22_000, 61_000, 8_000))) is None
-    assert after_s(series((22_000, 57_000, 8_000))) is None
+@pytest.mark.parametrize(
+    ("episodes", "away_s", "after_s"),
+    [
+        ([], 3, 0.0),
+        ([(22_000, 31_000, 8_000)], 5, 11.0),
+        # A calm of less than five seconds is none; one of six ends the episode.
+        ([(22_000, 25_000, 8_000), (29_000, 33_000, 8_000)], 0, 13.0),
+        ([(22_000, 25_000, 8_000), (32_000, 33_000, 8_000)], 0, 5.0),
+        ([(40_000, 45_000, 9_000)], 18, 25.0),  # it comes back in the end only
+        ([(22_000, 61_000, 8_000)], 0, None),
+        ([(22_000, 57_000, 8_000)], 0, None),  # the calm is cut off
+    ],
+)
+def test_lag_is_back_when_it_is_normal_for_five_seconds_after_the_service_is(
+    episodes: list[tuple[float, float, float]], away_s: float, after_s: float | None
+) -> None:
+    found = of(*episodes, away_s=away_s)
+    assert found.after_s == (None if after_s is None else pytest.approx(after_s))
+    assert found.worst_ms == max([CALM_MS, *(lag_ms for _, _, lag_ms in episodes)])
 
 
 def test_what_was_normal_before_is_normal_after() -> None:
-    slow = series((0, 61_000, 6_000))
-    assert recovery.recovery(slow, RATE_SET_MS, FAULT_MS, FAULT_MS).normal_ms == 6_000
-    assert after_s(slow) == 0.0
-
-
-def test_what_was_before_the_rate_was_set_is_not_normal() -> None:
-    start_up = series((0, 14_000, 50_000))
-    assert recovery.recovery(start_up, 15_000, FAULT_MS, FAULT_MS).normal_ms == 2000
+    assert of().normal_ms == 2_000
+    slow = of((0, 61_000, 6_000))
+    assert (slow.normal_ms, slow.after_s) == (6_000, 0.0)
+    # What was before the rate was set is not normal, nor is a lag of unknown length.
+    assert of((0, 14_000, 50_000), rate_set_ms=15_000).normal_ms == 2_000
+    unknown = of((0, 19_000, np.inf), away_s=3)
+    assert (unknown.normal_ms, unknown.after_s) == (2_000, 0.0)
 
 
 def test_a_lag_without_end_is_none_in_the_record() -> None:
-    of = series((21_000, 25_000, np.inf))
-    found = recovery.recovery(of, RATE_SET_MS, FAULT_MS, 24_000)
+    found = of((21_000, 25_000, np.inf), away_s=4)
     assert (found.worst_ms, found.after_s) == (None, 5.0)
 
 
-def test_a_lag_that_was_normal_only_after_the_load_was_paused_has_not_recovered(
+def test_a_lag_that_is_normal_only_once_the_load_is_paused_has_not_recovered(
     tmp_path: Path,
 ) -> None:
     write_spike(tmp_path)
@@ -97,19 +91,16 @@ def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
     # The topic has 1,000 rows from before the run. It gets no new row at 2 to 4 s, and the missing
     # ones at 5 and 6 s.
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
-    rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
-    header = "at_ms,due,refused,done,captured,sent_ms"
-    (tmp_path / views.INSERTS_FILE).write_text("\n".join([header, *rows]) + "\n")
+    rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0\n" for s in range(len(due))]
+    (tmp_path / views.INSERTS_FILE).write_text("".join([INSERTS, *rows]))
     found = recovery.purchases(tmp_path)
     assert found
     assert list(found.lag_ms) == [0, 0, 0, 1000, 2000, 1000, 0]
 
 
-def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
-    tmp_path: Path,
-) -> None:
-    text = "at_ms,due,refused,done,captured,sent_ms\n1000,1,0,1,1001,0\n2000,3,1,2,1002,0\n3000,9,1"
-    (tmp_path / views.INSERTS_FILE).write_text(text)
+def test_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(tmp_path: Path) -> None:
+    rows = "1000,1,0,1,1001,0\n2000,3,1,2,1002,0\n3000,9,1"
+    (tmp_path / views.INSERTS_FILE).write_text(INSERTS + rows)
     found = recovery.purchases(tmp_path)
     assert found
     assert list(found.lag_ms) == [0, 0]
@@ -117,14 +108,9 @@ def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
 
 
 def test_it_is_over_when_every_lag_is_back() -> None:
-    back, not_back = (Recovery(normal_ms=1, worst_ms=1, after_s=of) for of in (1.0, None))
+    back, not_back = (Recovery(normal_ms=1, worst_ms=1, after_s=s) for s in (1.0, None))
     assert recovery.is_over([FaultRecovery(fault="x", events=back)])
     assert not recovery.is_over([FaultRecovery(fault="x", events=back, purchases=not_back)])
-
-
-def test_a_lag_of_unknown_length_before_a_fault_is_not_what_is_normal() -> None:
-    found = recovery.recovery(series((0, 19_000, np.inf)), RATE_SET_MS, FAULT_MS, FAULT_MS + 3_000)
-    assert (found.normal_ms, found.after_s) == (2_000, 0.0)
 
 
 # A spike from the 20th to the 30th second, from 1,000/s to 5,000/s, on two partitions. The engine
@@ -138,9 +124,8 @@ def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
     rows, due, processed = ["at_ms,curve,partition,count"], 0.0, 0.0
     for at_ms in range(0, 1000 * until_s, 100):
         for partition in (0, 1):
-            for name, count in (("due", due), ("handed_over", due), ("published", due)):
-                rows.append(f"{at_ms},{name},{partition},{round(count / 2)}")
-            rows.append(f"{at_ms},processed,{partition},{round(processed / 2)}")
+            counts = {"due": due, "handed_over": due, "published": due, "processed": processed}
+            rows += [f"{at_ms},{name},{partition},{n / 2:.0f}" for name, n in counts.items()]
         rate = PEAK_PER_S if PEAK_MS <= at_ms < PEAK_END_MS else BASE_PER_S
         processed = min(due, processed + CAPACITY_PER_S / 10)
         due += rate / 10
@@ -150,9 +135,7 @@ def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
     )
 
 
-def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
-    tmp_path: Path,
-) -> None:
+def test_recovery_from_a_spike_counts_from_its_end(tmp_path: Path) -> None:
     found = recovery.load_effect(tmp_path, write_spike(tmp_path))
     assert found.recovery and found.recovery.after_s
     # A lag of up to 2 s is normal. At the base rate, this is a backlog of 2 * BASE_PER_S.
@@ -169,14 +152,11 @@ def test_recovery_from_a_spike_counts_from_its_end_with_the_largest_backlog(
     assert found.recovery.worst_ms == pytest.approx(1000 * worst_s, rel=0.03)
 
 
-def test_what_is_not_back_when_the_load_is_paused_never_was(tmp_path: Path) -> None:
-    found = recovery.load_effect(tmp_path, write_spike(tmp_path, until_s=45))
+def test_only_what_was_before_the_load_was_paused_counts(tmp_path: Path) -> None:
+    load = write_spike(tmp_path, until_s=45)
+    found = recovery.load_effect(tmp_path, load)
     assert found.recovery
     assert (found.after_peak_s, found.recovery.after_s) == (None, None)
-
-
-def test_the_backlog_is_that_until_the_load_was_paused(tmp_path: Path) -> None:
-    load = write_spike(tmp_path)
     early = recovery.load_effect(tmp_path, load, paused_ms=25_000)
     assert early.max_backlog_events == pytest.approx((PEAK_PER_S - CAPACITY_PER_S) * 5, rel=0.05)
 
@@ -185,8 +165,4 @@ def test_without_a_peak_only_the_backlog_is_found(tmp_path: Path) -> None:
     load = write_spike(tmp_path).model_copy(update={"peak_from_ms": None, "peak_until_ms": None})
     found = recovery.load_effect(tmp_path, load)
     assert found.max_backlog_events > 20_000
-    assert (found.recovery, found.after_peak_s, found.max_backlog_before_events) == (
-        None,
-        None,
-        None,
-    )
+    assert found.recovery is found.after_peak_s is found.max_backlog_before_events is None

@@ -17,7 +17,7 @@ def seconds(count: int) -> Floats:
 
 
 def test_the_slope_is_theil_and_sens() -> None:
-    rng = np.random.default_rng(1)
+    rng = RNG(1)
     times, values = np.cumsum(rng.random(40) * 2_000), rng.normal(0, 100, 40)
     assert growth(times, values).pct == pytest.approx(100 * stats.theilslopes(values, times)[0])
 
@@ -26,7 +26,7 @@ def test_the_slope_is_theil_and_sens() -> None:
 def test_the_interval_has_its_nominal_coverage() -> None:
     """The noise is independent. An interval may miss the true slope in 2 % of the runs; more than 4
     % of 1,000 runs can't be chance."""
-    rng, times = np.random.default_rng(1), seconds(30)
+    rng, times = RNG(1), seconds(30)
     slopes = [growth(times, rng.normal(0, 100, 30) + 0.02 * times) for _ in range(1_000)]
     missed = sum(not slope.low_pct < 2 < slope.high_pct for slope in slopes)
     assert 2 <= missed <= 40
@@ -34,7 +34,7 @@ def test_the_interval_has_its_nominal_coverage() -> None:
 
 @pytest.mark.slow
 def test_correlated_noise_widens_the_interval() -> None:
-    rng, times = np.random.default_rng(1), seconds(60)
+    rng, times = RNG(1), seconds(60)
     white = rng.normal(0, 100, (100, 60))
     walk = np.cumsum(white, axis=1)
     scaled = walk * (white.std() / walk.std(axis=1, keepdims=True))
@@ -68,7 +68,7 @@ def test_the_shortest_window_scales_with_the_noise() -> None:
 
 
 def test_what_is_left_out_at_the_beginning_is_found() -> None:
-    times: Floats = 1000 * np.arange(60.0)
+    times = seconds(60)
     noise = RNG(1).normal(0, 100, 60)
     dying = 5_000 * np.exp(-times / 4_000)
     assert transient_length(times, noise) == 0

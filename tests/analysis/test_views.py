@@ -12,11 +12,16 @@ from racetrack.analysis.lag import age
 from racetrack.analysis.verdict import judge
 from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.results.run import TracedViewRecord
-from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, numbers_of, write
+from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write
 
 PRODUCTS = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
 PROFILES = TracedViewRecord(name="seen.at", source="pageviews", parity=1, is_time=True)
 ORDERS = TracedViewRecord(name="sold.orders", source="purchases", parity=None, is_time=False)
+
+each_view = pytest.mark.parametrize(
+    "view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name
+)
+WINDOW = START_MS + 5_000, START_MS + 50_000
 
 
 def curves(folder: Path, view: TracedViewRecord) -> Curves:
@@ -25,16 +30,7 @@ def curves(folder: Path, view: TracedViewRecord) -> Curves:
     return views.curves_of(view, events, range(PARTITIONS))
 
 
-@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
-@pytest.mark.parametrize("partition", range(PARTITIONS))
-def test_the_tracer_events_of_a_partition_are_numbered_as_they_come(
-    view: TracedViewRecord, partition: int
-) -> None:
-    found = [views.number_of(view.parity, nth, partition, PARTITIONS) + 1 for nth in range(50)]
-    assert found == numbers_of(view, partition)[:50]
-
-
-@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@each_view
 @pytest.mark.parametrize("delay_ms", [20, 1_250])
 def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     tmp_path: Path, view: TracedViewRecord, delay_ms: int
@@ -43,7 +39,7 @@ def test_a_view_is_as_old_as_its_oldest_tracer_event_that_is_missing(
     interval between tracer events."""
     write(tmp_path, [view], delay_ms)
     between_ms = EVERY_MS * (1 if view.parity is None else 2)
-    recorded = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
+    recorded = age(curves(tmp_path, view), *WINDOW)
     p50, most = recorded.quantiles_ms((0.5, 1.0))
     assert most == pytest.approx(delay_ms, abs=2)
     expected_ms = delay_ms - between_ms / 2 if delay_ms > between_ms else 0
@@ -56,29 +52,20 @@ def test_the_error_of_a_view_s_age_is_the_time_between_its_tracer_events(
 ) -> None:
     write(tmp_path, [view], 500)
     recorded = curves(tmp_path, view)
-    start_ms = START_MS + 5_000
-    found = views.spacing_ms(recorded, start_ms, START_MS + 50_000)
-    assert found == pytest.approx(intervals * EVERY_MS)
-    assert views.spacing_ms(recorded, start_ms, start_ms + EVERY_MS / 2) is None
+    assert views.spacing_ms(recorded, *WINDOW) == pytest.approx(intervals * EVERY_MS)
+    assert views.spacing_ms(recorded, WINDOW[0], WINDOW[0] + EVERY_MS / 2) is None
 
 
-@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@each_view
 def test_a_view_that_gets_ever_older_fell_behind(tmp_path: Path, view: TracedViewRecord) -> None:
     write(tmp_path, [view], 500, growing=0.1)
-    found = judge(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
+    found = judge(curves(tmp_path, view), *WINDOW)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert found.measured
     assert found.measured.slope.pct == pytest.approx(10 / 1.1, rel=0.1)
 
 
-def test_a_view_that_does_not_is_kept_up_with(tmp_path: Path) -> None:
-    write(tmp_path, [PRODUCTS], 500)
-    found = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
-    assert found.kind is VerdictKind.KEPT_UP
-    assert found.throughput.offered_per_s == pytest.approx(5, rel=0.05)
-
-
-@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@each_view
 def test_tracer_events_from_before_the_recording_are_known_by_the_rate_of_those_after(
     tmp_path: Path, view: TracedViewRecord
 ) -> None:
@@ -93,7 +80,7 @@ def test_tracer_events_from_before_the_recording_are_known_by_the_rate_of_those_
     assert late[1] == pytest.approx(8_000, abs=2)
 
 
-@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@each_view
 def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedViewRecord) -> None:
     """Even the file's last tracer event must not count as missing before it is due."""
     write(tmp_path, [view], 5)
@@ -153,7 +140,9 @@ def test_the_worst_view_decides(
     tmp_path: Path, count: str, kinds: list[str], expected: str
 ) -> None:
     write(tmp_path, [PRODUCTS], 500)
-    found: Verdict = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
+    found: Verdict = judge(curves(tmp_path, PRODUCTS), *WINDOW)
+    assert found.kind is VerdictKind.KEPT_UP
+    assert found.throughput.offered_per_s == pytest.approx(5, rel=0.05)
 
     def of(kind: str) -> Verdict:
         return found.model_copy(update={"kind": VerdictKind(kind)})
