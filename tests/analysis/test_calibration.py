@@ -210,7 +210,8 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
 def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind") -> Path:
     """Write a run of an engine whose capacity is 5,000/s at first and grows by 100/s each second.
     It counts `counts_of_allowed` times the events that this capacity allows."""
-    rows, notes = [], ["something else"]
+    rows: list[str] = []
+    notes = ["something else"]
     for at_ms in range(START_MS, END_MS + 1, 100):
         since_s = (at_ms - START_MS) / 1000
         due, allowed = round(12_000 * since_s), 5_000 * since_s + 50 * since_s**2
@@ -252,7 +253,7 @@ def stalled(
     """Write a run with 3 partitions of 1,000 events per second each. From STALL_MS on, partition
     `stalls` is not counted any more, and for the first `tells_after_ms` the engine reports nothing
     at all."""
-    rows = []
+    rows: list[str] = []
     for at_ms in range(START_MS, END_MS + 1, 100):
         for p in range(3):
             due = at_ms - START_MS
