@@ -191,7 +191,7 @@ def test_views_that_are_late_are_waited_for(bench: Bench) -> None:
 
 
 def test_engines_on_one_input_are_verified_together_and_drain_alone(bench: Bench) -> None:
-    reads = {"slow": 5, "fast": 0}
+    reads = {"slow": 10, "fast": 0}
     engines = {name: bench.of(late(bench.truth, n), name=name) for name, n in reads.items()}
     found = verification.verify_together(engines, lambda: None)
     assert list(found) == ["slow", "fast"]
