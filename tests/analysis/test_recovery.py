@@ -165,4 +165,5 @@ def test_without_a_peak_only_the_backlog_is_found(tmp_path: Path) -> None:
     load = write_spike(tmp_path).model_copy(update={"peak_from_ms": None, "peak_until_ms": None})
     found = recovery.load_effect(tmp_path, load)
     assert found.max_backlog_events > 20_000
-    assert found.recovery is found.after_peak_s is found.max_backlog_before_events is None
+    of_peak = (found.recovery, found.after_peak_s, found.max_backlog_before_events)
+    assert of_peak == (None, None, None)
