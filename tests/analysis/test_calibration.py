@@ -171,10 +171,11 @@ def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
     ended = "broker ended during the run"
     failed = write(tmp_path / "a", verdict(), outcome=ended)
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
+    bare = write(tmp_path / "c", verdict())
     found = {
         ended: calibration.delay(failed, DELAY),
         "too few updates": calibration.delay(useless, DELAY),
-        "no view was traced": calibration.path(*[write(tmp_path / "c", verdict())] * 2, DELAY),
+        "no view was traced": calibration.path(bare, bare, DELAY),
     }
     assert {why: (one.measured, one.within) for why, one in found.items()} == {
         why: (why, False) for why in found
