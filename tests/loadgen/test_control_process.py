@@ -13,35 +13,15 @@ import pytest
 
 from loadgen import control
 from loadgen.control_process import STATS_FOR_S, ControlProcess
-from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, line_from
+from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, connected, line_from
 from tests.waiting import wait_until
-
-
-class CountingLoad(FakeLoad):
-    """A fake load that counts the requests for its statistics."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.milli |= {"updates_per_second": 0, "deletes_per_second": 0}
-        self.requests = 0
-        self.hangs = threading.Event()
-        self.go_on = threading.Event()
-        self.go_on.set()
-
-    def stats_line(self) -> str:
-        self.requests += 1
-        if not self.go_on.is_set():
-            self.hangs.set()
-            self.go_on.wait(TIMEOUT_S)
-        return super().stats_line()
 
 
 class Generator:
     """A fake generator, whose loop runs in a thread."""
 
     def __init__(self) -> None:
-        self.load = CountingLoad()
-        self.logged: list[str] = []
+        self.load, self.logged = FakeLoad(), list[str]()
         self._ending = False
         self._selector = selectors.DefaultSelector()
         listener = control.listen("127.0.0.1", 0)
@@ -64,9 +44,7 @@ class Generator:
         self._thread.join()
 
     def connect(self) -> socket.socket:
-        client = socket.create_connection(self.address, timeout=TIMEOUT_S)
-        assert line_from(client) == "LOADGEN Connected."
-        return client
+        return connected(self.address)
 
 
 @pytest.fixture
@@ -78,6 +56,9 @@ def generator() -> Iterator[Generator]:
 
 def test_what_clients_send_reaches_the_generator(generator: Generator) -> None:
     with generator.connect() as client:
+        # It is not the generator that serves them.
+        ours = psutil.Process().net_connections(kind="tcp")
+        assert not [c for c in ours if c.laddr == generator.address and c.status == "ESTABLISHED"]
         assert ask(client, "get events_per_second") == "events_per_second 50"
         assert ask(client, "set events_per_second 9").endswith("old value was 50, new value is 9.")
         assert generator.load.milli["events_per_second"] == 9_000
@@ -100,15 +81,7 @@ def test_statistics_are_made_once_for_all_who_ask(generator: Generator) -> None:
             client.sendall(b"stats\n" * 500 + b"quit\n")
         for client in clients:
             assert all_from(client).count("now_ms") == 500
-    assert generator.load.requests <= (time.monotonic() - began_s) / STATS_FOR_S + 1
-
-
-def test_no_client_is_served_by_the_generator_itself(generator: Generator) -> None:
-    with generator.connect() as client:
-        ours = psutil.Process().net_connections(kind="tcp")
-        served = [c for c in ours if c.laddr == generator.address and c.status == "ESTABLISHED"]
-        assert served == []
-        assert ask(client, "get events_per_second") == "events_per_second 50"
+    assert generator.load.stats_requests <= (time.monotonic() - began_s) / STATS_FOR_S + 1
 
 
 def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> None:

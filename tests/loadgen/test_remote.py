@@ -1,5 +1,6 @@
 """Tests of workers in other pods: the pool's orders reach them, reports and counters come back."""
 
+import contextlib
 import os
 import selectors
 import socket
@@ -62,7 +63,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COMMAND_ENDPOINT", found)
     loaded = config.load()
     threading.Thread(target=host.serve, args=(loaded, print, FAKE), daemon=True).start()
-    wait_until(lambda: greeting_of(found) == GREETING, "greeting")
+    wait_until(lambda: is_greeting(port), "greeting")
     return found
 
 
@@ -74,17 +75,13 @@ def pool(address: str) -> Iterator[Pool]:
     os.close(started.fd)
 
 
-def connect(address: str) -> socket.socket:
-    name, port = address.split(":")
-    return socket.create_connection((name, int(port)), timeout=5)
-
-
-def greeting_of(address: str) -> str:
-    try:
-        with connect(address) as connection:
-            return connection.makefile().readline().rstrip("\n")
-    except OSError:
-        return ""
+def is_greeting(port: int) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=5) as connection,
+    ):
+        return connection.makefile().readline() == f"{GREETING}\n"
+    return False
 
 
 def test_counters_continue_where_the_partition_was(pool: Pool) -> None:

@@ -57,13 +57,8 @@ def test_rate_zero_pauses_and_what_was_due_stays_due() -> None:
         schedule.due_at(11)
     schedule.change(START_NS + 100 * NS_PER_S, 10_000)
     assert schedule.when(11) == START_NS + 100 * NS_PER_S + NS_PER_S // 10
-
-
-def test_a_change_cannot_come_before_an_earlier_one() -> None:
-    schedule = Schedule.starting(START_NS, 1, PER_SECOND)
-    schedule.change(START_NS + 5, 2)
     with pytest.raises(ValueError, match="earlier"):
-        schedule.change(START_NS + 4, 3)
+        schedule.change(START_NS + 99 * NS_PER_S, 3)
 
 
 @given(rates, changes, phases, st.integers(min_value=0, max_value=80 * NS_PER_S))

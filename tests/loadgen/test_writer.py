@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from loadgen.clock import NS_PER_S, Clock
-from loadgen.config import Config, load
+from loadgen.config import load
 from loadgen.mysql import MySqlError
 from loadgen.schedule import Schedule
 from loadgen.writer import Writer
@@ -52,11 +52,9 @@ class Bench:
     """A writer with ten purchases a second, and a clock that the test sets."""
 
     def __init__(self, backlog: int = 1000) -> None:
-        self.config: Config = load(
-            {"MYSQL_PASSWORD": "x", "LOADGEN_PURCHASE_BACKLOG": str(backlog)}
-        )
-        self.clock = Clock.anchored_now()
-        self.start_ns = self.clock.now_ns()
+        config = load({"MYSQL_PASSWORD": "x", "LOADGEN_PURCHASE_BACKLOG": str(backlog)})
+        clock = Clock.anchored_now()
+        self.start_ns = clock.now_ns()
         self.logged: list[str] = []
         self.shop = FakeShop()
         shop = load_shop()
@@ -64,10 +62,14 @@ class Bench:
         self.updates = Updates(shop, self.schedule(0))
         self.deletes = Deletes(shop, self.schedule(0))
         sources = [self.purchases, self.updates, self.deletes]
-        self.writer = Writer(self.config, self.clock, sources, self.shop, self.logged.append)
+        self.writer = Writer(config, clock, sources, self.shop, self.logged.append)
 
     def schedule(self, per_s: int) -> Schedule:
         return Schedule.starting(self.start_ns, per_s * 1000, 1000 * NS_PER_S)
+
+    def start(self, after_s: float) -> None:
+        self.writer.start()
+        self.tick(after_s)
 
     def tick(self, after_s: float) -> None:
         self.writer.tick(self.start_ns + int(after_s * NS_PER_S))
@@ -80,8 +82,7 @@ def test_nothing_is_lost_when_it_is_back() -> None:
     bench = Bench()
     bench.shop.away = True
     bench.updates.schedule.change(bench.start_ns, 10_000)
-    bench.writer.start()
-    bench.tick(1.05)
+    bench.start(1.05)
     wait_until(lambda: any("fails" in line for line in bench.logged), "the complaint")
     wait_until(lambda: any("10 updates wait" in line for line in bench.logged), "the other one")
     bench.tick(3.05)
@@ -97,8 +98,7 @@ def test_nothing_is_lost_when_it_is_back() -> None:
 def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
     bench = Bench()
     bench.shop.away = True
-    bench.writer.start()
-    bench.tick(0.55)
+    bench.start(0.55)
     wait_until(lambda: bool(bench.shop.tried), "the first attempt")
     bench.tick(5.05)  # later purchases must not join a transaction that may be committed
     wait_until(lambda: len(bench.shop.tried) >= 2, "the second attempt")
@@ -110,8 +110,7 @@ def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
 def test_beyond_the_backlog_purchases_are_refused_and_reported() -> None:
     bench = Bench(backlog=5)
     bench.shop.go_on.clear()
-    bench.writer.start()
-    bench.tick(1.05)
+    bench.start(1.05)
     assert bench.counts(1.05)["refused"] == 5
     bench.writer.log_refused()
     [line] = bench.logged
@@ -126,8 +125,7 @@ def test_beyond_the_backlog_purchases_are_refused_and_reported() -> None:
 def test_stopping_with_a_stuck_mysql_counts_what_is_left_and_does_not_wait() -> None:
     bench = Bench()
     bench.shop.go_on.clear()
-    bench.writer.start()
-    bench.tick(1.05)
+    bench.start(1.05)
     start_s = time.monotonic()
     bench.writer.stop(0.05)
     assert time.monotonic() - start_s < TIMEOUT_S / 2
@@ -141,19 +139,11 @@ def test_what_is_due_first_is_written_first_whatever_it_is() -> None:
     bench.updates.schedule.change(bench.start_ns, 8_000)
     bench.deletes.schedule.change(bench.start_ns, 3_000)
     bench.shop.go_on.clear()
-    bench.writer.start()
-    bench.tick(0.38)
+    bench.start(0.38)
     bench.shop.go_on.set()
     bench.writer.stop(TIMEOUT_S)
-    assert bench.shop.order == [
-        "purchase",
-        "new_price",
-        "purchase",
-        "other_vip_flag",
-        "purchase",
-        "cancellation",
-        "next_status",
-    ]
+    order = "purchase new_price purchase other_vip_flag purchase cancellation next_status"
+    assert bench.shop.order == order.split()
     assert (bench.purchases.done, bench.updates.done, bench.deletes.done) == (3, 3, 1)
 
 
@@ -161,8 +151,7 @@ def test_a_change_that_finds_no_row_is_refused_and_reported() -> None:
     bench = Bench()
     bench.shop.empty = True
     bench.deletes.schedule.change(bench.start_ns, 10_000)
-    bench.writer.start()
-    bench.tick(1.05)
+    bench.start(1.05)
     bench.writer.stop(TIMEOUT_S)
     bench.writer.log_refused()
     assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
