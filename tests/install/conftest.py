@@ -20,21 +20,19 @@ def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Return a site (a recipe's folder for building) with a real runner of commands;
-    `site.say.__self__` is the list of its output lines."""
+    """Return a site (a recipe's folder for building) with a real runner of commands."""
     folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
     for path in (folder, scratch):
         path.mkdir()
     lines: list[str] = []
-    runner = Runner(
-        "part",
-        log=tmp_path / "log",
-        scratch=scratch,
-        say=lines.append,
-        children=Children(),
-        backoff_s=BACKOFF_S,
-    )
+    parts = {"log": tmp_path / "log", "scratch": scratch, "children": Children()}
+    runner = Runner("part", say=lines.append, backoff_s=BACKOFF_S, **parts)
     return Site(folder, final, scratch, runner, lines.append)
+
+
+def said_by(site: Site) -> list[str]:
+    """Return the output lines of a site."""
+    return site.say.__self__  # type: ignore[attr-defined, no-any-return]
 
 
 def small_recipe(build: Callable[[Site], str], content: bytes = b"1") -> Recipe:

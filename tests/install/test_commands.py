@@ -7,11 +7,7 @@ import pytest
 from racetrack.errors import SetupError
 from racetrack.install import commands
 from racetrack.install.recipe import Site
-from tests.install.conftest import BACKOFF_S
-
-
-def said_by(site: Site) -> list[str]:
-    return site.say.__self__  # type: ignore[attr-defined, no-any-return]
+from tests.install.conftest import BACKOFF_S, said_by
 
 
 def test_a_command_that_fails_once_is_tried_again(site: Site, tmp_path: Path) -> None:
@@ -46,11 +42,7 @@ def test_the_callers_environment_does_not_leak(
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setenv("UNWANTED", "set")
-    done = site.run(
-        "bash",
-        "-c",
-        'echo "$PYTHONPATH,$JAVA_HOME,$UNWANTED,$WANTED,$TMPDIR"',
-        doing="echo",
-        env={"UNWANTED": None, "WANTED": "yes"},
-    )
+    script = 'echo "$PYTHONPATH,$JAVA_HOME,$UNWANTED,$WANTED,$TMPDIR"'
+    changes = {"UNWANTED": None, "WANTED": "yes"}
+    done = site.run("bash", "-c", script, doing="echo", env=changes)
     assert done == f",,,yes,{site.scratch}\n"

@@ -14,7 +14,7 @@ from racetrack import integrity
 from racetrack.errors import SetupError
 from racetrack.install import cache
 from racetrack.install.ensure import ensure_recipes
-from racetrack.install.recipe import Recipe, Site
+from racetrack.install.recipe import Site
 from racetrack.plugins import REPO
 from tests.install.conftest import small_recipe
 
@@ -33,22 +33,18 @@ def two_jars(site: Site) -> str:
     return "1.0"
 
 
-@pytest.fixture
-def recipe() -> Recipe:
-    return small_recipe(two_jars)
+RECIPE = small_recipe(two_jars)
 
 
 @pytest.fixture
-def part(cache_root: Path, recipe: Recipe) -> Path:
+def part(cache_root: Path) -> Path:
     """Return the folder of an installed part."""
-    return ensure_recipes([recipe], print)["small"]
+    return ensure_recipes([RECIPE], print)["small"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "missing"])
-def test_a_damaged_part_is_named_with_its_file_and_installed_again(
-    part: Path, recipe: Recipe, damage: str
-) -> None:
-    (cache.packages()).mkdir()
+def test_a_damaged_part_is_named_with_its_file_and_installed_again(part: Path, damage: str) -> None:
+    cache.packages().mkdir()
     (part / "made-later").write_text("more")
     assert integrity.examine(part) == "" and integrity.is_usable(part)
     if damage == "missing":
@@ -56,11 +52,9 @@ def test_a_damaged_part_is_named_with_its_file_and_installed_again(
     else:
         os.truncate(part / JAR, 0 if damage == "empty" else 2500)
     message = integrity.examine(part)
-    assert part.name in message
-    assert JAR in message
-    assert "second.jar" not in message
+    assert part.name in message and JAR in message and "second.jar" not in message
     lines: list[str] = []
-    assert ensure_recipes([recipe], lines.append)["small"] == part
+    assert ensure_recipes([RECIPE], lines.append)["small"] == part
     assert any(part.name in line and "damaged" in line for line in lines)
     assert (part / JAR).read_text() == "first" * 1000
     assert integrity.examine(part) == ""

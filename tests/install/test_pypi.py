@@ -19,6 +19,7 @@ from racetrack.install.ensure import ensure_recipes
 from racetrack.install.lockfiles import PYPI_LOCKS
 from racetrack.install.recipe import Site
 from racetrack.plugins import REPO
+from tests.install.conftest import said_by
 
 LISTED = """\
 :env:.find-links='https://links.example/\\nhere not-here'
@@ -38,14 +39,15 @@ def shelf(tmp_path: Path) -> Path:
     shelf.mkdir()
     info = "tiny-1.0.dist-info"
     with zipfile.ZipFile(shelf / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tiny/__init__.py", "def main():\n    print('tiny works')\n")
-        wheel.writestr("tiny/tests/__init__.py", "import tiny\n")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        wheel.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
-        wheel.writestr(f"{info}/RECORD", "")
+        for name, text in {
+            "tiny/__init__.py": "def main():\n    print('tiny works')\n",
+            "tiny/tests/__init__.py": "import tiny\n",
+            f"{info}/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            f"{info}/entry_points.txt": "[console_scripts]\ntiny = tiny:main\n",
+            f"{info}/RECORD": "",
+        }.items():
+            wheel.writestr(name, text)
     return shelf
 
 
@@ -80,7 +82,7 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
         pypi.environment(site, Path(sys.executable), lock_for(shelf, promised))
     assert "tiny==1.0" in str(failure.value)
     assert promised in str(failure.value)
-    assert site.say.__self__ == []  # type: ignore[attr-defined]  # it was not tried again
+    assert said_by(site) == []  # it was not tried again
     assert not list(site.folder.rglob("tiny*"))
 
     (wheel,) = shelf.glob("*.whl")
@@ -97,32 +99,38 @@ def test_packages_are_checked_by_hash_and_work_after_the_move(
     assert list(cache.packages().rglob("tiny/tests"))
 
 
-A = "https://a.example"
+A, B = "https://a.example", "https://b.example"
 
 
 @pytest.mark.parametrize(
     ("settings", "environ", "expected"),
     [
-        ({"index-url": A}, {}, {"UV_DEFAULT_INDEX": A}),
         (
-            {"extra-index-url": f"{A}\nhttps://b.example"},
+            {"index-url": A, "extra-index-url": f"{A}\n{B}"},
             {},
-            {"UV_INDEX": f"{A} https://b.example", "UV_INDEX_STRATEGY": "unsafe-best-match"},
+            {
+                "UV_DEFAULT_INDEX": A,
+                "UV_INDEX": f"{A} {B}",
+                "UV_INDEX_STRATEGY": "unsafe-best-match",
+            },
         ),
         (
             {"find-links": f"{A}/\n/missing\n/usr file:///usr file:///missing"},
             {},
             {"UV_FIND_LINKS": f"{A}/,/usr,file:///usr"},
         ),
-        ({"no-index": "0"}, {}, {"UV_NO_INDEX": None}),
-        ({"trusted-host": "a\nb"}, {}, {"UV_INSECURE_HOST": "a b"}),
-        ({"cert": "/ca.pem"}, {}, {"SSL_CERT_FILE": "/ca.pem", "UV_SYSTEM_CERTS": None}),
-        ({}, {}, {"UV_SYSTEM_CERTS": "true"}),
         (
-            {"proxy": "http://proxy:1", "timeout": "180"},
+            {"trusted-host": "a\nb", "proxy": "http://proxy:1", "timeout": "180", "no-index": "0"},
             {"http_proxy": "http://other:2"},
-            {"HTTPS_PROXY": "http://proxy:1", "UV_HTTP_TIMEOUT": "180"},
+            {
+                "UV_INSECURE_HOST": "a b",
+                "HTTPS_PROXY": "http://proxy:1",
+                "UV_HTTP_TIMEOUT": "180",
+                "UV_SYSTEM_CERTS": "true",
+                "UV_NO_INDEX": None,
+            },
         ),
+        ({"cert": "/ca.pem"}, {}, {"SSL_CERT_FILE": "/ca.pem", "UV_SYSTEM_CERTS": None}),
         # Of the user's own variables for uv, only those for reaching packages are kept.
         (
             {"index-url": A},
@@ -159,16 +167,9 @@ def test_pip_installs_whatever_else_the_user_has_configured(
     monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
     for option in ("USER", "REQUIRE_VIRTUALENV", "DRY_RUN"):
         monkeypatch.setenv(f"PIP_{option}", "1")
-    python_site.run(
-        *pip.command(),
-        "install",
-        *pypi.PIP_OPTIONS,
-        "--target",
-        python_site.folder,
-        "tiny",
-        doing="installing tiny",
-        env=pip.install_environment(pip.settings()),
-    )
+    install = (*pip.command(), "install", *pypi.PIP_OPTIONS, "--target", python_site.folder)
+    environment = pip.install_environment(pip.settings())
+    python_site.run(*install, "tiny", doing="installing tiny", env=environment)
     assert (python_site.folder / "tiny" / "__init__.py").exists()
 
 
@@ -188,7 +189,7 @@ def test_pips_configuration_is_what_pip_itself_reports(
         pip.settings()
 
 
-def test_the_locks_hold_every_dependency_of_the_project() -> None:
+def test_the_locks_hold_every_dependency_and_tests_run_with_those_of_the_harness() -> None:
     project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
     own = project["dependencies"]
     every = {
@@ -199,13 +200,8 @@ def test_the_locks_hold_every_dependency_of_the_project() -> None:
         for requirement in requirements:
             name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
             assert pypi.pinned(lock, name), "see the lock's first lines"
-
-
-def test_tests_run_with_the_packages_of_the_harness() -> None:
-    def pins(lock: Path) -> set[str]:
-        return set(re.findall(r"^\S+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
-
-    assert pins(pypi.HARNESS_LOCK) < pins(pypi.TESTS_LOCK)
+    harness, tests = (set(re.findall(r"^\S+==[^\s;\\]+", of.read_text(), re.M)) for of in every)
+    assert harness < tests
 
 
 @pytest.mark.parametrize("lock", [lock.file for lock in PYPI_LOCKS], ids=str)

@@ -24,8 +24,7 @@ def test_reads_what_dotenv_reads(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(TEXT)
     expected = {k: v for k, v in dotenv_values(tmp_path / ".env").items() if v is not None}
     assert parse_env_file(TEXT) == expected
-    assert expected["APICURIO_VERSION"] == "2.6"
-    assert expected["QUOTED"] == "42.7"
+    assert (expected["APICURIO_VERSION"], expected["QUOTED"]) == ("2.6", "42.7")
 
 
 @pytest.mark.parametrize("file", [plugins.REPO / ".env", *plugins.env_files()], ids=str)
