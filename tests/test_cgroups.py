@@ -43,29 +43,20 @@ def test_without_limits_there_is_no_quota_and_the_memory_is_that_of_the_machine(
     assert cgroups.cpu_quotas({"harness": [ENGINE]}, tree.proc) == {}  # it has ended
 
 
-@pytest.mark.parametrize("level", ["/outer", "/outer/inner"])
-def test_a_quota_of_any_level_is_found(tree: Tree, level: str) -> None:
-    tree.limit_cpu(level, 70_000)
-    (quota,) = quotas(tree)
-    assert (quota.cores, quota.services) == (0.7, ())
-    assert quota.group == str(tree.folder("cpu", level))
+def test_the_smallest_quota_of_any_level_counts_and_one_of_all_cores_is_none(tree: Tree) -> None:
+    tree.limit_cpu("/outer", 100_000 * len(host.usable_cores()))
+    assert quotas(tree) == ()
+    for level, quota_us in (("/outer/inner", 70_000), ("/outer", 30_000)):
+        tree.limit_cpu(level, quota_us)
+        (quota,) = quotas(tree)
+        assert (quota.cores, quota.services) == (quota_us / 100_000, ())
+        assert quota.group == str(tree.folder("cpu", level))
 
 
 def test_no_more_cores_are_divided_than_quotas_allow(tree: Tree) -> None:
     assert set(host.separable_cores(proc=tree.proc)) == host.usable_cores()
     tree.limit_cpu("/outer", 190_000)
     assert len(host.separable_cores(proc=tree.proc)) == 1
-
-
-def test_of_two_quotas_of_a_process_the_smaller_counts(tree: Tree) -> None:
-    tree.limit_cpu("/outer", 30_000)
-    tree.limit_cpu("/outer/inner", 70_000)
-    assert [(quota.cores, quota.services) for quota in quotas(tree)] == [(0.3, ())]
-
-
-def test_a_quota_of_all_cores_is_none(tree: Tree) -> None:
-    tree.limit_cpu("/outer", 100_000 * len(host.usable_cores()))
-    assert quotas(tree) == ()
 
 
 def test_a_quota_of_some_services_names_them(tree: Tree) -> None:
@@ -139,17 +130,16 @@ def test_a_kill_at_a_memory_limit_names_the_limit_and_its_group(
     assert "exit code 1;" in how_killed(1, memory.describe())
 
 
-def test_a_kill_without_a_limit_is_that_of_the_machine(tree: Tree) -> None:
-    memory = MemoryKills(os.getpid(), tree.proc)
-    tree.count_memory("/outer/inner", hits=0, kills=1)
-    assert "the whole machine" in memory.describe()
-
-
-def test_where_groups_are_not_seen_the_machine_s_own_count_is_used(tmp_path: Path) -> None:
-    tree = Tree(tmp_path, 2)
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_kill_without_a_limit_is_that_of_the_machine(tree: Tree, is_seen: bool) -> None:
+    if not is_seen:
+        (tree.proc / f"{os.getpid()}/cgroup").unlink()
     memory = MemoryKills(os.getpid(), tree.proc)
     assert how_killed(-9, memory.describe()) == "killed by signal 9"
-    (tree.proc / "vmstat").write_text("oom_kill 1\n")
+    if is_seen:
+        tree.count_memory("/outer/inner", hits=0, kills=1)
+    else:
+        (tree.proc / "vmstat").write_text("oom_kill 1\n")
     assert "the whole machine" in memory.describe()
 
 

@@ -8,6 +8,7 @@ from racetrack import config, engines
 from racetrack.results.classes import TITLES, Classes, classes_of_run, differing, ranked
 
 EARLY = {"work": "as events arrive"}
+KEPT = {"FLINK_CHECKPOINT_MS": "10000"}
 
 
 def test_classes_are_those_of_the_docs() -> None:
@@ -34,13 +35,8 @@ def test_what_a_killed_engine_does_is_in_the_docs() -> None:
     ("engine", "settings", "key", "value"),
     [
         ("flink", {}, "after_a_kill", "reads all input again"),
-        ("flink", {"FLINK_CHECKPOINT_MS": "10000"}, "after_a_kill", "resumes"),
-        (
-            "flink",
-            {"FLINK_CHECKPOINT_MS": "10000", "RUNTIME": "kubernetes"},
-            "after_a_kill",
-            "reads all input again",
-        ),
+        ("flink", KEPT, "after_a_kill", "resumes"),
+        ("flink", KEPT | {"RUNTIME": "kubernetes"}, "after_a_kill", "reads all input again"),
         ("apex", {"APEX_GUARANTEE": "at_most_once"}, "after_a_kill", "resumes, loses some events"),
         ("dh", {"DEEPHAVEN_PUBLISH": "true"}, "results", "published to Kafka"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),

@@ -40,19 +40,14 @@ def test_no_import_runs_upward() -> None:
     assert lint_imports(config_filename=str(REPO / "pyproject.toml"), no_cache=True) == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_engine_imports_no_other(name: str, imports: grimp.ImportGraph) -> None:
-    own = ("racetrack.engines." + name, *SHARED)
-    for module, found in imported_by(imports, f"racetrack.engines.{name}").items():
-        others = {each for each in found if each.startswith("racetrack.engines.")}
-        assert not {each for each in others if not any(within(each, of) for of in own)}, module
-
-
-@pytest.mark.parametrize("package", SHARED)
-def test_what_engines_share_imports_none_of_them(package: str, imports: grimp.ImportGraph) -> None:
+@pytest.mark.parametrize("package", [*SHARED, *(f"racetrack.engines.{name}" for name in NAMES)])
+def test_an_engine_imports_no_other_and_what_is_shared_none(
+    package: str, imports: grimp.ImportGraph
+) -> None:
+    own = SHARED if package in SHARED else (package, *SHARED)
     for module, found in imported_by(imports, package).items():
         others = {each for each in found if each.startswith("racetrack.engines.")}
-        assert not {each for each in others if not any(within(each, of) for of in SHARED)}, module
+        assert not {each for each in others if not any(within(each, of) for of in own)}, module
 
 
 def test_the_harness_imports_no_engine(imports: grimp.ImportGraph) -> None:

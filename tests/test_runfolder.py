@@ -16,12 +16,10 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path / "logs", "steady", "5000")
 
 
-def test_its_name_is_the_published_one(folder: RunFolder) -> None:
+def test_its_name_is_the_published_one_and_its_own(folder: RunFolder) -> None:
     assert re.fullmatch(r"\d{4}(\.\d\d){5}_UTC_steady_5000", folder.tag)
     assert folder.stack.is_dir()
-
-
-def test_two_that_begin_in_one_second_do_not_meet(folder: RunFolder) -> None:
+    # Another that begins in the same second.
     assert RunFolder.create(folder.path.parent, "steady", "5000").path != folder.path
 
 

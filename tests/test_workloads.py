@@ -1,5 +1,7 @@
 """Tests that every workload has all that its contract requires."""
 
+from typing import Any
+
 import pytest
 
 from loadgen.config import Reader
@@ -20,21 +22,27 @@ from racetrack.workloads.contract import find_workload
 COUNTED = {"total", "max_received_at"}
 
 
+def generator_of(workload: str) -> Any:
+    env = {"WORKLOAD": workload}
+    return side(workload, "load").make(load_config(env), Reader(env))
+
+
 @pytest.mark.parametrize("workload", workloads.names())
-def test_a_workload_has_both_sides_and_all_of_its_sql(workload: str) -> None:
-    assert callable(side(workload, "load").make)
+def test_a_workload_has_all_of_its_sql_and_its_tables(workload: str) -> None:
     harness = find_workload(workload)
     assert harness.name == workload
     assert {file.stem for file in harness.sql.glob("*.sql")} == {v.name for v in harness.views}
     assert {*harness.tables} <= {view.name for view in harness.views}
     assert harness.topic.due_field
     assert harness.watched_table is None or harness.watched_table in harness.tables
+    for_containers = (REPO / "racetrack" / "workloads" / workload / "tables.env").read_text()
+    tables = ",".join(f"{harness.database}.{table}" for table in harness.tables)
+    assert for_containers.splitlines()[-1] == f"TABLES={tables}"
 
 
 @pytest.mark.parametrize("workload", workloads.names())
 def test_views_count_the_main_topic_or_tracer_rows_show_the_progress(workload: str) -> None:
-    harness, env = find_workload(workload), {"WORKLOAD": workload}
-    generator = side(workload, "load").make(load_config(env), Reader(env))
+    harness, generator = find_workload(workload), generator_of(workload)
     assert generator.positions == harness.positions
     if harness.positions:
         assert (harness.progress, harness.summary) == ("", "")
@@ -48,19 +56,10 @@ def test_views_count_the_main_topic_or_tracer_rows_show_the_progress(workload: s
 
 @pytest.mark.parametrize("workload", workloads.names())
 def test_what_it_uses_of_the_optional_rates_has_a_source(workload: str) -> None:
-    env = {"WORKLOAD": workload}
-    generator = side(workload, "load").make(load_config(env), Reader(env))
+    generator = generator_of(workload)
     sources = generator.sources(lambda: Schedule.starting(0, 0, 1))
     rates = {source.key for source in sources if source.optional}
     assert rates == set(find_workload(workload).rates) <= set(OPTIONAL_RATES)
-
-
-@pytest.mark.parametrize("workload", workloads.names())
-def test_containers_get_its_tables(workload: str) -> None:
-    harness = find_workload(workload)
-    found = (REPO / "racetrack" / "workloads" / workload / "tables.env").read_text()
-    tables = ",".join(f"{harness.database}.{table}" for table in harness.tables)
-    assert found.splitlines()[-1] == f"TABLES={tables}"
 
 
 WITH_TABLES = [name for name in workloads.names() if find_workload(name).tables]
@@ -76,27 +75,20 @@ def test_the_published_engines_have_a_script_for_it(workload: str) -> None:
 
 @pytest.mark.parametrize("workload", WITHOUT_TABLES)
 @pytest.mark.parametrize("engine", all_engines(), ids=lambda engine: engine.name)
-def test_without_tables_no_service_brings_them_to_engines(engine: Engine, workload: str) -> None:
+def test_without_tables_there_is_no_database(engine: Engine, workload: str) -> None:
     settings = load({"WORKLOAD": workload})
     assert not {"mysql", "registry", "debezium"} & {*needed_services(engine, settings)}
     assert {"broker", "loadgen", *engine.services} <= {*needed_services(engine, settings)}
     with pytest.raises(UsageError, match="mysql"):
         services_hit(parse("pause:mysql@1s+1s"), engine, settings)
-
-
-@pytest.mark.parametrize("workload", WITHOUT_TABLES)
-def test_without_tables_the_generator_has_no_database(workload: str) -> None:
-    env = {"WORKLOAD": workload}
-    assert side(workload, "load").make(load_config(env), Reader(env)).database() is None
+    assert generator_of(workload).database() is None
 
 
 @pytest.mark.parametrize(
     ("setting", "workload", "has_effect"),
     [
         ("PURCHASES_PER_SECOND_START", "shop", True),
-        ("PURCHASES_PER_SECOND_START", "ads", False),
         ("PURCHASES_PER_SECOND_START", "nexmark", False),
-        ("EVENTS_PER_SECOND_START", "nexmark", True),
         ("KAFKA_HEAP", "nexmark", True),
         ("NEXMARK_QUERIES", "shop", False),
     ],
