@@ -4,6 +4,7 @@ engine."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -13,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from racetrack import install, plugins
+from racetrack import plugins
 from racetrack.config import REPO
 from racetrack.engines import all_engines
-from racetrack.install.debian import COMPOSE_PLUGIN
 from racetrack.stack import jvm
+from tests import docker_engine
 from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
@@ -48,17 +49,9 @@ _folder = tempfile.TemporaryDirectory(prefix="racetrack-docker-")
 def plugin() -> Mapping[str, str]:
     """Return environment variables with which `docker compose` works. Skip the test if there is no
     `docker` program."""
-    try:
-        if _works(os.environ):
-            return dict(os.environ)
-    except FileNotFoundError:
+    if shutil.which("docker") is None:
         pytest.skip("there is no `docker` on PATH, and the compose plugin is a plugin of it")
-    parts = install.ensure(["compose"], install.read_versions(), print)
-    folders = {"cliPluginsExtraDirs": [str((parts["compose"] / COMPOSE_PLUGIN).parent)]}
-    (Path(_folder.name) / "config.json").write_text(json.dumps(folders))
-    environment = {**os.environ, "DOCKER_CONFIG": _folder.name}
-    assert _works(environment)
-    return environment
+    return {**os.environ, **docker_engine.compose_plugin(Path(_folder.name))}
 
 
 def described(*files: str, profile: str = "*", **variables: str) -> dict[str, Any]:
@@ -152,10 +145,3 @@ def java_starts_with(flags: str) -> None:
         [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _works(environment: Mapping[str, str]) -> bool:
-    command = ["docker", "compose", "version"]
-    return (
-        subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
-    )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import pytest
 
 from racetrack import install
 from racetrack.errors import SetupError
@@ -65,18 +66,15 @@ def up() -> Engine:
     return Engine({"DOCKER_HOST": socket, **_compose()}, is_ours=True)
 
 
-def down() -> bool:
-    """Stop the engine that these tests started; return False if none runs."""
-    process = _ours()
-    if process is None:
-        return False
-    process.terminate()
-    try:
-        process.wait(DOWN_WITHIN_S)
-    except psutil.TimeoutExpired:
-        process.kill()
-        process.wait(DOWN_WITHIN_S)
-    return True
+def down() -> None:
+    """Stop the engine that these tests started, if it runs."""
+    if process := _ours():
+        process.terminate()
+        try:
+            process.wait(DOWN_WITHIN_S)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(DOWN_WITHIN_S)
 
 
 @contextlib.contextmanager
@@ -88,28 +86,24 @@ def running() -> Iterator[Engine]:
     """
     ran_before = _ours() is not None
     engine = up()
-    before = {name: os.environ.get(name) for name in engine.environment}
-    os.environ.update(engine.environment)
     try:
-        yield engine
+        with pytest.MonkeyPatch.context() as environment:
+            for name, value in engine.environment.items():
+                environment.setenv(name, value)
+            yield engine
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
         if engine.is_ours and not ran_before:
             down()
 
 
 def _answers(environment: dict[str, str]) -> bool:
-    answer = subprocess.run(
-        ["docker", "version", "--format", "{{.Server.Version}}"],
-        env={**os.environ, **environment},
-        capture_output=True,
-        check=False,
-    )
-    return answer.returncode == 0
+    return _succeeds("docker", "version", "--format", "{{.Server.Version}}", **environment)
+
+
+def _succeeds(*command: str, **environment: str) -> bool:
+    variables = {**os.environ, **environment}
+    done = subprocess.run(command, env=variables, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def _start() -> None:
@@ -158,21 +152,18 @@ def _ours() -> psutil.Process | None:
 
 
 def _compose() -> dict[str, str]:
-    """Return the environment variables that add `docker compose` to a command line without it."""
-    if (
-        subprocess.run(
-            ["docker", "compose", "version"], capture_output=True, check=False
-        ).returncode
-        == 0
-    ):
-        return {}
     try:
-        parts = install.ensure(["compose"], install.read_versions(), _say)
+        return compose_plugin(home() / "config")
     except SetupError as error:
-        raise NoEngine(
-            f"there is no `docker compose`, and it can't be installed: {error}"
-        ) from None
-    configuration = home() / "config"
+        raise NoEngine(f"`docker compose` is missing, and can't be installed: {error}") from None
+
+
+def compose_plugin(configuration: Path) -> dict[str, str]:
+    """Return the environment variables that add `docker compose` to a command line without it, by
+    a folder with a configuration."""
+    if _succeeds("docker", "compose", "version"):
+        return {}
+    parts = install.ensure(["compose"], install.read_versions(), _say)
     configuration.mkdir(parents=True, exist_ok=True)
     plugins = (parts["compose"] / COMPOSE_PLUGIN).parent
     (configuration / "config.json").write_text(json.dumps({"cliPluginsExtraDirs": [str(plugins)]}))
@@ -183,18 +174,14 @@ def _say(line: str) -> None:
     print(f"[docker] {line}", file=sys.stderr, flush=True)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     """Run `up` (print shell statements for Docker's client) or `down` (stop our engine)."""
     if arguments == ["up"]:
         for name, value in up().environment.items():
             print(f"export {name}={shlex.quote(value)}")
-        return 0
-    if arguments == ["down"]:
+    elif arguments == ["down"]:
         down()
-        return 0
-    print("Usage: python -m tests.docker_engine up|down", file=sys.stderr)
-    return 2
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

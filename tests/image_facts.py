@@ -13,13 +13,10 @@ FILE = Path(__file__).with_suffix(".yaml")
 
 @dataclass(frozen=True)
 class Fact(Generic[Value]):
-    """A value, and the file of a public GitHub repository that states it."""
+    """A value, and the public source that states it: `repository path commit-or-tag`."""
 
     value: Value
-    repository: str
-    path: str
-    at: str  # a commit or a tag
-    ran: bool  # also seen on a stand-in for the image
+    source: str
 
 
 @dataclass(frozen=True)
@@ -57,9 +54,7 @@ class Image:
 
 
 def _fact(described: Mapping[str, Any], make: Any = str) -> Fact[Any]:
-    repository, path, at = described["source"].split(" ", 2)
-    value = make(described["value"])
-    return Fact(value, repository, path, at, ran=described.get("ran", False))
+    return Fact(make(described["value"]), described["source"])
 
 
 def _image(name: str, described: Mapping[str, Any]) -> Image:

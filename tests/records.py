@@ -8,25 +8,13 @@ from racetrack.results.run import RunRecord
 _SLOPE = {"pct": 0.0, "low_pct": -0.1, "high_pct": 0.1}
 _SHARE = {"p50_ms": 1.0, "slope": None}
 
-COST: dict[str, Any] = {
-    "cpu_mean_pct": 10.0,
-    "cpu_s": 1.0,
-    "cpu_user_s": 0.5,
-    "cpu_system_s": 0.5,
-}
+COST = {"cpu_mean_pct": 10.0, "cpu_s": 1.0, "cpu_user_s": 0.5, "cpu_system_s": 0.5}
 LAG: dict[str, Any] = {
     "slope": _SLOPE,
-    "lag_p50_ms": 1.0,
-    "lag_p90_ms": 1.0,
-    "lag_p99_ms": 1.0,
-    "lag_max_ms": 1.0,
+    **{f"lag_{of}_ms": 1.0 for of in ("p50", "p90", "p99", "max")},
     "lag_distribution": [{"share": 0.5, "lag_ms": 1.0}, {"share": 1.0, "lag_ms": 1.0}],
-    "processing_lag_p50_ms": 1.0,
-    "processing_lag_p99_ms": 1.0,
-    "processing_lag_max_ms": 1.0,
-    "generator": _SHARE,
-    "broker": _SHARE,
-    "engine": _SHARE,
+    **{f"processing_lag_{of}_ms": 1.0 for of in ("p50", "p99", "max")},
+    **dict.fromkeys(("generator", "broker", "engine"), _SHARE),
 }
 NOISE_FIGURES: dict[str, Any] = {
     "seconds": 10.0,
@@ -62,6 +50,7 @@ VIEW: dict[str, Any] = {
     "lag_p99_ms": 1_925.1,
     "lag_max_ms": None,
 }
+THROUGHPUT = ("offered_per_s", "handed_over_per_s", "published_per_s", "processed_per_s")
 RUN: dict[str, Any] = {
     "schema_version": 6,
     "run_id": "6f1c2a34-0000-4000-8000-000000000001",
@@ -93,12 +82,7 @@ RUN: dict[str, Any] = {
             "window_s": 10.0,
             "updates": 10,
             "requested_per_s": 5000,
-            "throughput": {
-                "offered_per_s": 5000,
-                "handed_over_per_s": 5000,
-                "published_per_s": 5000,
-                "processed_per_s": 5000,
-            },
+            "throughput": dict.fromkeys(THROUGHPUT, 5000),
             "measured": LAG,
             "shortest_window_s": None,
         },

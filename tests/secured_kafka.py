@@ -7,14 +7,14 @@ and prints the settings for a run that uses it, with a password or a certificate
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
@@ -32,38 +32,33 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from racetrack import install
 from racetrack.stack import jvm
 from tests.ports import free_ports
-from tests.servers import print_settings
+from tests.servers import print_settings, running
+from tests.waiting import wait_until
 
 USER, PASSWORD, PREFIX = "race", 'a "secret" \\ word', "race_1."
 SASL_SSL, SSL, ADMIN, CONTROLLER = "SASLSSL", "MUTUAL", "ADMIN", "CONTROLLER"
 # Clients connect to FAR through a relay that a test runs at the port RELAY, which FAR advertises.
 FAR, RELAY = "FAR", "RELAY"
-READY_WITHIN_S = 60.0
 TOOL, CLUSTER = "kafka.tools.StorageTool", "r4cetr4ckr4cetr4ckr4cQ"
 
 
-@dataclass(frozen=True)
-class Right:
-    """A right of the user USER on resources whose names begin with PREFIX."""
-
-    kind: ResourceType
-    operation: AclOperation
-
-    def binding(self) -> AclBinding:
-        """Return the ACL that grants this right."""
-        pattern, user = ResourcePatternType.PREFIXED, f"User:{USER}"
-        allow = AclPermissionType.ALLOW
-        return AclBinding(self.kind, PREFIX, pattern, user, "*", self.operation, allow)
-
-
-# The rights that a run needs, as in docs/own-parts.md.
+# The rights of the user USER on resources whose names begin with PREFIX that a run needs, as in
+# docs/own-parts.md.
 RIGHTS = {
-    f"{kind.name}.{operation.name}": Right(kind, operation)
+    f"{kind.name}.{operation}": AclBinding(
+        kind,
+        PREFIX,
+        ResourcePatternType.PREFIXED,
+        f"User:{USER}",
+        "*",
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
     for kind, operations in {
         ResourceType.TOPIC: ("CREATE", "WRITE", "READ", "DELETE", "DESCRIBE_CONFIGS"),
         ResourceType.GROUP: ("READ", "DELETE"),
     }.items()
-    for operation in (AclOperation[name] for name in operations)
+    for operation in operations
 }
 
 
@@ -81,8 +76,8 @@ class SecuredKafka:
 
     ports: Mapping[str, int]
     folder: Path
-    process: "subprocess.Popen[bytes]"
     host: str
+    pid: int = 0
 
     def address(self, listener: str) -> str:
         return f"{self.host}:{self.ports[listener]}"
@@ -143,7 +138,7 @@ class SecuredKafka:
             "KAFKA_TOPIC_PREFIX": PREFIX,
         }
 
-    def allow(self, rights: Mapping[str, Right]) -> None:
+    def allow(self, rights: Mapping[str, AclBinding]) -> None:
         """Give the user these rights and no others."""
         admin = self.admin
         anyone: Any = None  # Kafka accepts None; confluent-kafka's type does not
@@ -158,14 +153,14 @@ class SecuredKafka:
         )
         for removed in admin.delete_acls([every]).values():
             removed.result(10)
-        for made in admin.create_acls([right.binding() for right in rights.values()]).values():
+        for made in admin.create_acls([*rights.values()]).values():
             made.result(10)
-        while len(admin.describe_acls(every).result(10)) != len(rights):
-            time.sleep(0.02)
+        wait_until(lambda: len(admin.describe_acls(every).result(10)) == len(rights), "rights")
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        process = psutil.Process(self.pid)
+        process.kill()
+        process.wait()
 
 
 @contextmanager
@@ -183,49 +178,27 @@ def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafk
         check=True,
         capture_output=True,
     )
-    kafka = SecuredKafka(ports, folder, _start(java, folder), host)
-    try:
-        _wait_ready(kafka)
+    command = [*java, "kafka.Kafka", str(folder / "server.properties")]
+    kafka = SecuredKafka(ports, folder, host)
+
+    def answers() -> bool:
+        return bool(kafka.admin.list_topics(timeout=2))
+
+    with running([command], folder, answers, not_ready=KafkaException) as (pid,):
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            password = ScramCredentialInfo(mechanism, 4096)
+            change = UserScramCredentialUpsertion(USER, password, PASSWORD.encode())
+            for done in kafka.admin.alter_user_scram_credentials([change]).values():
+                done.result(10)
         kafka.allow(RIGHTS)
-        yield kafka
-    finally:
-        kafka.stop()
-
-
-def _start(java: list[str], folder: Path) -> "subprocess.Popen[bytes]":
-    with (folder / "kafka.log").open("ab") as log:
-        return subprocess.Popen(
-            [*java, "kafka.Kafka", str(folder / "server.properties")],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-
-
-def _wait_ready(kafka: SecuredKafka) -> None:
-    give_up = time.monotonic() + READY_WITHIN_S
-    while True:
-        try:
-            kafka.admin.list_topics(timeout=2)
-            break
-        except KafkaException:
-            if time.monotonic() > give_up or kafka.process.poll() is not None:
-                raise AssertionError((kafka.folder / "kafka.log").read_text()[-3000:]) from None
-    changes = [
-        UserScramCredentialUpsertion(
-            USER, ScramCredentialInfo(getattr(ScramMechanism, name), 4096), PASSWORD.encode()
-        )
-        for name in ("SCRAM_SHA_256", "SCRAM_SHA_512")
-    ]
-    for change in changes:
-        for done in kafka.admin.alter_user_scram_credentials([change]).values():
-            done.result(10)
+        yield replace(kafka, pid=pid)
 
 
 def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, str]:
     quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"')
     plain = f'required user_{USER}="{quoted}";'
     security = "org.apache.kafka.common.security"
+    scram = f"{security}.scram.ScramLoginModule required;"
     listener = f"listener.name.{SASL_SSL.lower()}"
     open_to_all = dict.fromkeys((ADMIN, CONTROLLER, FAR), "PLAINTEXT")
     protocols = {SASL_SSL: "SASL_SSL", SSL: "SSL", **open_to_all}
@@ -254,12 +227,8 @@ def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, 
         "log.cleaner.dedupe.buffer.size": str(4 << 20),  # by default half of the heap
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         f"{listener}.plain.sasl.jaas.config": f"{security}.plain.PlainLoginModule {plain}",
-        f"{listener}.scram-sha-256.sasl.jaas.config": (
-            f"{security}.scram.ScramLoginModule required;"
-        ),
-        f"{listener}.scram-sha-512.sasl.jaas.config": (
-            f"{security}.scram.ScramLoginModule required;"
-        ),
+        f"{listener}.scram-sha-256.sasl.jaas.config": scram,
+        f"{listener}.scram-sha-512.sasl.jaas.config": scram,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "broker.both"),
         "ssl.truststore.type": "PEM",

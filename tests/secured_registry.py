@@ -1,20 +1,17 @@
-"""A real Apicurio Registry for tests, behind TLS and a password.
+"""A real Apicurio Registry for tests, behind TLS and a password."""
 
-`python -m tests.secured_registry` starts it, and prints the settings for a run that uses it.
-"""
-
-import tempfile
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack import install
+from racetrack.install.apt import own_loader
 from racetrack.stack import jvm, net
 from tests.ports import free_ports
 from tests.secured_kafka import make_certificates
-from tests.secured_proxy import proxy
-from tests.servers import print_settings, running
+from tests.servers import running
 
 USER, PASSWORD = "race", 'regi"stry $secret'
 API = "/apis/ccompat/v7"
@@ -69,11 +66,43 @@ def secured_registry(folder: Path) -> Iterator[SecuredRegistry]:
         yield registry
 
 
-def main() -> None:
-    """Start the registry, print the settings, and stop it when the input ends."""
-    with tempfile.TemporaryDirectory() as name, secured_registry(Path(name)) as registry:
-        print_settings(registry.settings())
+def proxy(folder: Path, port: int, behind_port: int, user: str, password: str) -> list[str]:
+    """Return the command of a proxy (nginx) that adds TLS, with the certificate in `folder`, and a
+    password to a server on `behind_port`."""
+    part = install.ensure(["nginx"], install.read_versions(), print)["nginx"]
+    hashed = subprocess.run(
+        ["openssl", "passwd", "-apr1", "-stdin"],
+        input=password,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (folder / "users").write_text(f"{user}:{hashed}")
+    (folder / "nginx.conf").write_text(_nginx(folder, port, behind_port))
+    options = ("-e", "stderr", "-p", f"{folder}/", "-c", str(folder / "nginx.conf"))
+    return [*own_loader(part, "usr/sbin/nginx"), *options]
 
 
-if __name__ == "__main__":
-    main()
+def _nginx(folder: Path, port: int, behind_port: int) -> str:
+    paths = "".join(
+        f"{name}_temp_path {folder}/nginx-{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    return f"""
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+events {{ worker_connections 512; }}
+http {{
+    access_log {folder}/access.log;
+    {paths}
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {folder}/broker.pem;
+        ssl_certificate_key {folder}/broker.key;
+        auth_basic "tests";
+        auth_basic_user_file {folder}/users;
+        location / {{ proxy_pass http://127.0.0.1:{behind_port}; }}
+    }}
+}}
+"""

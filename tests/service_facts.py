@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from racetrack import engines, plugins
+from racetrack import plugins
 from racetrack.install.versions import in_env_files
 from racetrack.stack.service import Context
 
@@ -124,17 +124,9 @@ STACK = Facts(
 )
 
 
-def all_facts() -> list[Facts]:
-    """Return the facts of the stack and of every engine that has some."""
-    brought = [
-        import_module(f"racetrack.engines.{name}.tests.facts").FACTS
-        for name in engines.engine_names()
-        if (plugins.ENGINES / name / "tests" / "facts.py").exists()
-    ]
-    return [STACK, *brought]
-
-
-FACTS = all_facts()
+WITH_FACTS = [path.parts[-3] for path in plugins.ENGINES.glob("*/tests/facts.py")]
+FACTS: list[Facts] = [STACK]
+FACTS += [import_module(f"racetrack.engines.{name}.tests.facts").FACTS for name in WITH_FACTS]
 LAUNCHED = tuple(service for facts in FACTS for service in facts.launched)
 OTHER_VALUES = {name: value for facts in FACTS for name, value in facts.other_values.items()}
 
