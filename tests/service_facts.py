@@ -124,7 +124,7 @@ STACK = Facts(
 )
 
 
-WITH_FACTS = [path.parts[-3] for path in plugins.ENGINES.glob("*/tests/facts.py")]
+WITH_FACTS = [path.parts[-3] for path in sorted(plugins.ENGINES.glob("*/tests/facts.py"))]
 FACTS: list[Facts] = [STACK]
 FACTS += [import_module(f"racetrack.engines.{name}.tests.facts").FACTS for name in WITH_FACTS]
 LAUNCHED = tuple(service for facts in FACTS for service in facts.launched)

@@ -68,9 +68,9 @@ def in_page(code: str) -> Iterator[str]:
 
 def pairs(texts: list[Any]) -> Iterator[str]:
     """Yield neighbours that are a title and a unit."""
-    for both in pairwise(texts):
-        if TITLES.intersection(both) and UNITS.intersection(both):
-            yield ", ".join(both)
+    for one, other in pairwise(texts):
+        if (one in TITLES and other in UNITS) or (one in UNITS and other in TITLES):
+            yield f"{one}, {other}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HARNESS)))

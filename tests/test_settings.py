@@ -49,7 +49,7 @@ def test_values_are_taken_as_people_write_them(
         ("LOGS_FOLDER", " ", ""),
         # Redpanda would not start.
         ("REDPANDA_MEMORY", "1023M", "1G or more"),
-        ("REDPANDA_MEMORY", "3999M", "4G or more"),
+        ("REDPANDA_MEMORY", "4095M", "4G or more"),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_name_and_the_reason(

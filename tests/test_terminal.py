@@ -111,6 +111,13 @@ class Configured:
         return "a group"
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the exception of a signal again after less time."""
+    monkeypatch.setattr(terminal, "AGAIN_AFTER_S", 0.1)
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("lose", [Finalized, Unclosed, Configured])
 def test_a_signal_whose_exception_is_lost_still_ends_the_work(lose: Callable[[], object]) -> None:
     lines: list[str] = []
@@ -120,6 +127,7 @@ def test_a_signal_whose_exception_is_lost_still_ends_the_work(lose: Callable[[],
     assert lines == []
 
 
+@pytest.mark.usefixtures("soon")
 def test_what_runs_while_a_signal_ends_the_work_is_not_interrupted() -> None:
     ended = False
     with terminal.guarded(print), pytest.raises(terminal.Interrupted, match="SIGINT"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def site(tmp_path: Path) -> Site:
     for path in (folder, scratch):
         path.mkdir()
     lines: list[str] = []
-    parts = {"log": tmp_path / "log", "scratch": scratch, "children": Children()}
+    parts: dict[str, Any] = {"log": tmp_path / "log", "scratch": scratch, "children": Children()}
     runner = Runner("part", say=lines.append, backoff_s=BACKOFF_S, **parts)
     return Site(folder, final, scratch, runner, lines.append)
 

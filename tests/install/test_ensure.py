@@ -66,8 +66,11 @@ def test_installs_once_and_records_the_version(cache_root: Path) -> None:
     assert (folders["small"] / "VERSION").read_text() == "1.0-really\n"
     assert folders["small"].parent == cache_root / "parts"
 
+    def never(site: Site) -> str:
+        raise AssertionError("built again")
+
     lines.clear()
-    assert ensure_recipes([small_recipe(whole)], lines.append) == folders
+    assert ensure_recipes([small_recipe(never)], lines.append) == folders
     assert lines == []
     other = ensure_recipes([small_recipe(whole, content=b"2")], print)["small"]
     assert other != folders["small"] and other.is_dir() and folders["small"].is_dir()
