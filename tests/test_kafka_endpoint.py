@@ -105,7 +105,8 @@ def test_contradicting_settings_are_refused(overrides: dict[str, str], says: str
         ("sasl.oauthbearer.config=secret", "in common"),
         ("ssl.truststore.location=t.jks", "ssl.ca.location"),
         ("bootstrap.servers=a:9", "KAFKA_BOOTSTRAP_SERVERS"),
-        ("\nMIIsecret==", "line 2"),
+        ("\nsecret", "line 2"),
+        ("MIIsecret==", "line 1"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(text: str, says: str, tmp_path: Path) -> None:
