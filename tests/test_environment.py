@@ -91,11 +91,13 @@ def limited(code: str, files: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_process_that_has_settled_depends_on_its_shell_no_more() -> None:
     done = limited(SETTLED, "256:4096")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_too_few_open_files_are_refused_with_the_number_that_is_needed() -> None:
     code = "from racetrack import environment as e; e.settle(); e.require_open_files()"
     done = limited(code, "256:256")

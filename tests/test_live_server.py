@@ -66,6 +66,7 @@ def test_the_printed_address_carries_the_token_where_no_server_sees_it() -> None
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_page_is_greeted_and_then_gets_samples_and_what_happens(page: Page) -> None:
     with page.events() as events:
         name, hello = next(events)
@@ -83,6 +84,7 @@ def test_a_page_is_greeted_and_then_gets_samples_and_what_happens(page: Page) ->
     assert hello["history"]["values"]["offered_per_s"][0] == 5_000
 
 
+@pytest.mark.slow
 def test_nothing_is_measured_while_no_page_is_open(page: Page) -> None:
     with page.events() as events:
         for _ in range(4):

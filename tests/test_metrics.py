@@ -73,6 +73,7 @@ def pairs(texts: list[Any]) -> Iterator[str]:
             yield f"{one}, {other}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HARNESS)))
 def test_figures_are_spelled_in_the_registry_only(path: Path) -> None:
     code = path.read_text()

@@ -127,6 +127,7 @@ def test_a_signal_whose_exception_is_lost_still_ends_the_work(lose: Callable[[],
     assert lines == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("soon")
 def test_what_runs_while_a_signal_ends_the_work_is_not_interrupted() -> None:
     ended = False

@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from racetrack.run import calibration
 from tests.cli.conftest import MakesRuns, invoke
 
 
+@pytest.mark.slow
 def test_each_row_is_a_flat_record_and_a_wrong_one_fails(
     makes_runs: MakesRuns, tmp_path: Path
 ) -> None:

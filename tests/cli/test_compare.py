@@ -29,6 +29,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_other_side_is_all_that_follows_against(logs: Path) -> None:
     after = sorted((logs / "after").iterdir())
     typed = [*after, "--against", *sorted((logs / "before").iterdir())]

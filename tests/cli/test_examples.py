@@ -74,6 +74,7 @@ def test_every_command_has_an_example() -> None:
     assert named == {*cli.race.list_commands(CONTEXT), "run_experiment.sh"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arguments"), EXAMPLES)
 def test_each_example_is_accepted_with_its_plan_settings_faults_and_conditions(
     name: str, arguments: str, recorded: Path, makes_runs: MakesRuns, ended: Ended

@@ -34,6 +34,7 @@ def mine(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> None:
     for typed in (("quick", ONE, OTHER), (mine,), (mine, OTHER, "--repeats", 2, "--load", "5k")):
         result = race("plan", *typed)
@@ -43,6 +44,7 @@ def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> N
     assert not load().logs_folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "plan", "variants"),
     [

@@ -108,6 +108,7 @@ def test_installs_the_alternative_that_there_is(path: Path, uid: int, prefix: st
     assert not (path.parent / "cache" / "apt-unfinished").exists()
 
 
+@pytest.mark.slow
 def test_a_package_of_which_there_is_only_the_name_is_no_alternative(path: Path) -> None:
     apt_cache = shutil.which("apt-cache")
     if not apt_cache:

@@ -96,6 +96,7 @@ def test_a_cache_that_can_not_be_written_is_reported(
         ensure_recipes([small_recipe(whole)], print)
 
 
+@pytest.mark.slow
 def test_a_killed_set_up_is_mended_by_the_next_which_waits_for_what_outlives_it(
     cache_root: Path,
 ) -> None:

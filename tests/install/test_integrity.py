@@ -89,6 +89,7 @@ def test_a_process_that_is_killed_leaves_a_mark(part: Path) -> None:
     assert not integrity.was_killed(part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 4096])
 def test_a_damaged_tool_is_named_when_it_fails(cache_root: Path, size: int) -> None:
     def build(site: Site) -> str:

@@ -155,6 +155,7 @@ def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
     }
 
 
+@pytest.mark.slow
 def test_pip_installs_whatever_else_the_user_has_configured(
     python_site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def client(port: int) -> Agent:
     return Agent("node1", ("127.0.0.1", port), by_prefix(SERVICES))
 
 
+@pytest.mark.slow
 def test_a_lost_connection_costs_no_sample(tmp_path: Path) -> None:
     samples = sampler(tmp_path)
     turns = threading.Semaphore(2)

@@ -185,6 +185,7 @@ def test_a_web_page_changes_nothing_and_is_hung_up_on(
     assert "it speaks HTTP or TLS" in server.logged[-1]
 
 
+@pytest.mark.slow
 def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) -> None:
     server.load.stats_bytes = 20_000
     deaf = server.connect()

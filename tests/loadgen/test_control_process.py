@@ -73,6 +73,7 @@ def test_what_clients_send_reaches_the_generator(generator: Generator) -> None:
     assert any("new value is 9" in line for line in generator.logged)
 
 
+@pytest.mark.slow
 def test_statistics_are_made_once_for_all_who_ask(generator: Generator) -> None:
     began_s = time.monotonic()
     with contextlib.ExitStack() as crowd:
@@ -84,6 +85,7 @@ def test_statistics_are_made_once_for_all_who_ask(generator: Generator) -> None:
     assert generator.load.stats_requests <= (time.monotonic() - began_s) / STATS_FOR_S + 1
 
 
+@pytest.mark.slow
 def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> None:
     generator.connect().close()
     generator.load.go_on.clear()

@@ -107,6 +107,7 @@ def test_the_worker_has_the_clock_of_the_pool(pool: Pool) -> None:
     assert 0 <= pool.clock.now_ns() - int(log) < 5_000 * NS_PER_MS
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_that_of_the_worker_and_a_successor_goes_on(pool: Pool) -> None:
     pool.worker.send(do="assign", partition=0)
     pool.until(lambda: pool.counters.column(c.POSITION)[0] == 1000)

@@ -96,6 +96,7 @@ def test_forgetting_what_is_settled_changes_no_answer_about_the_rest(
     assert short.due_by(last_ns + NS_PER_S) == whole.due_by(last_ns + NS_PER_S)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(min_value=0, max_value=3000), min_size=1, max_size=20).filter(any),
     st.integers(min_value=0, max_value=1_000_000),

@@ -150,6 +150,7 @@ def test_a_label_can_leave_out_a_setting() -> None:
 QUERIES = '[settings]\nWORKLOAD = "nexmark"\n[each]\nNEXMARK_QUERIES = ["q0", "q5"]\n'
 
 
+@pytest.mark.slow
 def test_each_value_of_a_setting_is_a_variant_of_each_engine() -> None:
     text = f"{SATURATE}{QUERIES}"
     both = ("flink[NEXMARK_QUERIES=q0]", "flink[NEXMARK_QUERIES=q5]")

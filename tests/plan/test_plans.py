@@ -13,6 +13,7 @@ def resolved(name: str, *variants: str, seed: int = 1) -> ResolvedPlan:
     return resolve(plan, name, chosen, environment={}, memory_bytes=24 << 30, cores=(0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variants", "runs"),
     [
@@ -39,6 +40,7 @@ def test_a_random_order_is_that_of_its_seed_and_another_in_each_repeat() -> None
     assert len(set(made)) > 2
 
 
+@pytest.mark.slow
 def test_replicas_share_partitions_and_the_broker_keeps_what_memory_allows() -> None:
     cells = resolved("scale", "flink[ENGINE_REPLICAS=1|2|4]").cells
     assert {cell.settings["EVENTS_PARTITIONS"] for cell in cells} == {"8"}
@@ -46,6 +48,7 @@ def test_replicas_share_partitions_and_the_broker_keeps_what_memory_allows() -> 
     assert {cell.settings["KAFKA_RETENTION_BYTES"] for cell in cells} == {str(kept_bytes)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variants", "most_minutes"),
     [("quick", "dh pg", 13), ("full", "dh flink kstreams", 120), ("how-far", "dh flink pg", 90)],
@@ -56,6 +59,7 @@ def test_a_comparison_takes_as_long_as_a_user_would_wait(
     assert resolved(name, *variants.split()).estimated_s <= 60 * most_minutes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least", "most"), [("quick", 0.25, 0.8), ("full", 0.1, 0.95)])
 def test_engines_are_compared_at_shares_of_their_own_capacity(
     name: str, least: float, most: float
@@ -69,6 +73,7 @@ def test_engines_are_compared_at_shares_of_their_own_capacity(
     assert (min(shares), max(shares)) == (least, most)
 
 
+@pytest.mark.slow
 def test_a_resolved_plan_survives_json() -> None:
     plan = resolved("full", "dh", "flink")
     text = plan.model_dump_json(by_alias=True)

@@ -80,6 +80,7 @@ def test_a_section_holds_for_its_workload_and_overrides_lines_above(write_file: 
     assert any("LOADGEN_SEED=2" in remark for remark in plan.remarks)
 
 
+@pytest.mark.slow
 def test_what_has_no_effect_with_the_workload_is_skipped_and_named(write_file: WriteFile) -> None:
     engine, name, workload, other = limited()
     write_file(f"# why\n{name}=true\n# why\nLOADGEN_SEED=7\n", engine)

@@ -46,6 +46,7 @@ def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDri
     return driver, offered
 
 
+@pytest.mark.slow
 def test_each_rate_is_set_at_its_time_and_written_and_a_peak_is_recorded(
     folder: RunFolder, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def stats(due: int, handed: int, updates_done: int = 5) -> bytes:
     )
 
 
+@pytest.mark.slow
 def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -> None:
     counts = [stats(10, 10), stats(12, 11), stats(13, 12), stats(13, 13)]
     answers = (GREETING, *counts, b"Flushed 13 messages\n", stats(13, 9))

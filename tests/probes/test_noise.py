@@ -64,6 +64,7 @@ def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:
     assert ProgramsMeter(tmp_path).cpu_s() is None
 
 
+@pytest.mark.slow
 def test_a_program_that_has_ended_still_counts() -> None:
     meter = ProgramsMeter()
     before_s = meter.cpu_s()
@@ -74,6 +75,7 @@ def test_a_program_that_has_ended_still_counts() -> None:
     assert after_s - before_s >= LEAST_S
 
 
+@pytest.mark.slow
 def test_a_child_of_the_harness_is_the_harness_unless_it_is_a_service() -> None:
     with burnt() as service, burnt() as own:
         with_own = HarnessMeter(lambda: {"service": [service.pid]})

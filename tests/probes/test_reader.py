@@ -150,6 +150,7 @@ def test_a_line_of_input_is_a_new_rate_and_its_end_ends_the_schedule() -> None:
         assert list(due) == []
 
 
+@pytest.mark.slow
 def test_its_process_reports_why_it_can_not_begin() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "racetrack.probes.reader"],
@@ -174,6 +175,7 @@ def probe(tmp_path: Path) -> ReadsProbe:
     return ReadsProbe(engine, stack.as_stack(), RunFolder.create(tmp_path, engine.name, "100"), 2.0)
 
 
+@pytest.mark.slow
 def test_a_reader_that_ends_is_reported_with_its_log_tail(probe: ReadsProbe) -> None:
     probe.start()
     give_up = time.monotonic() + WITHIN_S

@@ -59,6 +59,7 @@ def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> Non
     assert changed_field(first, column_types(envelope(4))) == "price"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_before_the_first_look", [False, True])
 def test_the_first_message_of_another_type_is_named(
     registry: str, is_before_the_first_look: bool

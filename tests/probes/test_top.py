@@ -42,11 +42,13 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path, "steady", "1")
 
 
+@pytest.mark.slow
 def test_a_process_that_is_gone_is_an_error_not_a_zero(folder: RunFolder) -> None:
     with pytest.raises(RacetrackError, match="top"):
         top.take({"gone": [2**22 - 1]}, 1, 0.1, folder, "tests", lambda: None)
 
 
+@pytest.mark.slow
 def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
     def broken() -> None:
         raise RacetrackError("the broker ended")
@@ -55,6 +57,7 @@ def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
         top.take({"tests": [os.getpid()]}, 100, 10.0, folder, "tests", broken)
 
 
+@pytest.mark.slow
 def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
     folder: RunFolder,
 ) -> None:

@@ -15,6 +15,7 @@ from tests.probes.burning import LEAST_S, Account, burn, burnt
 from tests.waiting import wait_until
 
 
+@pytest.mark.slow
 def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
     meter = Meter(lambda: {"tests": [os.getpid()]})
     before = cpu_times(meter)["tests"]
@@ -23,6 +24,7 @@ def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
     assert used.user + used.system >= LEAST_S
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
     running: list[int] = []
     meter = Meter(lambda: {"engine": running, "broker": [os.getpid()]})

@@ -58,6 +58,7 @@ def test_a_window_that_does_not_decide_is_watched_on_and_all_figures_with_it(
     assert record.results.top == alone.results.top
 
 
+@pytest.mark.slow
 def test_a_leak_is_watched_until_it_can_be_no_wave(tmp_path: Path) -> None:
     record = run(tmp_path, leak=0.05)
     assert record.results.verdict.kind is VerdictKind.FELL_BEHIND
@@ -91,6 +92,7 @@ def test_it_waits_for_the_rows_of_each_look(tmp_path: Path) -> None:
     assert START_MS + 10_000 < until_ms == clock.now_ms() - experiment.ROWS_WITHIN_MS
 
 
+@pytest.mark.slow
 def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
     """The verdict on the engine's count is decided at once. That on the view needs a longer look,
     or is that it fell behind."""

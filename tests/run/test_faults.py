@@ -85,6 +85,7 @@ class Bench:
         return self.faults.record().done
 
 
+@pytest.mark.slow
 def test_a_pause_lasts_as_long_as_it_promises_and_begins_when_it_says() -> None:
     bench = Bench("pause:broker@0.2s+0.1s")
     [done] = bench.run()

@@ -19,6 +19,7 @@ def found(folder: Path, window: str) -> list[Row]:
     return [row for row in read([folder]).rows if row.window == window]
 
 
+@pytest.mark.slow
 def test_capacity_and_sustained_rates_are_found_on_two_stacks(fakes: Fakes) -> None:
     folder, record = fakes.run(LIMIT, (SWIFT,))
     assert [run.outcome for run in record.runs] == ["ok", "ok"]
@@ -54,6 +55,7 @@ def test_a_first_stack_that_fails_leaves_no_capacity(fakes: Fakes) -> None:
     assert "its capacity is unknown" in second
 
 
+@pytest.mark.slow
 def test_a_second_stack_that_fails_ends_the_search_but_leaves_a_capacity(fakes: Fakes) -> None:
     folder, record = fakes.run(LIMIT, (SWIFT,), of=1, dies_at_s=WARM_UP_ENDS_S)
     assert [run.outcome for run in record.runs] == ["ok", "the engine ended: out of memory"]
@@ -62,6 +64,7 @@ def test_a_second_stack_that_fails_ends_the_search_but_leaves_a_capacity(fakes: 
     assert "out of memory" in failed.outcome and not failed.values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 60), (2, 200), (2, 300)])
 def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s: float) -> None:
     whole, _ = fakes.run(LIMIT, (SWIFT,))
@@ -76,6 +79,7 @@ def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s:
     assert len(windows) == len(set(windows)) + 1  # both stacks have one at saturation
 
 
+@pytest.mark.slow
 def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
     folder, _ = fakes.run(LIMIT.replace('within = "15m"', 'within = "9m"'), (SWIFT,))
     (search,) = found(folder, SEARCH)
@@ -83,6 +87,7 @@ def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
     assert "no time for more trials within 9 min" in search.remark
 
 
+@pytest.mark.slow
 def test_stacks_of_one_run_are_one_variant_and_other_durations_another(fakes: Fakes) -> None:
     fresh = SATURATED.replace(" }", ", fresh = true }")
     stacks = phases(SATURATED, SATURATE, window("50%"), fresh, SATURATE)

@@ -223,6 +223,7 @@ def test_a_setting_of_a_variant_that_no_started_service_reads_is_refused(
         assert require_possible(planned(variant))[0] == "native"
 
 
+@pytest.mark.slow
 def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:
     folder, record = fakes.run()
     (debian / "apt-get").unlink()  # now auto would stand for containers
@@ -231,6 +232,7 @@ def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path
     assert runtimes(recorded(read_experiment(folder))) == ["native"] * 4
 
 
+@pytest.mark.slow
 def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) -> None:
     folder, record = fakes.run()
     assert [run.outcome for run in record.runs] == ["ok"] * 4
@@ -254,6 +256,7 @@ def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) 
     assert all(sorted(order[2:]) == [2_000, 5_000] for order in orders)
 
 
+@pytest.mark.slow
 def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input(
     fakes: Fakes,
 ) -> None:
@@ -272,6 +275,7 @@ def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input
     assert not any(row.engine == "cal" for row in fakes.rows)
 
 
+@pytest.mark.slow
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
     folder, _ = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30)
     bounds = [row for row in read([folder]).rows if row.at_least]
@@ -315,6 +319,7 @@ def test_a_lower_bound_names_who_was_too_slow(fakes: Fakes) -> None:
     assert row.at_least == {"capacity_per_s"} and "the generator" in row.remark
 
 
+@pytest.mark.slow
 def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
     folder, record = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 1)
     failure = "the engine ended: out of memory"
@@ -326,6 +331,7 @@ def test_an_engine_that_fails_ends_its_run_only(fakes: Fakes) -> None:
     assert len(fakes.sessions) == 4  # a failure is a result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_s", [2, WARM_UP_S + 5, WARM_UP_S + 20, WARM_UP_S + 50])
 def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -> None:
     folder = fakes.begin()
@@ -340,6 +346,7 @@ def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -
     assert [outcome for _, outcome in measured(folder)].count("ok") == 12
 
 
+@pytest.mark.slow
 def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
     folder, _ = fakes.run(of=1, disturbed_until_s=WARM_UP_S + SETTLE_S + WINDOW_S)
     assert [outcome for _, outcome in measured(folder)] == ["ok"] * 12
@@ -354,6 +361,7 @@ def test_windows_that_were_never_quiet_are_measured_on_resumption(fakes: Fakes) 
     assert len(fakes.sessions) == 5
 
 
+@pytest.mark.slow
 def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -> None:
     text = f"scout = '60s'\n{ONCE}".replace('"2k", "5k"', '"10% of slowest", "50% of slowest"')
     _, record = fakes.run(text)
@@ -364,6 +372,7 @@ def test_shares_of_the_slowest_come_from_a_scout_of_each_variant(fakes: Fakes) -
     assert len(fakes.sessions) == 4
 
 
+@pytest.mark.slow
 def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fakes) -> None:
     fakes.run(phases(SATURATED, SATURATE, window("50%", "20k")))
     shares = {row.engine: row.load for row in fakes.rows if row.load and row.load.share}
@@ -374,6 +383,7 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
     assert above.verdict == "fell behind" and "not offered" in above.remark
 
 
+@pytest.mark.slow
 def test_a_run_is_divided_once_the_scout_shows_that_its_events_do_not_fit(fakes: Fakes) -> None:
     text = f"scout = '60s'\n{ONCE}".replace('"2k", "5k"', '"25%", "80%"')
     variant = f"{SWIFT}[DEEPHAVEN_HEAP=300m]"
@@ -395,6 +405,7 @@ def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -
     assert all(session.set_to != [20_000] for session in fakes.sessions)
 
 
+@pytest.mark.slow
 def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes: Fakes) -> None:
     text = phases(WARM_UP, window("1k"), SATURATE, window("50%", "60%", "80%"))
     # Room for 521,000 events of 163 bytes: fewer than at saturation. The shares have 195,000,
@@ -415,6 +426,7 @@ def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: i
     assert (record.runs[-1].outcome == "ok") == (disturbed_s == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
@@ -428,6 +440,7 @@ def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     assert saturated(folder).values.get("memory_full_after_min") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "stacks"), [(1e-6, 2), (1e-8, 1), (None, 1)])
 def test_loads_follow_on_a_fresh_stack_if_saturation_has_filled_the_heap(
     fakes: Fakes, each: float | None, stacks: int
@@ -438,6 +451,7 @@ def test_loads_follow_on_a_fresh_stack_if_saturation_has_filled_the_heap(
     assert measured(folder) == [("50 % of capacity", "ok"), ("saturation", "ok")]
 
 
+@pytest.mark.slow
 def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fakes) -> None:
     text = f"scout = '60s'\n{QUICK}".replace('"2k", "5k"', '"10% of slowest", "80%"')
     folder, record = fakes.run(text, of=SWIFT, dies_at_s=5)
@@ -452,6 +466,7 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
     assert len(read([folder]).rows) == 12
 
 
+@pytest.mark.slow
 def test_a_scout_that_counts_nothing_has_failed(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,6 +480,7 @@ def test_a_scout_that_counts_nothing_has_failed(
     assert any(SWIFT in reason for reason in sheet(read([folder])).left_out)
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_at_a_share_of_its_capacity_ends_its_run_only(fakes: Fakes) -> None:
     def dies(session: FluidSession) -> None:
         if session.service == SWIFT and len(fakes.sessions) > 1:
@@ -530,6 +546,7 @@ def test_loads_with_samples_of_top_are_experiments_of_their_own(fakes: Fakes) ->
     assert all(run.is_done for run in record.runs)
 
 
+@pytest.mark.slow
 def test_engines_are_killed_at_a_share_of_the_capacity_that_their_scouts_found(
     fakes: Fakes,
 ) -> None:
@@ -552,6 +569,7 @@ def test_a_load_whose_backlog_does_not_drain_leaves_no_verdict_on_the_next(fakes
     assert "did not drain" in second.outcome and second.verdict == "none" and not second.values
 
 
+@pytest.mark.slow
 def test_a_resumed_experiment_has_the_settings_that_it_began_with(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

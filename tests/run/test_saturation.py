@@ -51,6 +51,7 @@ def ages_s(
     return ages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [
@@ -69,6 +70,7 @@ def test_the_backlog_stays_between_5_and_30_s(engine: SimulatedEngine) -> None:
     assert sum(inside) >= 0.99 * len(inside), (min(ages), max(ages))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start_per_s", [20_000, 40_000])
 def test_an_engine_that_shows_windows_has_a_backlog(start_per_s: int) -> None:
     """Its backlog seems to be up to a window older than it is."""

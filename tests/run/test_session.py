@@ -166,6 +166,7 @@ def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(drive:
     assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
 
 
+@pytest.mark.slow
 def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(drive: MakeDrive) -> None:
     at = drive(FakeEngine(needs=()), faults=[faults.parse("kill:engine@7 events")])
     at.start()
@@ -195,6 +196,7 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(drive: MakeDr
     assert (counts.engine_total, counts.engine_drained) == (7, True)
 
 
+@pytest.mark.slow
 def test_each_engine_of_a_group_is_followed_into_its_own_folder(drive: MakeDrive) -> None:
     at = drive(EngineGroup([FakeEngine(7), SecondEngine(6)]), drain_within_s=0.2)
     at.start()

@@ -67,6 +67,7 @@ def test_a_child_that_writes_over_its_environment_is_found_by_its_parent(stack_n
     assert [member.service for member in processes.members(stack_name)] == ["database"] * 2
 
 
+@pytest.mark.slow
 def test_a_process_is_found_while_it_replaces_its_program(stack_name: str, tmp_path: Path) -> None:
     again = tmp_path / "again.sh"
     again.write_text('exec sh "$0"\n')
@@ -79,6 +80,7 @@ def test_a_process_is_found_while_it_replaces_its_program(stack_name: str, tmp_p
     assert process.wait(timeout=5) < 0
 
 
+@pytest.mark.slow
 def test_one_that_ignores_sigterm_is_killed(stack_name: str) -> None:
     process = start(STUBBORN, processes.mark(stack_name, "engine"))
     processes.end(stack_name, grace_s=0.3)

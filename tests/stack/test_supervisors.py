@@ -149,6 +149,7 @@ def states(rig: Rig) -> set[str]:
     return {rig.state(service) for service in SERVICES}
 
 
+@pytest.mark.slow
 def test_every_service_is_reported_ready_and_has_a_log(
     rig: Rig, stack: SupervisedStack, logs: Path, reported: tuple[list[str], list[str]]
 ) -> None:
@@ -165,6 +166,7 @@ def test_every_service_is_reported_ready_and_has_a_log(
     assert states(rig) == {GONE}
 
 
+@pytest.mark.slow
 def test_one_that_does_not_start_is_named_with_the_end_of_its_log(rig: Rig, logs: Path) -> None:
     rig.let_fail("loadgen")
     stack = rig.open()
@@ -175,6 +177,7 @@ def test_one_that_does_not_start_is_named_with_the_end_of_its_log(rig: Rig, logs
     assert states(rig) == {GONE}
 
 
+@pytest.mark.slow
 def test_only_one_that_ends_by_itself_is_reported_with_the_end_of_its_log(
     rig: Rig, stack: SupervisedStack
 ) -> None:
@@ -200,6 +203,7 @@ def test_one_that_would_lose_its_data_is_not_killed(rig: Rig, stack: SupervisedS
     assert states(rig) == {RUNS}
 
 
+@pytest.mark.slow
 def test_a_paused_service_stands_still_and_goes_on(rig: Rig, stack: SupervisedStack) -> None:
     stack.pause("mysql")
     wait_until(lambda: rig.state("mysql") == PAUSED, "pause", 10)
@@ -208,6 +212,7 @@ def test_a_paused_service_stands_still_and_goes_on(rig: Rig, stack: SupervisedSt
     wait_until(lambda: rig.state("mysql") == RUNS, "end of the pause", 10)
 
 
+@pytest.mark.slow
 def test_a_stack_that_is_left_running_is_seen_and_stopped_by_others(
     rig: Rig, stack: SupervisedStack
 ) -> None:
@@ -227,6 +232,7 @@ def test_a_stack_that_is_left_running_is_seen_and_stopped_by_others(
     assert len(lines) == 1, "there was nothing more to stop"
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_cleared(rig: Rig, stack: SupervisedStack) -> None:
     stack.leave_running("some")  # ends its watchdog
     (stack.root / "up.json").unlink()
@@ -236,6 +242,7 @@ def test_what_a_killed_run_left_is_cleared(rig: Rig, stack: SupervisedStack) -> 
     assert [line for line in lines if line.startswith("Cleared") and "mysql" in line]
 
 
+@pytest.mark.slow
 def test_a_stack_of_which_nothing_lives_does_not_run(rig: Rig, stack: SupervisedStack) -> None:
     stack.leave_running("some")
     for service in stack.apart(SERVICES):

@@ -27,6 +27,7 @@ def context(tmp_path: Path) -> Context:
     return Context(load(), tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WITH_TABLES)
 def test_the_connector_is_the_native_one(workload: str, context: Context) -> None:
     environment = service("debezium", WORKLOAD=workload)["environment"]
@@ -71,6 +72,7 @@ def test_mysql_is_set_up_as_natively(context: Context) -> None:
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
 
 
+@pytest.mark.slow
 def test_connect_and_redis_are_set_up_as_natively(context: Context) -> None:
     connect = service("debezium")
     assert f"-Xmx{jvm.CONNECT_HEAP}" in connect["environment"]["HEAP_OPTS"].split()

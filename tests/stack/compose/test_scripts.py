@@ -82,6 +82,7 @@ def test_debezium_is_healthy_when_the_changes_of_all_tables_flow(
     assert why in done.stdout
 
 
+@pytest.mark.slow
 def test_the_connector_is_registered_as_soon_as_connect_takes_it(run: Run, answers: Path) -> None:
     (answers / "connectors.once").write_text("")  # Connect is not up yet
     (answers / "config.once").write_text('{"error_code":500,"message":"no MySQL yet"}')

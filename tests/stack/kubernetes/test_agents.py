@@ -38,6 +38,7 @@ def started(cluster: Cluster, tmp_path: Path) -> Iterator[KubernetesStack]:
         begun.stop(print)
 
 
+@pytest.mark.slow
 def test_pods_are_measured_and_clocks_compared_by_the_agent(started: KubernetesStack) -> None:
     assert started.pids(["mysql"]) == {}
     (found,) = started.agents
@@ -49,6 +50,7 @@ def test_pods_are_measured_and_clocks_compared_by_the_agent(started: KubernetesS
         assert abs(clock.offset_ms) <= clock.uncertainty_ms + 1
 
 
+@pytest.mark.slow
 def test_a_container_without_processes_has_ended(started: KubernetesStack, tmp_path: Path) -> None:
     assert started.died() == {}
     (tmp_path / "cgroup/cpuacct/kubepods/burstable/pod0b1c-77/c0ffee/cgroup.procs").write_text("")
@@ -56,6 +58,7 @@ def test_a_container_without_processes_has_ended(started: KubernetesStack, tmp_p
     assert "the process of mysql-0 ended" in started.died()["mysql"]
 
 
+@pytest.mark.slow
 def test_a_service_is_paused_by_the_agent(started: KubernetesStack, cluster: Cluster) -> None:
     started.pause("mysql")
     started.resume("mysql")

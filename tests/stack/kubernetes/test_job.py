@@ -98,6 +98,7 @@ def start(job: HarnessJob) -> None:
     job.start(["run", "pg", "--rate", "2k"], {"ENGINE_REPLICAS": "2"})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("started")
 def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(cluster: JobCluster) -> None:
     namespace, environment, env_file, role, made = cluster.applied()
@@ -111,6 +112,7 @@ def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(cluster: Jo
     assert harness["image"] == "r.example/harness:1"
 
 
+@pytest.mark.slow
 def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("of the CA")
     properties = {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}
@@ -128,12 +130,14 @@ def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
     job.remove()
 
 
+@pytest.mark.slow
 def test_a_pod_that_can_t_start_is_explained(job: HarnessJob, cluster: JobCluster) -> None:
     cluster.harness_is({"waiting": {"reason": "ErrImagePull", "message": "no such image"}})
     with pytest.raises(RacetrackError, match="did not start: ErrImagePull: no such image"):
         start(job)
 
 
+@pytest.mark.slow
 def test_it_is_followed_to_its_end(
     started: HarnessJob, cluster: JobCluster, tmp_path: Path
 ) -> None:
@@ -146,6 +150,7 @@ def test_it_is_followed_to_its_end(
     assert (tmp_path / "logs/run/run.json").read_text() == "{}"
 
 
+@pytest.mark.slow
 def test_a_file_that_grew_is_copied_again_and_others_once(
     started: HarnessJob, cluster: JobCluster, tmp_path: Path
 ) -> None:
@@ -167,6 +172,7 @@ def test_a_file_that_grew_is_copied_again_and_others_once(
     assert not (tmp_path / "logs/temporary").exists()
 
 
+@pytest.mark.slow
 def test_a_pod_that_is_deleted_is_lost(started: HarnessJob, cluster: JobCluster) -> None:
     cluster.harness_is(RUNNING, deletionTimestamp="2026-01-01T00:00:00Z")
     with pytest.raises(JobLost, match=r"harness-x was deleted.* copied is in .*/logs"):
@@ -193,6 +199,7 @@ def test_the_manifests_have_the_names_that_are_replaced_and_the_harness_s_proces
     assert int((tmp_path / "pid").read_text()) == shell.pid
 
 
+@pytest.mark.slow
 def test_a_signal_is_handed_on(started: HarnessJob, cluster: JobCluster) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as harness:
         cluster.pid.write_text(str(harness.pid))
@@ -200,11 +207,13 @@ def test_a_signal_is_handed_on(started: HarnessJob, cluster: JobCluster) -> None
     assert harness.returncode == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_harness_that_does_not_end_in_time(started: HarnessJob) -> None:
     with pytest.raises(ClusterFailed, match="has not ended within 0 s"):
         started.follow(within_s=1e-9)
 
 
+@pytest.mark.slow
 def test_the_watchdog_of_a_killed_command_removes_the_job_before_the_stack(
     cluster: JobCluster, tmp_path: Path
 ) -> None:

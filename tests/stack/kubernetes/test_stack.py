@@ -32,6 +32,7 @@ def test_without_kubectl_or_an_answer_there_is_no_cluster(
         stack()
 
 
+@pytest.mark.slow
 def test_each_role_needs_a_node_and_cores_are_not_assigned_by_settings(cluster: Cluster) -> None:
     with pytest.raises(UsageError, match=r"ENGINE_CPUS has no effect .* on Kubernetes"):
         stack(ENGINE_CPUS="0").prepare(SERVICES, print)

@@ -80,6 +80,7 @@ def test_one_that_is_never_ready_says_what_is_missing(make: MakeForeground) -> N
         make(patience_s=0.1).bring_up([silent])
 
 
+@pytest.mark.slow
 def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
     foreground = make(grace_s=0.2)
     foreground.bring_up([FakeService("a", DEAF)])
@@ -96,6 +97,7 @@ def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> No
     assert not (tmp_path / "serve/last/up").exists()
 
 
+@pytest.mark.slow
 def test_sigterm_ends_it_with_all_it_started(context: Context, tmp_path: Path) -> None:
     """Run the real program with a stand-in for Kafka that never answers."""
     (tmp_path / "jdk/bin/java").write_text("#!/bin/sh\ntouch started\nexec sleep 1000\n")

@@ -96,6 +96,7 @@ def opened(stack_name: str, parts: Parts) -> Iterator[Open]:
         stack.stop(print)
 
 
+@pytest.mark.slow
 def test_a_service_starts_as_soon_as_its_own_part_is_there(opened: Open, parts: Parts) -> None:
     class First(FakeService):
         def check(self, context: Context) -> None:
@@ -110,6 +111,7 @@ def test_a_service_starts_as_soon_as_its_own_part_is_there(opened: Open, parts: 
     assert any("first ready" in line for line in said), said
 
 
+@pytest.mark.slow
 def test_the_time_to_get_ready_begins_when_all_parts_are_there(opened: Open, parts: Parts) -> None:
     class WaitsForSecond(FakeService):
         first_asked = 0.0
@@ -141,6 +143,7 @@ def test_a_part_that_can_not_be_had_ends_what_was_started(
     assert processes.members(stack_name) == []
 
 
+@pytest.mark.slow
 def test_what_makes_a_start_faster_is_made_after_the_end(opened: Open, stack_name: str) -> None:
     faster = Faster(peers=("peer",))
     stack = faster.stack = opened(FakeService("it", faster=faster), FakeService("peer"))
@@ -159,6 +162,7 @@ def test_what_makes_a_start_faster_is_made_after_the_end(opened: Open, stack_nam
     assert said == [], "once"
 
 
+@pytest.mark.slow
 def test_what_is_not_found_by_its_mark_is_ended_all_the_same(opened: Open) -> None:
     stack = opened(FakeService("it", "touch up; exec env -i sleep 1000"))
     stack.start(["it"], None, print)

@@ -181,6 +181,7 @@ def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: bytes | None)
         by_partition(batch, "received_at")
 
 
+@pytest.mark.slow
 def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
         monkeypatch.setenv(name, "3")

@@ -95,6 +95,7 @@ def test_a_workload_without_progress_views_has_a_traced_one_in_topics_only() -> 
         ENGINE.check(fakes.stack(**nexmark, CAL_PATH="postgres"))
 
 
+@pytest.mark.slow
 def test_what_is_written_to_postgresql_is_followed_there(server: Postgres) -> None:
     stack = fakes.stack(
         CAL_PATH="postgres",

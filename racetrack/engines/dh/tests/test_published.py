@@ -30,6 +30,7 @@ ROW = b'{"partition":2,"total":5,"max_received_at":1700000000040}'
 ALL = b'{"total":7,"max_received_at":1700000000050,"dt_ms":70.5,"summary_of":"all"}'
 
 
+@pytest.mark.slow
 def test_published_views_are_followed_and_read_in_kafka_only_if_the_setting_says_so() -> None:
     of = {"dh.pageviews_progress": [ROW], "dh.pageviews_summary": [ALL]}
     engine, published = Deephaven(PublishedViews(topics(of))), stack(**PUBLISHED)

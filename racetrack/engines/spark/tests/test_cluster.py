@@ -82,6 +82,7 @@ def test_each_failure_of_the_check_names_its_setting() -> None:
     assert "SPARK_SHARED_FOLDER: can't write to the folder" in folder
 
 
+@pytest.mark.slow
 def test_only_the_folder_of_the_run_is_removed(settings: Settings, tmp_path: Path) -> None:
     for name in (RUN_NAME, OTHERS):
         (tmp_path / name / "state").mkdir(parents=True)

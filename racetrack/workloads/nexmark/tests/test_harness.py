@@ -49,6 +49,7 @@ def text(**changes: Any) -> bytes:
     return json.dumps({name: v for name, v in fields.items() if v is not None}).encode()
 
 
+@pytest.mark.slow
 def test_generated_messages_look_as_usual() -> None:
     share = Share(SEED, 1, PARTITIONS)
     events = [event(share, n, texts(), DUE_MS) for n in range(3, 300)]

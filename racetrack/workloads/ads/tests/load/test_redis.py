@@ -23,6 +23,7 @@ def seed(*, deadline_s: float = 0.0, given: Mapping[str, str]) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_it_holds_what_mysql_holds(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         given = {"ADS_CAMPAIGNS": "70", "ADS_PER_CAMPAIGN": "30"}  # more ads than one command sends

@@ -29,6 +29,7 @@ def renderer() -> Renderer:
     return Renderer(message_ffi(), texts(), CAPACITY, SEED, PARTITIONS)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     partition=st.integers(0, PARTITIONS - 1),
@@ -71,6 +72,7 @@ def test_a_partition_begins_with_a_seller_and_two_auctions_that_never_expire(
     assert len(ids) == 2 * PARTITIONS
 
 
+@pytest.mark.slow
 def test_tracer_events_are_bids_whose_prices_count_them_per_auction() -> None:
     events = NexmarkEvents(settings_of(), message_ffi())
     renderer, highest = events.renderer(1), dict[int, int]()

@@ -50,6 +50,7 @@ def follows_zipf(found: Counter[int], count: int) -> bool:
     }
 
 
+@pytest.mark.slow
 def test_viewers_products_and_profiles_follow_zipf_s_law(sent: list[dict[str, Any]]) -> None:
     assert follows_zipf(Counter(view["user_id"] for view in sent), SHOP.users)
     for kind, count in (("products", SHOP.items), ("profiles", SHOP.users)):
