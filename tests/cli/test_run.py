@@ -10,11 +10,14 @@ import pytest
 from click.testing import Result
 
 from racetrack import plugins
+from racetrack.analysis.outcome import run_outcome
 from racetrack.cli.run import run_experiment
 from racetrack.config import REPO, Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
 from tests.cli.conftest import Ended, invoke, invoke_command
+from tests.records import record, verified
+from tests.report.folders import WRONG
 from tests.some_engines import EXAMPLE
 
 MakeRun = Callable[..., Path]
@@ -93,6 +96,13 @@ def test_how_it_ended_is_the_exit_code(ended: Ended, outcome: str, code: int) ->
     failing = run(f"{EXAMPLE} --fail-if lag_p99_ms<100", lambda *_: ended(outcome))
     assert failing.exit_code == (code or 6)
     assert run(EXAMPLE, lambda *_: ended(outcome)).exit_code == code
+
+
+def test_views_that_a_fault_made_wrong_fail_a_run(ended: Ended) -> None:
+    changes = {"verified": verified(users=WRONG), "faults": {"from_ms": 0, "done": []}}
+    outcome = run_outcome(record(changes))
+    assert outcome != "ok"
+    assert run(EXAMPLE, lambda *_: ended(outcome, changes)).exit_code == 1
 
 
 def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
