@@ -210,8 +210,9 @@ def compared(logs: Path, of_plan: dict[str, str] | None = None, **of_windows: An
 
 
 def test_a_comparison_brings_capacities_and_the_remarks_of_its_plan(tmp_path: Path) -> None:
-    folder = compared(tmp_path / "logs")
+    folder = compared(tmp_path / "logs", remark="not warm")
     result = published(folder, tmp_path / "results")
+    assert [window.get("remark") for window in result["windows"]] == [None] * 3 + ["not warm"] * 3
     (standing,) = standings(read_results(tmp_path / "results"))
     capacity = standing.estimates["Steady Stream", "capacity_per_s", None]
     assert capacity.mean == pytest.approx(math.sqrt(50_001 * 50_002)) and capacity.n == 2
