@@ -27,6 +27,7 @@ from racetrack.metrics import (
     LAG_P99,
     MEMORY,
     METRICS,
+    NORMAL_AFTER,
     PROCESSED,
     VIEW_LAG_P99,
 )
@@ -441,12 +442,16 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
         if lag.after_s is None
     ]
     miscounts = [run.outcome] if run.outcome != "ok" else []
+    values = windows.recovery(run)
+    if never:
+        values[NORMAL_AFTER.key] = NORMAL_WITHIN_S
     return [
         replace(
             row,
             load=None,
             window=f"{', '.join(fault.fault for fault in run.faults.done)} at {row.load}",
-            values=windows.recovery(run),
+            values=values,
+            at_least=frozenset([NORMAL_AFTER.key] if never else []),
             verdict="none",
             remark="; ".join([*late, *never, *miscounts]),
         )

@@ -82,8 +82,8 @@ class EngineName:
 @dataclass
 class Material:
     """The rows of one engine with its settings in one place, the records of their runs by folder,
-    and texts on what is left out. `verified` are all runs that verified views; those with wrong
-    views, or with other settings than an experiment, are used for nothing else."""
+    and texts on what is left out. `verified` are all runs without faults that verified views; those
+    with wrong views, or with other settings than an experiment, are used for nothing else."""
 
     rows: list[Row] = field(default_factory=list)
     records: dict[Path, RunRecord] = field(default_factory=dict)
@@ -156,7 +156,8 @@ def gather(measured: Table) -> list[Material]:
         # Runs of one variant with other settings or versions are refused later.
         material = materials.setdefault((str(row.place), row.label), Material())
         record = records[row.folder]
-        if record.verified and record not in material.verified:
+        # What is wrong after a kill is a figure of the recovery.
+        if record.verified and not record.faults and record not in material.verified:
             material.verified.append(record)
         if why := _why_left_out(row, record):
             material.left_out.append(f"{row.tag}, {row.window or 'run'}: {why}"[:FIRST_OF_REASON])
