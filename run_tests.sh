@@ -20,24 +20,26 @@ unset PYTHONDONTWRITEBYTECODE
 bootstrap
 TESTS_PYTHON=$(python_of tests) || exit
 cd "$REPO"
-"$TESTS_PYTHON" -m ruff check .
-"$TESTS_PYTHON" -m ruff format --check .
-"$TESTS_PYTHON" -m mypy
-# The generator runs on Python 3.9; this is the oldest that mypy knows.
-"$TESTS_PYTHON" -m mypy --python-version 3.10 loadgen bench/worker_driver.py racetrack/workloads/*/load
-# Scripts for Deephaven, beside the packages that its server has.
-deephaven=$(python_of deephaven) || exit
-"$TESTS_PYTHON" -m mypy --cache-dir .mypy_cache/deephaven --python-executable "$deephaven" scripts/*.py
-"${TESTS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
-web=$(python_of web) || exit
-ln -sfn "${web%/bin/*}/node_modules" node_modules  # editors look here, too
-"${web%/*}/node" node_modules/@biomejs/biome/bin/biome check
-"${web%/*}/node" node_modules/typescript/bin/tsc
-# The formatter leaves long comments and texts as they are.
-if grep -nPx '.{101,}' racetrack/*/page/*.{js,css,ts}; then
-    echo "These lines are longer than 100 characters." >&2
-    exit 1
-fi
+checks() {
+    "$TESTS_PYTHON" -m ruff check .
+    "$TESTS_PYTHON" -m ruff format --check .
+    "$TESTS_PYTHON" -m mypy
+    # The generator runs on Python 3.9; this is the oldest that mypy knows.
+    "$TESTS_PYTHON" -m mypy --python-version 3.10 loadgen bench/worker_driver.py racetrack/workloads/*/load
+    # Scripts for Deephaven, beside the packages that its server has.
+    deephaven=$(python_of deephaven) || exit
+    "$TESTS_PYTHON" -m mypy --cache-dir .mypy_cache/deephaven --python-executable "$deephaven" scripts/*.py
+    "${TESTS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
+    web=$(python_of web) || exit
+    ln -sfn "${web%/bin/*}/node_modules" node_modules  # editors look here, too
+    "${web%/*}/node" node_modules/@biomejs/biome/bin/biome check
+    "${web%/*}/node" node_modules/typescript/bin/tsc
+    # The formatter leaves long comments and texts as they are.
+    if grep -nPx '.{101,}' racetrack/*/page/*.{js,css,ts}; then
+        echo "These lines are longer than 100 characters." >&2
+        exit 1
+    fi
+}
 
 # Two tests run at a time. Tests in one file run one after the other because they share fixtures. Of
 # the tests that run the real stack (e2e), those that measure it need the machine for themselves
@@ -46,8 +48,18 @@ two_at_a_time=(-n 2 --dist loadfile)
 briefly=(--durations 20 --durations-min 10 --tb short)
 if [[ ${1-} == --quick ]]; then
     shift
-    exec "$TESTS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
+    # The checks run meanwhile; what they print comes last.
+    printed=$(mktemp)
+    checks &>"$printed" &
+    checking=$!
+    trap 'kill "$checking" 2>/dev/null || true; rm -f "$printed"' EXIT
+    failed=0
+    "$TESTS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@" || failed=$?
+    wait "$checking" || failed=$?
+    cat "$printed"
+    exit "$failed"
 fi
+checks
 end_to_end=()
 if [[ ${1-} == --readme ]]; then
     end_to_end=(tests/e2e/test_{bench,readme,experiment,endings,environment,live,loadgen,plans,write_check}.py
