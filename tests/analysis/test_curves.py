@@ -65,8 +65,10 @@ ROWS = "1,due,0,1\n1,handed_over,0,1\n1,published,0,1\n"
     ("text", "expected"),
     [
         (None, "recorded no curves"),
+        ("", "recorded no curves"),
         ("at_ms,due\n", "does not start with"),
         (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "Row #5.* 'zero'"),
+        (f"at_ms,curve,partition,count\n{ROWS}2,due,,1\n", "line 5"),
         (f"at_ms,curve,partition,count\n{ROWS}{10**12},due,0,1\n", "line 5"),
         (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
         ("at_ms,curve,partition,count\n", "lacks any row"),
