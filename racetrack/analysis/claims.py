@@ -95,6 +95,11 @@ class Estimate:
         ends = [end for end in (self.low, self.high) if end is not None]
         return any(abs(end - self.mean) > IMPRECISE * self.mean for end in ends)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """True if all runs ended at one limit, so that nothing is known of their spread."""
+        return self.at_least and self.n > 1 and len({*self.values}) == 1
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -116,6 +116,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
 def _sureness(estimate: Estimate) -> str:
     if estimate.n == 1:
         return WhyNot.ONE_RUN
+    if estimate.is_cut_off:
+        return f"in {estimate.n} of {estimate.n} runs"
     if math.isinf(estimate.mean):
         return f"in {sum(map(math.isinf, estimate.values))} of {estimate.n} runs"
     if estimate.low is None or estimate.high is None:

@@ -257,6 +257,8 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         return ""
     if is_noise(metric, estimate):
         return ABOUT_0
+    if estimate.is_cut_off:
+        return f"≥ {metric.number(estimate.mean)}"
     sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
     mean = f"{sign}{metric.number(estimate.mean)}"
     if estimate.low is None or estimate.high is None:

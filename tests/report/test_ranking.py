@@ -156,11 +156,16 @@ def test_no_engine_is_marked_where_no_difference_is_claimed(tmp_path: Path) -> N
 def test_a_figure_of_one_run_and_an_infinite_one_say_so(tmp_path: Path) -> None:
     steady = STEADY.windows()
     steady[0]["figures"]["memory_full_after_min"] = math.inf
+    for window in steady:
+        if "capacity_per_s" in window["figures"]:
+            window["figures"]["capacity_per_s"] = 9_000.0
+            window["at_least"] = ["capacity_per_s"]
     once = replace(SWIFT, repeats=1).windows()
     rows = seen(page_of({"steady": {"windows": steady}, "swift": {"windows": once}}), tmp_path)
     swift, infinite = rows["rows"]
     assert swift[FRESHNESS] == "178 only one run"  # 1 % below 180
     assert infinite["memory_full_after_min"] == "infinite in 1 of 3 runs"
+    assert infinite["capacity_per_s"] == "≥ 9,000 in 3 of 3 runs"  # without an interval
 
 
 def test_each_row_leads_to_its_record_and_its_command(wide: Seen, site: Site) -> None:
