@@ -93,7 +93,8 @@ class Estimate:
     def is_imprecise(self) -> bool:
         """True if an end of the interval is further than IMPRECISE from the mean."""
         ends = [end for end in (self.low, self.high) if end is not None]
-        return any(abs(end - self.mean) > IMPRECISE * self.mean for end in ends)
+        is_wide = any(abs(end - self.mean) > IMPRECISE * self.mean for end in ends)
+        return is_wide and not self.is_cut_off
 
     @property
     def is_cut_off(self) -> bool:

@@ -257,13 +257,12 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         return ""
     if is_noise(metric, estimate):
         return ABOUT_0
-    if estimate.is_cut_off:
-        return f"≥ {metric.number(estimate.mean)}"
     sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
     mean = f"{sign}{metric.number(estimate.mean)}"
+    is_known = estimate.low is not None and estimate.high is not None
+    if estimate.is_cut_off or (not is_known and (estimate.n == 1 or math.isinf(estimate.mean))):
+        return mean
     if estimate.low is None or estimate.high is None:
-        if estimate.n == 1 or not math.isfinite(estimate.mean):
-            return mean
         why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"
         return f"{mean} ({NOT_RESOLVED}{why})"
     if estimate.high > WIDE * estimate.low:

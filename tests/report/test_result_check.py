@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 def changed(root: Path, change: Callable[[Record], None]) -> str:
     """Change the result of Flink on the shop, and return the name of its file."""
-    (file,) = root.glob("shop/*/flink@*.json")
+    (file,) = root.glob("shop/amd-*/flink@*.json")
     record = json.loads(file.read_text())
     change(record)
     file.write_text(json.dumps(record))
