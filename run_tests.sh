@@ -2,7 +2,7 @@
 # Usage: ./run_tests.sh [--quick | --readme] [PYTEST ARGUMENT...]
 #
 # Runs all checks, then all tests. Installs what is missing first. Passes other arguments to pytest.
-#   --quick    run only fast tests, for use before a commit
+#   --quick    run only fast tests, while the checks run, for use before a commit
 #   --readme   of the tests that run the real stack, run only those that cover the README and the
 #              live page, as in CI
 #   --help     show this text

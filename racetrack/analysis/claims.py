@@ -93,13 +93,17 @@ class Estimate:
     def is_imprecise(self) -> bool:
         """True if an end of the interval is further than IMPRECISE from the mean."""
         ends = [end for end in (self.low, self.high) if end is not None]
-        is_wide = any(abs(end - self.mean) > IMPRECISE * self.mean for end in ends)
-        return is_wide and not self.is_cut_off
+        return not self.at_limit and any(
+            abs(end - self.mean) > IMPRECISE * self.mean for end in ends
+        )
 
     @property
-    def is_cut_off(self) -> bool:
-        """True if all runs ended at one limit, so that nothing is known of their spread."""
-        return self.at_least and self.n > 1 and len({*self.values}) == 1
+    def at_limit(self) -> int:
+        """Number of runs with an infinite value, or of all runs if they are bounds and equal, such
+        as the time for which recoveries are watched: nothing is known of their spread."""
+        if self.at_least and self.n > 1 and len({*self.values}) == 1:
+            return self.n
+        return sum(map(math.isinf, self.values or (self.mean,)))
 
 
 @dataclass(frozen=True)

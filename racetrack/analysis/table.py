@@ -783,6 +783,7 @@ def rows_of_result(result: EngineResult) -> list[Row]:
                 run_id=window.tag,
                 verdict=window.verdict,
                 at_least=frozenset(window.at_least),
+                remark=window.remark or "",
                 intervals={
                     key: Interval(interval.low, interval.high, interval.n, interval.freedom)
                     for key, interval in window.intervals.items()

@@ -11,7 +11,7 @@ from typing import Any
 
 from racetrack import config, metrics
 from racetrack.analysis.claims import Estimate, WhyNot
-from racetrack.analysis.table import Load
+from racetrack.analysis.table import Load, rows_of_result
 from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
@@ -116,10 +116,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
 def _sureness(estimate: Estimate) -> str:
     if estimate.n == 1:
         return WhyNot.ONE_RUN
-    if estimate.is_cut_off:
-        return f"in {estimate.n} of {estimate.n} runs"
-    if math.isinf(estimate.mean):
-        return f"in {sum(map(math.isinf, estimate.values))} of {estimate.n} runs"
+    if estimate.at_limit:
+        return f"in {estimate.at_limit} of {estimate.n} runs"
     if estimate.low is None or estimate.high is None:
         return f"not resolved: {estimate.why_not}" if estimate.why_not else ""
     widest = max(estimate.high / estimate.mean - 1, 1 - estimate.low / estimate.mean)
@@ -150,6 +148,9 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
     client = (
         f"{CLIENT_CPU.number(min(clients))} to {CLIENT_CPU.text(max(clients))}" if clients else ""
     )
+    remarks = dict.fromkeys(
+        f"{row.window}: {row.remark}" for row in rows_of_result(result) if row.remark
+    )
     facts = {
         "Measured": f"{days}, {place}, kernel {result.machine.kernel}",
         "Versions": _pairs(result.versions),
@@ -162,18 +163,11 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
         "Views missing": ", ".join(result.views.absent),
         "Views wrong": ", ".join(result.views.wrong),
         "Before comparing": " ".join(result.caveats),
-        "Remarks": "; ".join(_remarks(result)),
+        "Remarks": "; ".join(remarks),
         "Left out": "; ".join(result.left_out),
         "Raw data": f"{raw.files} files in {', '.join(raw.folders)}; SHA-256 {raw.sha256}",
     }
     return [(title, text) for title, text in facts.items() if text]
-
-
-def _remarks(result: EngineResult) -> Collection[str]:
-    """Return what the harness remarked on windows, once each."""
-    return dict.fromkeys(
-        f"{window.name}: {window.remark}" for window in result.windows if window.remark
-    )
 
 
 def _pairs(values: Mapping[str, object]) -> str:

@@ -259,8 +259,7 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         return ABOUT_0
     sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
     mean = f"{sign}{metric.number(estimate.mean)}"
-    is_known = estimate.low is not None and estimate.high is not None
-    if estimate.is_cut_off or (not is_known and (estimate.n == 1 or math.isinf(estimate.mean))):
+    if estimate.at_limit or (estimate.n == 1 and None in (estimate.low, estimate.high)):
         return mean
     if estimate.low is None or estimate.high is None:
         why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"

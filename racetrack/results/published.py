@@ -64,11 +64,6 @@ class WindowResult(StrictModel):
         " intervals, by key.",
     )
 
-    @property
-    def name(self) -> str:
-        """Name of the window for people."""
-        return self.window or ("saturation" if self.per_s is None else f"{self.per_s:,}/s")
-
 
 class ViewCheck(StrictModel):
     """Verification of the engine's views against their sources."""

@@ -61,8 +61,10 @@ def ended(tmp_path: Path) -> Ended:
 
     def make(outcome: str, changes: Mapping[str, Any] | None = None) -> Path:
         record = run_json({"outcome": outcome, **(changes or {})})
-        (tmp_path / "run.json").write_text(json.dumps(record))
-        return tmp_path
+        folder = tmp_path / "a_run"
+        folder.mkdir(exist_ok=True)
+        (folder / "run.json").write_text(json.dumps(record))
+        return folder
 
     return make
 

@@ -253,12 +253,16 @@ def test_void_windows_do_not_count(tmp_path: Path) -> None:
 def test_changing_loads_do_not_count_and_of_a_run_with_faults_only_its_recovery(
     tmp_path: Path,
 ) -> None:
-    run(tmp_path, RunSpec(arguments={"faults": ("kill:debezium@15s",)}))
+    check = verified(users=RIGHT, items=WRONG)
+    run(tmp_path, RunSpec(arguments={"faults": ("kill:debezium@15s",)}, verified=check))
     run(tmp_path, RunSpec(arguments={"load": "spike 4k 8k 5s"}))
     (row,) = [row for material in gather(table.read([tmp_path])) for row in material.rows]
-    assert row.load is None and set(row.values) == {"up_after_s", "normal_after_s"}
-    (window,) = published(tmp_path, tmp_path / "results")["windows"]
+    recovery = {"up_after_s", "normal_after_s", "lost_events", "counted_twice_events"}
+    assert row.load is None and set(row.values) == recovery
+    result = published(tmp_path, tmp_path / "results")
+    (window,) = result["windows"]
     assert set(window["figures"]) == set(row.values)
+    assert result["views"]["runs"] == 0 and "items" in window["remark"]
 
 
 def test_places_have_files_of_their_own(tmp_path: Path) -> None:
