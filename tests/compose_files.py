@@ -17,7 +17,6 @@ import pytest
 from racetrack import plugins
 from racetrack.config import REPO
 from racetrack.engines import all_engines
-from racetrack.stack import jvm
 from tests import docker_engine
 from tests.image_facts import IMAGES, Image
 
@@ -137,11 +136,3 @@ class Only:
             timeout=30,
         )
         assert "not found" not in done.stderr, done.stderr
-
-
-def java_starts_with(flags: str) -> None:
-    """Fail unless a JVM accepts these flags."""
-    done = subprocess.run(
-        [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

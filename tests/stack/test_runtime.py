@@ -111,16 +111,6 @@ def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused()
         LINUX.chosen("auto", CONTAINER_ONLY, PROCESS_ONLY)
 
 
-def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
-    runtime, (line,) = LINUX.chosen(
-        "auto",
-        CONTAINER_ONLY,
-        KAFKA_BOOTSTRAP_SERVERS="k.example:1",
-        KAFKA_TOPIC_PREFIX="mine_1.",
-    )
-    assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
-
-
 def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.chosen("native") == ("native", [])
     assert LINUX.chosen("compose") == ("compose", [])

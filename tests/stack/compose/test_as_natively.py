@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,21 +83,3 @@ def test_connect_and_redis_are_set_up_as_natively(context: Context) -> None:
     # in a container.
     only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
     assert options == {name: native[name] for name in native.keys() - only_native}
-
-
-def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
-    file = tmp_path / "said"
-    (tmp_path / "mysql").write_text(f'#!/bin/sh\n[ "$MYSQL_PWD" = root ] && cat > {file}\n')
-    (tmp_path / "mysql").chmod(0o755)
-    subprocess.run(
-        ["bash", str(REPO / "debezium/mysql-user.sh")],
-        env={
-            "PATH": f"{tmp_path}:/usr/bin:/bin",
-            "MYSQL_ROOT_PASSWORD": "root",
-            "MYSQL_DEBEZIUM_PASSWORD": "it's a \\ word",
-        },
-        check=True,
-    )
-    statements = " ".join(file.read_text().split())
-    assert f"GRANT {mysql.DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%';" in statements
-    assert r"IDENTIFIED BY 'it\'s a \\ word';" in statements

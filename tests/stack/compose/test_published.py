@@ -10,18 +10,15 @@ import pytest
 from racetrack import plugins
 from racetrack.config import REPO
 from racetrack.install.versions import in_env_files
-from tests import image_facts
 from tests.compose_files import (
     OF_ENGINES,
     OF_THE_STACK,
-    Only,
     defaults_in,
     dockerfile_of,
     dockerfiles,
     image_of,
-    java_starts_with,
 )
-from tests.image_facts import IMAGES, Image
+from tests.image_facts import IMAGES
 
 # Files of this repository that containers of published images get.
 GIVEN = {
@@ -30,30 +27,10 @@ GIVEN = {
     "loadgen": tuple(str(path) for path in REPO.glob("racetrack/workloads/*/load")),
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
-SCRIPTS = [
-    (image_facts.DEBEZIUM, "debezium/healthy.sh"),
-    (image_facts.DEBEZIUM, "debezium/register.sh"),
-    (image_facts.DEBEZIUM, "debezium/start.sh"),
-    (image_facts.MYSQL, "debezium/mysql-user.sh"),
-    (image_facts.PYPY, "loadgen/healthy.sh"),
-]
-VARIABLES = {
-    "SCHEMA_REGISTRY_URL": "http://x",
-    "COMMAND_ENDPOINT": "127.0.0.1:1",
-    "WORKLOAD": "shop",
-    "TABLES": "shop.users,shop.items,shop.purchases",
-    "MYSQL_ROOT_PASSWORD": "a",
-    "MYSQL_DEBEZIUM_PASSWORD": "b",
-}
 # Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
 # Matches a line that names an image and its version, or the argument with its version.
 IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):(?:\$\{(\w+)\}|(\S+))", re.MULTILINE)
-
-
-@pytest.fixture
-def only(tmp_path: Path) -> Only:
-    return Only(tmp_path)
 
 
 def test_every_image_is_in_the_table_which_is_of_the_pinned_versions() -> None:
@@ -83,26 +60,6 @@ def versions_of(argument: str, text: str, texts: list[str]) -> list[str]:
 def files_with_images() -> list[Path]:
     composed = [REPO / "docker-compose.yml", REPO / "loadgen/compose.yml"]
     return [*composed, *plugins.files("compose.yml"), *dockerfiles()]
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_health_is_asked_as_the_image_does_or_by_programs_that_it_has(
-    name: str, services: dict[str, Any], only: Only
-) -> None:
-    image = image_of(services[name])
-    how, *command = services[name]["healthcheck"]["test"]
-    assert image.health is None or " ".join(command) == image.health.value
-    if how == "CMD-SHELL":
-        only.run(image, "sh", "-c", command[0].replace("$$", "$"))
-    else:
-        assert command[0] in image.programs.value
-
-
-@pytest.mark.parametrize(("image", "script"), SCRIPTS, ids=lambda of: str(of).rpartition("/")[2])
-def test_scripts_in_an_image_call_programs_that_it_has(
-    image: Image, script: str, only: Only
-) -> None:
-    only.run(image, "bash", str(REPO / script), "bash", "-c", "true", **VARIABLES)
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -139,34 +96,3 @@ def text_of(path: Path) -> str:
         file for file in inside if re.search(r"/(__|\.)\w+/", str(file.relative_to(path.parent)))
     }
     return "\n".join(file.read_text() for file in inside if file not in caches)
-
-
-def test_what_is_kept_is_kept_where_the_image_has_it_and_by_whom(services: dict[str, Any]) -> None:
-    kept = {name for name in SERVICES if "tmpfs" in services[name]}
-    kept = {name for name in kept if image_of(services[name]).data}
-    assert kept >= {"mysql", "redpanda"}
-    for name in kept:
-        image = image_of(services[name])
-        assert image.data
-        assert image.user
-        (mount,) = services[name]["tmpfs"]
-        path, _, text = mount.partition(":")
-        assert path == image.data.value
-        options = dict(option.partition("=")[::2] for option in text.split(","))
-        if not image.user.value.starts_as_root:
-            assert options["uid"] == options["gid"] == str(image.user.value.uid)
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[str, Any]) -> None:
-    environment = services[name].get("environment", {})
-    jvm = image_of(services[name]).jvm
-    flags = jvm.value if jvm else ()
-    # It is not enough that the JVM knows these flags: the start script must pass their variables
-    # on.
-    ours = {each for each in environment if re.search(r"OPTS|JVM_ARGS", each)}
-    assert ours <= {each.variable for each in flags}
-    all_flags = " ".join(environment.get(each.variable, each.otherwise) for each in flags)
-    if all_flags:
-        # Leave out files of arguments (`@…`), which exist only in a running container.
-        java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))

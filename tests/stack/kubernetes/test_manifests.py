@@ -3,14 +3,12 @@ for services that run elsewhere."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from racetrack.config import Settings, load
 from racetrack.engines import all_engines
 from racetrack.engines.contract import Engine
-from racetrack.errors import UsageError
 from racetrack.run.checks import services_of
 from racetrack.stack.kubernetes import manifests, own_files
 from tests.secured_kafka import client_properties
@@ -27,23 +25,6 @@ def test_each_service_has_a_manifest_and_pods_scale_if_the_engine_does(engine: E
     assert (manifests.SCALES in text) == ("kubernetes" in engine.scalable_on)
 
 
-def test_node_ports_go_by_annotation_and_in_the_order_of_the_brokers() -> None:
-    service = {
-        "metadata": {"annotations": {"racetrack.dev/port-19092": "KAFKA_PORT"}},
-        "spec": {"ports": [{"port": 9092, "nodePort": 1}, {"port": 19092, "nodePort": 2}]},
-    }
-    without: dict[str, Any] = {"metadata": {}, "spec": {"ports": []}}
-    assert manifests.node_ports([service, without]) == {"kafka_port": 2}
-    brokers = {
-        f"redpanda-{number}": {"name": "outside", "nodePort": number} for number in (10, 0, 2)
-    }
-    services = [
-        {"metadata": {"name": name}, "spec": {"ports": [outside, {"port": 1}]}}
-        for name, outside in brokers.items()
-    ]
-    assert manifests.outside_ports(services) == [0, 2, 10]
-
-
 def test_pods_get_their_settings_with_secrets_in_the_secret_only() -> None:
     settings = load()
     secret, inside, scripts = manifests.configuration(settings, "10.0.0.1:30000")
@@ -53,38 +34,6 @@ def test_pods_get_their_settings_with_secrets_in_the_secret_only() -> None:
     assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
     assert inside["data"]["PEER_MYSQL"] == "mysql"
     assert {"demo.py", "nexmark.q4.flink.sql"} <= scripts["data"].keys()
-
-
-def test_pods_that_scale_get_the_replicas_of_the_settings(cluster: Cluster) -> None:
-    kubectl = cluster.renders(
-        stateful_set("flink"),
-        stateful_set("flink-workers", "flink", **{"racetrack.dev/scales": "ENGINE_REPLICAS"}),
-    )
-    objects = manifests.of_services(kubectl, load({"ENGINE_REPLICAS": "3"}), ["flink"])
-    first, second = manifests.workloads(objects)
-    assert first.pods == ["flink-0"]
-    assert second.pods == ["flink-workers-0", "flink-workers-1", "flink-workers-2"]
-
-
-@pytest.mark.parametrize(
-    ("services", "waits_for"),
-    [
-        (["mysql", "redpanda", "loadgen"], ["mysql:3306", "redpanda:9092"]),
-        (["redpanda", "loadgen"], ["redpanda:9092"]),
-    ],
-)
-def test_pods_wait_only_for_services_that_are_started(
-    cluster: Cluster, services: list[str], waits_for: list[str]
-) -> None:
-    loadgen = stateful_set("loadgen")
-    script = ["bash", "-c", "for at; do until reached $at; do sleep 1; done; done", "wait"]
-    loadgen["spec"]["template"]["spec"]["initContainers"] = [
-        {"image": "any", "command": [*script, "mysql:3306", "redpanda:9092"]}
-    ]
-    kubectl = cluster.renders(stateful_set("mysql"), stateful_set("redpanda"), loadgen)
-    *_, found = manifests.of_services(kubectl, load(), services)
-    (container,) = found["spec"]["template"]["spec"]["initContainers"]
-    assert container["command"] == [*script, *waits_for]
 
 
 def test_each_broker_has_a_service_of_its_own(cluster: Cluster) -> None:
@@ -107,21 +56,6 @@ def test_each_broker_has_a_service_of_its_own(cluster: Cluster) -> None:
     assert first["spec"]["type"] == second["spec"]["type"] == "NodePort"
     # The harness connects to the first broker, which reports the others.
     assert ["annotations" in each["metadata"] for each in (first, second)] == [True, False]
-
-
-def test_volumes_in_memory_have_the_size_of_their_limit() -> None:
-    broker, names = stateful_set("redpanda"), ("data", "rest", "disk")
-    mounts = [{"name": name, "mountPath": f"/{name}"} for name in names]
-    broker["spec"]["template"]["spec"] = {
-        "containers": [{"volumeMounts": mounts}],
-        "volumes": [
-            {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "4Gi"}},
-            {"name": "rest", "emptyDir": {"medium": "Memory"}},
-            {"name": "disk", "emptyDir": {"sizeLimit": "4Gi"}},
-        ],
-    }
-    assert manifests.volumes_in_memory(broker) == {"/data": 4 << 30}
-    assert manifests.volumes_in_memory({"kind": "Service", "spec": {}}) == {}
 
 
 CA, FILE = "ssl.ca.location", "KAFKA_CLIENT_PROPERTIES"
@@ -163,11 +97,3 @@ def test_all_containers_see_the_files(cluster: Cluster, settings: Settings) -> N
     assert pod["volumes"] == [{"name": "own-files", "secret": {"secretName": own_files.SECRET}}]
     for container in (*pod["initContainers"], *pod["containers"]):
         assert container["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
-
-
-def test_a_file_that_cannot_be_read_is_named(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").unlink()
-    with pytest.raises(UsageError, match=f"{FILE}: {CA}: .*ca.pem can't be read"):
-        own_files.contents(settings)
-    without = settings.model_copy(update={"kafka_client_properties": ""})
-    assert own_files.secrets(without) == []

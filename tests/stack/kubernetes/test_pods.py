@@ -63,9 +63,3 @@ def test_one_that_ended_has_a_problem_even_if_it_was_started_again(
     before = read(last={"terminated": ended}, limits=limits)
     for problem in problems:
         assert problem in now.problem and problem in before.problem
-
-
-def test_why_it_is_not_ready_yet() -> None:
-    nowhere = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}
-    assert "0/2 nodes are available" in read(conditions=[nowhere]).waits_for
-    assert read().waits_for != read(initContainerStatuses=[{"state": RUNNING}]).waits_for

@@ -197,15 +197,6 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
     assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["compose", "airgap"])
-@pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
-def test_a_tmpfs_has_its_size(name: str, runtime: str) -> None:
-    service = name.removesuffix("_TMPFS").lower()
-    (mount,) = containers(runtime, after(name))[service]["tmpfs"]
-    assert "size=7g" in re.split("[:,]", mount)
-
-
 def test_every_setting_stands_in_env_and_nothing_else_is_said_of() -> None:
     assert HARNESS_ONLY | applicability.harness_settings() <= IN_FILES.keys()
     assert applicability.owners().keys() <= IN_FILES.keys()

@@ -3,8 +3,8 @@ address for clients outside."""
 
 import pytest
 
-from racetrack.stack.service import Context, find_service
-from racetrack.stack.services import broker, debezium, registry
+from racetrack.stack.service import Context
+from racetrack.stack.services import broker, debezium
 from tests.secured_kafka import client_properties
 from tests.stack.services.test_services import with_settings
 
@@ -33,16 +33,6 @@ def test_peers_are_found_by_name_and_clients_outside_have_a_listener(inside: Con
     outside = f"CLIENT://{kafka},OUTSIDE://192.0.2.7:29092"
     assert rendered["advertised.listeners"] == outside
     assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
-
-
-def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
-    *_, script = find_service("registry").launch(context).argv
-    port = (context.work / registry.BEHIND_FILE).read_text()
-    assert f"-Dquarkus.http.port={port} " in script
-    assert f"-Dquarkus.http.host={registry.BEHIND} " in script
-    configuration = (context.work / "nginx.conf").read_text()
-    assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
-    assert f"server {registry.BEHIND}:{port};" in configuration
 
 
 def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(
